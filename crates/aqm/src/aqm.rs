@@ -4,9 +4,11 @@ use crate::backlog::Backlog;
 use crate::limits::Limits;
 use crate::link::Link;
 use crate::packet::Meta;
+use crate::refusal::Refusal;
 use crate::rng::Rng;
 use crate::time::Instant;
 use alloc::boxed::Box;
+use core::any::Any;
 
 /// What the host gives an algorithm for one call.
 #[derive(Debug)]
@@ -47,11 +49,13 @@ pub enum DropReason {
     Late = 2,
     /// A hard bound on sojourn time (Hard Limit CoDel).
     HardLimit = 3,
+    /// Another queue discipline took the place of the one in which the packet waited.
+    Replaced = 4,
 }
 
 impl DropReason {
     /// Every reason, in the order of its number.
-    pub const ALL: [Self; 4] = [Self::Limit, Self::Early, Self::Late, Self::HardLimit];
+    pub const ALL: [Self; 5] = [Self::Limit, Self::Early, Self::Late, Self::HardLimit, Self::Replaced];
 
     /// The name in tables and logs.
     pub const fn name(self) -> &'static str {
@@ -60,6 +64,7 @@ impl DropReason {
             Self::Early => "early",
             Self::Late => "late",
             Self::HardLimit => "hard-limit",
+            Self::Replaced => "replaced",
         }
     }
 }
@@ -96,7 +101,7 @@ pub trait Fifo {
 }
 
 /// A queue manager. Deciding is its business; stamping, dropping, marking and counting is the qdisc's.
-pub trait Aqm {
+pub trait Aqm: 'static {
     /// Whether a packet that finds the queue empty and the link idle passes without leaving a trace in the
     /// algorithm: no verdict on it, no change of state. A host may then spare the detour through the queue.
     const LETS_PASS: bool = false;
@@ -178,10 +183,32 @@ pub trait Aqm {
         let _ = (cx, meta);
     }
 
+    /// Takes the place of `old` in a queue that may hold packets: keeps its own parameters, with which it was made and
+    /// attached, and goes on from the state of `old`. What becomes of packets that no longer fit, or why this cannot be done
+    /// while the queue is in use.
+    fn succeed(&mut self, old: &Self, now: Instant) -> Result<Excess, Refusal>
+    where
+        Self: Sized,
+    {
+        let _ = (old, now);
+        Err(Refusal::Unchangeable)
+    }
+
     /// Shows the state variables by the names of the source (`count`, `drop_next`, `p`, …); times in seconds.
     fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
         let _ = see;
     }
+}
+
+/// What becomes of packets that wait when their queue's limits fall below them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Excess {
+    /// They go on waiting (Linux, `fifo_init` of sch_fifo.c).
+    Waits,
+    /// The oldest are dropped until the others fit (Linux, `codel_change` and `pie_change`).
+    Oldest,
+    /// All packets are dropped, whether they fit or not (Linux, `red_change`, which makes a new queue).
+    All,
 }
 
 /// The object-safe twin of [`Aqm`], for algorithms that come in as boxes. Every [`Aqm`] is one.
@@ -214,6 +241,10 @@ pub trait DynAqm {
     fn dyn_unscheduled(&mut self);
     /// See [`Aqm::adopt`].
     fn dyn_adopt(&mut self, cx: &mut Cx, meta: &Meta);
+    /// See [`Aqm::succeed`]; `old` is the manager that [`DynAqm::as_any`] shows.
+    fn dyn_succeed(&mut self, old: &dyn Any, now: Instant) -> Result<Excess, Refusal>;
+    /// The manager itself.
+    fn as_any(&self) -> &dyn Any;
     /// See [`Aqm::observe`].
     fn dyn_observe(&self, see: &mut dyn FnMut(&'static str, f64));
 }
@@ -260,6 +291,12 @@ impl<A: Aqm> DynAqm for A {
     }
     fn dyn_adopt(&mut self, cx: &mut Cx, meta: &Meta) {
         self.adopt(cx, meta);
+    }
+    fn dyn_succeed(&mut self, old: &dyn Any, now: Instant) -> Result<Excess, Refusal> {
+        old.downcast_ref().map_or(Err(Refusal::Unchangeable), |old| self.succeed(old, now))
+    }
+    fn as_any(&self) -> &dyn Any {
+        self
     }
     fn dyn_observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
         self.observe(see);
@@ -311,6 +348,9 @@ impl Aqm for Box<dyn DynAqm + Send> {
     }
     fn adopt(&mut self, cx: &mut Cx, meta: &Meta) {
         (**self).dyn_adopt(cx, meta);
+    }
+    fn succeed(&mut self, old: &Self, now: Instant) -> Result<Excess, Refusal> {
+        (**self).dyn_succeed((**old).as_any(), now)
     }
     fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
         (**self).dyn_observe(see);

@@ -6,12 +6,14 @@
 //! Where a plain buffer must be large (a cellular base station, a shell around a real program) and senders should
 //! learn of its overflow early: the standing delay is that of tail drop, the reaction to it is a full queue sooner.
 
-use crate::aqm::{Aqm, Cx, DropReason, Fifo, Verdict};
+use crate::aqm::{Aqm, Cx, DropReason, Excess, Fifo, Verdict};
 use crate::backlog::Backlog;
 use crate::config;
 use crate::limits::{Bounds, Limits};
 use crate::link::Link;
 use crate::packet::Meta;
+use crate::refusal::Refusal;
+use crate::time::Instant;
 
 config! {
     /// Head drop has no parameters beyond the queue's limits.
@@ -38,6 +40,11 @@ impl Aqm for DropHead {
 
     fn attach(&mut self, limits: &Limits, link: Link) {
         self.bounds = limits.on(link);
+    }
+
+    /// Linux's queue of this kind waits for the next arrival, too (`fifo_hd_init`).
+    fn succeed(&mut self, _: &Self, _: Instant) -> Result<Excess, Refusal> {
+        Ok(Excess::Waits)
     }
 
     fn judges_overflow(&self) -> bool {
@@ -74,7 +81,6 @@ mod tests {
     use crate::rate::Rate;
     use crate::rng::Rng;
     use crate::single::SingleQueue;
-    use crate::time::Instant;
     use alloc::vec::Vec;
 
     const LINK: Link = Link::new(Rate::from_bps(10_000_000), 1500);

@@ -6,8 +6,10 @@
 //! delay that may be added. A tail-drop buffer is full whenever a loss-based sender keeps the link busy, so its size
 //! is its delay; give limits in time (`limit = "50 ms"`) to say which one is meant.
 
-use crate::aqm::Aqm;
+use crate::aqm::{Aqm, Excess};
 use crate::config;
+use crate::refusal::Refusal;
+use crate::time::Instant;
 
 config! {
     /// Tail drop has no parameters beyond the queue's limits.
@@ -29,4 +31,8 @@ impl DropTail {
 
 impl Aqm for DropTail {
     const LETS_PASS: bool = true;
+
+    fn succeed(&mut self, _: &Self, _: Instant) -> Result<Excess, Refusal> {
+        Ok(Excess::Waits)
+    }
 }

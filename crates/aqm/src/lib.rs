@@ -101,7 +101,7 @@ mod testing;
 pub mod time;
 pub mod units;
 
-pub use aqm::{Aqm, Cx, DropReason, DynAqm, Fifo, Popped, Verdict};
+pub use aqm::{Aqm, Cx, DropReason, DynAqm, Excess, Fifo, Popped, Verdict};
 pub use backlog::Backlog;
 pub use dual::DualQueue;
 pub use flow::FlowQueue;

@@ -4,10 +4,12 @@ use crate::aqm::DropReason;
 use crate::backlog::Backlog;
 use crate::link::Link;
 use crate::packet::Meta;
+use crate::refusal::Refusal;
 use crate::rng::Rng;
 use crate::tcp_view::TcpView;
 use crate::time::Instant;
 use alloc::string::String;
+use core::any::Any;
 
 /// The answer of a queue discipline that was asked for the next packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -148,6 +150,17 @@ pub trait Qdisc<P> {
     /// keep these then.
     fn looks_at_tcp(&self) -> bool {
         false
+    }
+    /// Takes the place of `old`, which [`Self::as_any`] shows: keeps its own parameters and limits and goes on with the packets
+    /// and the state of `old`, as after `tc qdisc change`. Packets that no longer fit are dropped as the discipline does it.
+    /// An error says why that cannot be done while the queue is in use; then nothing has changed.
+    fn succeed(&mut self, old: &mut dyn Any, now: Instant, sink: &mut dyn Sink<P>) -> Result<(), Refusal> {
+        let _ = (old, now, sink);
+        Err(Refusal::Unchangeable)
+    }
+    /// The discipline itself, where another one of its type can take its place.
+    fn as_any(&mut self) -> Option<&mut dyn Any> {
+        None
     }
     /// Runs every update due up to and including `now`, for whoever looks at the state at `now`.
     fn settle(&mut self, now: Instant);

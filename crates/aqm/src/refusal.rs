@@ -9,6 +9,12 @@ use thiserror::Error;
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum Refusal {
+    /// Parameters or limits that cannot be changed while packets wait.
+    #[error("it cannot be changed while it runs; only another queue manager can take its place, without what waits")]
+    Unchangeable,
+    /// A parameter that cannot.
+    #[error("{0} cannot be changed while it runs; leave it as it was at the start")]
+    Fixed(&'static str),
     /// There is no discipline, profile or parameter of this name; the text is that of [`crate::params::unknown`].
     #[error("{0}")]
     Unknown(String),

@@ -1,15 +1,17 @@
 //! One queue under one algorithm.
 
-use crate::aqm::{Aqm, Cx, DropReason, DynAqm, Fifo, Popped, Verdict};
+use crate::aqm::{Aqm, Cx, DropReason, DynAqm, Excess, Fifo, Popped, Verdict};
 use crate::backlog::Backlog;
 use crate::left_out::{CeBacklog, CeTime};
 use crate::limits::{Bounds, Limits};
 use crate::packet::{Ecn, Meta};
 use crate::qdisc::{Dequeued, Enqueued, Host, Qdisc, Sink, Stats};
+use crate::refusal::Refusal;
 use crate::ring::{Released, Ring};
 use crate::time::{Duration, Instant};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
+use core::any::Any;
 
 /// A first-in-first-out queue with limits, managed by `A`.
 #[derive(Debug)]
@@ -159,7 +161,7 @@ impl<A: Aqm, P> SingleQueue<A, P> {
     }
 }
 
-impl<A: Aqm, P> Qdisc<P> for SingleQueue<A, P> {
+impl<A: Aqm, P: 'static> Qdisc<P> for SingleQueue<A, P> {
     fn enqueue(&mut self, now: Instant, meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> Enqueued {
         self.enqueue_here(now, meta, packet, sink)
     }
@@ -175,6 +177,31 @@ impl<A: Aqm, P> Qdisc<P> for SingleQueue<A, P> {
     fn exclude_ce(&mut self) -> bool {
         self.left_out = Some(Box::default());
         true
+    }
+
+    fn succeed(&mut self, old: &mut dyn Any, now: Instant, sink: &mut dyn Sink<P>) -> Result<(), Refusal> {
+        let old: &mut Self = old.downcast_mut().ok_or(Refusal::Unchangeable)?;
+        // What is due at this instant was due before the change.
+        old.run_updates(now, true);
+        let excess = self.aqm.succeed(&old.aqm, now)?;
+        core::mem::swap(&mut self.books, &mut old.books);
+        core::mem::swap(&mut self.host.rng, &mut old.host.rng);
+        core::mem::swap(&mut self.left_out, &mut old.left_out);
+        let reason = if excess == Excess::All { DropReason::Replaced } else { DropReason::Limit };
+        while !self.books.ring.is_empty()
+            && (excess == Excess::All || excess == Excess::Oldest && !self.bounds.hold(self.books.backlog()))
+        {
+            let mut view = View { books: &mut self.books, sink, popped: None };
+            match self.left_out.as_deref_mut() {
+                None => view.drop(0, reason),
+                Some(left_out) => Excluding { view: &mut view, now, left_out }.drop(0, reason),
+            }
+        }
+        Ok(())
+    }
+
+    fn as_any(&mut self) -> Option<&mut dyn Any> {
+        Some(self)
     }
 
     fn settle(&mut self, now: Instant) {

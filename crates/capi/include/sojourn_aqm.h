@@ -71,6 +71,7 @@ enum {
     SOJOURN_EARLY = 1,      /* the queue manager, on arrival */
     SOJOURN_LATE = 2,       /* the queue manager, on departure */
     SOJOURN_HARD_LIMIT = 3, /* a hard bound on the sojourn time */
+    SOJOURN_REPLACED = 4,   /* another discipline took the place of the one in which the packet waited */
     SOJOURN_FREED = 255     /* the queue was freed while the packet waited; counted in no statistic */
 };
 
@@ -162,7 +163,7 @@ const char *sojourn_aqm_version(void);
  * next error in this thread; "" before the first. */
 const char *sojourn_error(void);
 
-/* The name of a reason for a drop ("limit", "early", "late", "hard-limit", "freed"); "unknown" for other numbers. */
+/* The name of a reason for a drop ("limit", "early", "late", "hard-limit", "replaced", "freed"); "unknown" for other numbers. */
 const char *sojourn_reason(int reason);
 
 /* The random stream that Sojourn's simulator gives to component `index` of `kind` in a run with `seed`, for

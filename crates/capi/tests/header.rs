@@ -62,6 +62,7 @@ fn numbers() -> BTreeMap<&'static str, i32> {
         ("EARLY", R::Early as i32),
         ("LATE", R::Late as i32),
         ("HARD_LIMIT", R::HardLimit as i32),
+        ("REPLACED", R::Replaced as i32),
         ("FREED", abi::FREED),
         ("FIFO", abi::FIFO as i32),
         ("PER_FLOW", abi::PER_FLOW as i32),

@@ -185,7 +185,7 @@ int main(void)
     faults += inner != SOJOURN_BUSY || returned != 3 || tokens[4] != 0 || tokens[5] != 1;
     sojourn_queue_free(queue);
 
-    faults += strcmp(sojourn_reason(3), "hard-limit") || strcmp(sojourn_reason(4), "unknown");
+    faults += strcmp(sojourn_reason(3), "hard-limit") || strcmp(sojourn_reason(5), "unknown");
     faults += strcmp(sojourn_reason(SOJOURN_FREED), "freed") || strcmp(sojourn_reason(-1), "unknown");
     if (faults)
         fprintf(stderr, "%d faults\n", faults);

@@ -363,7 +363,7 @@ fn tell(Error { code, text }: Error) -> c_int {
 }
 
 /// The names of [`DropReason`](sojourn_aqm::DropReason) as C strings.
-const REASONS: [&CStr; 4] = [c"limit", c"early", c"late", c"hard-limit"];
+const REASONS: [&CStr; 5] = [c"limit", c"early", c"late", c"hard-limit", c"replaced"];
 
 thread_local! {
     static LAST: RefCell<CString> = RefCell::default();

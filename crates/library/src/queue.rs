@@ -258,6 +258,8 @@ const STATISTICS: [Statistic; 8 + 2 * DropReason::ALL.len()] = [
     ("dropped_late_bytes", |s| s.dropped[DropReason::Late as usize].bytes),
     ("dropped_hard_limit_packets", |s| s.dropped[DropReason::HardLimit as usize].packets),
     ("dropped_hard_limit_bytes", |s| s.dropped[DropReason::HardLimit as usize].bytes),
+    ("dropped_replaced_packets", |s| s.dropped[DropReason::Replaced as usize].packets),
+    ("dropped_replaced_bytes", |s| s.dropped[DropReason::Replaced as usize].bytes),
 ];
 
 /// A day: a manager makes up for every periodic update since the start, and a clock that counts from 1970 would keep it

@@ -1,7 +1,7 @@
 //! The probe of drops: which packets of a flow were lost at a queue, so that bursts of losses can be told.
 
 use crate::packet::Handle;
-use crate::probe::DROPPED;
+use crate::probe::fate_of_drop;
 use crate::table::{Table, recorder};
 use sojourn_aqm::{DropReason, Instant, Meta};
 
@@ -38,7 +38,7 @@ impl Drops {
     /// A packet was dropped.
     pub fn dropped(&mut self, now: Instant, link: usize, packet: Handle, meta: &Meta, reason: DropReason) {
         let (number, sojourn) = (self.numbers[packet as usize], (now - meta.enqueued).as_nanos() as u64);
-        self.log.push(now.as_nanos(), link as u8, meta.flow, number, meta.len, sojourn, DROPPED + reason as u8);
+        self.log.push(now.as_nanos(), link as u8, meta.flow, number, meta.len, sojourn, fate_of_drop(reason));
     }
 
     /// What was recorded so far, if that are so many rows; it is forgotten.

@@ -226,7 +226,7 @@ impl Probe for EveryPacket {
         reason: DropReason,
         _packets: &Packets,
     ) {
-        self.push(now, link, packet, meta, DROPPED + reason as u8);
+        self.push(now, link, packet, meta, fate_of_drop(reason));
     }
 }
 
@@ -325,7 +325,14 @@ impl Recorder for Everything {
     }
 }
 
-/// Codes of the column `fate`; drops follow in the order of [`DropReason`].
+/// Codes of the column `fate`.
 const SENT: u8 = 0;
 const SENT_MARKED: u8 = 1;
-pub(crate) const DROPPED: u8 = 2;
+
+/// The same of a drop: in the order of [`DropReason`], but that 6 is "unknown", which only logs of other programs have.
+pub(crate) const fn fate_of_drop(reason: DropReason) -> u8 {
+    match reason {
+        DropReason::Replaced => 7,
+        _ => 2 + reason as u8,
+    }
+}

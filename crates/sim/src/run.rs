@@ -4,7 +4,7 @@ use crate::event::EventSet as _;
 use crate::fingerprint::Fingerprint;
 use crate::flows::{Controls, FORWARD, Flows, Whole};
 use crate::ledger::Ledger;
-use crate::link::{Link, Metered};
+use crate::link::{Link, Metered, Planned};
 use crate::network::{Component, Network, Topology};
 use crate::packet::Handle;
 use crate::probe::Recorder;
@@ -17,7 +17,7 @@ use crate::table::Table;
 use crate::warmup::Statistics;
 use crate::windows::windows;
 use crate::wlan::{Air, Place};
-use sojourn_aqm::Instant;
+use sojourn_aqm::{Duration, Instant};
 
 /// A run on a topology, with the probe of every packet or of senders that it has.
 pub(crate) struct Run<P: Recorder, T: Topology> {
@@ -37,6 +37,8 @@ pub(crate) struct Run<P: Recorder, T: Topology> {
     pub network: Network<P, T>,
     pub flows: Flows,
     samplers: Samplers,
+    /// What changes while it goes on, the next last.
+    changes: Vec<Planned>,
 }
 
 impl<P: Recorder, T: Topology> Run<P, T> {
@@ -81,6 +83,7 @@ impl<P: Recorder, T: Topology> Run<P, T> {
             network,
             flows,
             samplers,
+            changes: Planned::all(scenario, seed).into_iter().rev().collect(),
         }
     }
 
@@ -110,16 +113,41 @@ impl<P: Recorder, T: Topology> Run<P, T> {
     /// Processes every event up to `until`. Returns whether the run is finished.
     pub fn advance_until(&mut self, until: Instant) -> bool {
         self.go(u64::MAX, until.min(self.end));
-        let (next, _) = self.network.events.first();
+        let next = self.network.events.first().0.min(self.next_change());
         if next > self.end {
             self.now = self.end;
         }
         next > self.end
     }
 
+    /// When something changes next.
+    fn next_change(&self) -> Instant {
+        self.changes.last().map_or(Instant::NEVER, |change| change.at)
+    }
+
+    /// Processes up to `events` events and all changes that are due up to `last`. Returns whether there are no more of them.
+    fn go(&mut self, events: u64, last: Instant) -> bool {
+        let most = self.events.saturating_add(events);
+        while self.next_change() <= last {
+            let at = self.next_change();
+            let left = most.saturating_sub(self.events);
+            // A change comes before everything else of its instant.
+            if !self.go_on(left, at - Duration::from_nanos(1)) {
+                return false;
+            }
+            self.now = at;
+            while self.next_change() == at {
+                self.events += 1;
+                let change = self.changes.pop().expect("there is a next one");
+                self.network.change(at, &change);
+            }
+        }
+        self.go_on(most.saturating_sub(self.events), last)
+    }
+
     /// Processes up to `events` events that are due up to `last`. Returns whether there are no more of them.
     #[inline(never)]
-    fn go(&mut self, events: u64, last: Instant) -> bool {
+    fn go_on(&mut self, events: u64, last: Instant) -> bool {
         while T::HOLDS && !self.network.held.is_empty() {
             self.network.admit_held(self.now);
         }

@@ -107,7 +107,10 @@ impl LinkSummary {
         let utilisation = if usable > 0 { counts.used as f64 / usable as f64 } else { 0.0 };
         let dropped: u64 = counts.dropped.iter().sum();
         let share = |n: u64| if counts.arrived > 0 { n as f64 / counts.arrived as f64 } else { 0.0 };
-        let by_reason = DropReason::ALL.iter().map(|&r| (r.name(), counts.dropped[r as usize])).collect();
+        // A reason that only changes bring is there where they brought it.
+        let is_there = |&&r: &&DropReason| r != DropReason::Replaced || counts.dropped[r as usize] > 0;
+        let by_reason =
+            DropReason::ALL.iter().filter(is_there).map(|&r| (r.name(), counts.dropped[r as usize])).collect();
         Self {
             utilisation,
             packets: counts.departed,

@@ -7,6 +7,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
 
+from sojourn.engines.refusal import refuse
+
 if TYPE_CHECKING:  # the command line names the engines before it needs any
     from sojourn.results.result import Result
     from sojourn.scenarios.scenario import Scenario
@@ -58,7 +60,15 @@ def identity(engine: str) -> str:
 
 def check(engine: str, scenario: Scenario) -> None:
     """Refuse a scenario that an engine cannot run."""
+    _refuse_changes(engine, scenario)
     _module(engine).check(scenario)
+
+
+def _refuse_changes(engine: str, scenario: Scenario) -> None:
+    """Refuse changes of queues and losses where an engine has none; those of rates and delays have become schedules."""
+    if kind(engine) != SIMULATE and "changes" in scenario.document:
+        remedy = "leave out what changes besides rate and delay, or use --engine simulate"
+        refuse(engine, "changes", "keeps queues and losses as they are", remedy)
 
 
 def run(
@@ -69,6 +79,7 @@ def run(
     folder: Path | None = None,
 ) -> Result:
     """Run a scenario once; an engine that can write tables while it runs does so into `folder`."""
+    _refuse_changes(engine, scenario)
     module = _module(engine)
     if folder is not None and isinstance(module, WritingEngine):
         result = module.run_into(folder, scenario, seed, progress)

@@ -35,8 +35,9 @@ FATES = (
     "dropped: late",
     "dropped: hard limit",
     "dropped: unknown",
+    "dropped: replaced",
 )
-"""What became of a packet, by its number; the last one is of logs that do not say why."""
+"""What became of a packet, by its number; "unknown" is of logs that do not say why."""
 
 
 OUTCOMES = ("acknowledged", "collided", "lost", "acknowledgment lost")

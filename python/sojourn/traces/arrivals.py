@@ -75,6 +75,8 @@ def from_log(result: Result) -> Arrivals:
     link = result.scenario.bottleneck
     if (key := unlike_a_replay(link)) is not None:
         raise InputError(f"{where}: its link has {key}; only runs over a link of constant rate can be replayed")
+    if "changes" in document:
+        raise InputError(f"{where}: its queues change on the way; only runs without changes of them can be replayed")
     sent, waiting = (result.table(name).filter(pl.col("link") == 0) for name in ("packets", "waiting"))
     sent = sent.with_columns(fate_ns="time_ns", time_ns=pl.col("time_ns") - pl.col("sojourn_ns"))
     end_ns = pl.lit(round(1e9 * seconds(document["duration"])), pl.UInt64)

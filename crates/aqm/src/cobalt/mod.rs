@@ -23,12 +23,13 @@ mod tests;
 pub(crate) use config::refuse_slow;
 pub use config::{Config, Version};
 
-use crate::aqm::{Aqm, Cx, DropReason, Fifo, Popped, Verdict};
+use crate::aqm::{Aqm, Cx, DropReason, Excess, Fifo, Popped, Verdict};
 use crate::drophead::make_room;
 use crate::limits::{Bounds, Limits};
 use crate::link::Link;
 use crate::packet::Meta;
-use crate::time::Duration;
+use crate::refusal::Refusal;
+use crate::time::{Duration, Instant};
 use law::{Params, State};
 use rate::Scaled;
 
@@ -130,6 +131,15 @@ impl Aqm for Cobalt {
 
     fn shed(&mut self, cx: &mut Cx, _: u32) {
         self.state.queue_full(&self.params, cx.now);
+    }
+
+    /// `cake_change` of sch_cake.c leaves every queue's `cobalt_vars` as they are and drops nothing.
+    fn succeed(&mut self, old: &Self, _: Instant) -> Result<Excess, Refusal> {
+        if self.config.version != old.config.version {
+            return Err(Refusal::Fixed("version"));
+        }
+        self.state = old.state;
+        Ok(Excess::Waits)
     }
 
     fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {

@@ -166,6 +166,12 @@ impl Historic {
             max_delay: config.max_delay,
         }
     }
+
+    /// Goes on from the state of `old` with its own parameters.
+    pub fn succeed(&mut self, old: &Self) {
+        let Self { ecn, knobs, n, target, interval, max_delay, .. } = *self;
+        *self = Self { ecn, knobs, n, target, interval, max_delay, ..old.clone() };
+    }
 }
 
 impl Aqm for Historic {

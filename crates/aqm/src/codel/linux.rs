@@ -120,6 +120,16 @@ impl Linux {
         }
     }
 
+    /// Goes on from the variables of `old` with its own parameters. `keep_above` and `maxpacket`'s use are the version's.
+    pub fn succeed(&mut self, old: &Self) {
+        let parameters = self.clone();
+        *self = Self { selector: parameters.selector, ..old.clone() };
+        (self.ecn, self.keep_above) = (parameters.ecn, parameters.keep_above);
+        (self.target, self.interval, self.ce_threshold) =
+            (parameters.target, parameters.interval, parameters.ce_threshold);
+        self.maxpacket = parameters.maxpacket.map(|first| old.maxpacket.unwrap_or(first));
+    }
+
     /// Changes `count`. The root follows by one step, which is enough where `count` rises by one; after a jump it is
     /// inaccurate for a while, and squares its error at each further step.
     fn set_count(&mut self, count: u32) {

@@ -74,6 +74,11 @@ impl Mahimahi {
         }
     }
 
+    /// Goes on from the state of `old` with its own parameters.
+    pub fn succeed(&mut self, old: &Self) {
+        *self = Self { target: self.target, interval: self.interval, ..old.clone() };
+    }
+
     /// Looks at `head`, which would be the head if `held` bytes before it had left: may it be dropped?
     fn dodequeue<Q: Fifo>(&mut self, head: Option<Meta>, held: u32, now: Millis, queue: &Q) -> bool {
         let Some(head) = head else {

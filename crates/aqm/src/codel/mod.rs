@@ -29,9 +29,10 @@ mod tests;
 
 pub use config::{Config, HardLimit, MaxPacket, SmallBacklog, Version, Window};
 
-use crate::aqm::{Aqm, Cx, DropReason, Fifo, Popped};
+use crate::aqm::{Aqm, Cx, DropReason, Excess, Fifo, Popped};
 use crate::packet::Meta;
-use crate::time::Duration;
+use crate::refusal::Refusal;
+use crate::time::{Duration, Instant};
 use alloc::boxed::Box;
 use historic::Historic;
 use linux::Linux;
@@ -114,6 +115,18 @@ impl Aqm for Codel {
 
     fn shed(&mut self, cx: &mut Cx, n: u32) {
         of_version!(&mut self.0, codel => codel.shed(cx, n));
+    }
+
+    /// `codel_change` of sch_codel.c leaves `codel_vars` and `codel_stats` as they are.
+    fn succeed(&mut self, old: &Self, _: Instant) -> Result<Excess, Refusal> {
+        match (&mut self.0, &old.0) {
+            (Engine::Rfc8289(codel), Engine::Rfc8289(old)) => codel.succeed(old),
+            (Engine::Linux(codel), Engine::Linux(old)) => codel.succeed(old),
+            (Engine::Mahimahi(codel), Engine::Mahimahi(old)) => codel.succeed(old),
+            (Engine::Historic(codel), Engine::Historic(old)) => codel.succeed(old),
+            _ => return Err(Refusal::Fixed("version")),
+        }
+        Ok(Excess::Oldest)
     }
 
     #[inline]

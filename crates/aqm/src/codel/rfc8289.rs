@@ -64,6 +64,12 @@ impl Rfc8289 {
         }
     }
 
+    /// Goes on from the state of `old` with its own parameters.
+    pub fn succeed(&mut self, old: &Self) {
+        let Self { ecn, target, interval, ce_threshold, .. } = *self;
+        *self = Self { ecn, target, interval, ce_threshold, ..old.clone() };
+    }
+
     /// Sets the target.
     pub fn steer(&mut self, target: Duration) {
         self.target = target;

@@ -7,6 +7,7 @@
 //! A manager sees its own queue; `total_backlog` is that of all flows. Its periodic updates run at their times while
 //! its flow is scheduled; those of an idle flow run when its next packet comes, before that packet is judged.
 
+mod change;
 mod compose;
 mod config;
 mod left_out;
@@ -28,9 +29,11 @@ use crate::backlog::Backlog;
 use crate::limits::{Bounds, Limits};
 use crate::packet::{Ecn, Meta};
 use crate::qdisc::{Dequeued, Enqueued, Host, Qdisc, Sink, Stats};
+use crate::refusal::Refusal;
 use crate::single::mark;
 use crate::time::Instant;
 use alloc::boxed::Box;
+use core::any::Any;
 use core::fmt;
 use left_out::LeftOut;
 use line::{Books, Excluding, NONE, Slab, Vacant, View};
@@ -289,7 +292,7 @@ impl<A: Aqm, P> FlowQueue<A, P> {
     }
 }
 
-impl<A: Aqm, P> Qdisc<P> for FlowQueue<A, P> {
+impl<A: Aqm, P: 'static> Qdisc<P> for FlowQueue<A, P> {
     fn enqueue(&mut self, now: Instant, mut meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> Enqueued {
         self.catch_up(now, sink);
         meta.enqueued = now;
@@ -367,6 +370,15 @@ impl<A: Aqm, P> Qdisc<P> for FlowQueue<A, P> {
     fn exclude_ce(&mut self) -> bool {
         self.left_out = Some(Box::default());
         true
+    }
+
+    fn succeed(&mut self, old: &mut dyn Any, now: Instant, sink: &mut dyn Sink<P>) -> Result<(), Refusal> {
+        let old: &mut Self = old.downcast_mut().ok_or(Refusal::Unchangeable)?;
+        self.take_over(old, now, sink)
+    }
+
+    fn as_any(&mut self) -> Option<&mut dyn Any> {
+        Some(self)
     }
 
     fn settle(&mut self, now: Instant) {

@@ -10,7 +10,7 @@ use crate::time::Instant;
 /// How room is made.
 #[derive(Debug)]
 pub(super) struct Shedding {
-    overflow: Overflow,
+    pub overflow: Overflow,
     drop_batch: u32,
     raise: bool,
     pub headdrop: bool,
@@ -23,7 +23,7 @@ pub(super) struct Shedding {
     /// Flows that share the limit fairly.
     flows: u32,
     /// Number of the queue that lost a packet last.
-    last_victim: Option<u32>,
+    pub last_victim: Option<u32>,
 }
 
 impl Shedding {
@@ -139,7 +139,7 @@ impl<A: Aqm, P> FlowQueue<A, P> {
     /// Linux's SFQ: a packet of the flow with the most, of equals the one that came to that number last; where all
     /// have one, of the flow whose turn is next. The handle of the packet.
     #[cold]
-    fn shed_longest(&mut self, now: Instant, sink: &mut dyn Sink<P>) -> Option<u32> {
+    pub(super) fn shed_longest(&mut self, now: Instant, sink: &mut dyn Sink<P>) -> Option<u32> {
         let flows = &self.table.flows;
         let longer = |&i: &usize| (flows[i].line.packets, flows[i].changed);
         let longest = self.schedule.scheduled(flows).max_by_key(longer)?;

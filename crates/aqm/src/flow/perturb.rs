@@ -8,6 +8,7 @@ use super::config::Config;
 use super::line::Line;
 use crate::aqm::{Aqm, DropReason};
 use crate::qdisc::Sink;
+use crate::refusal::Refusal;
 use crate::time::{Duration, Instant};
 
 /// When the hash is seeded anew.
@@ -22,6 +23,18 @@ impl Perturbation {
         let period = config.perturb_period;
         let next = if period > Duration::ZERO { Instant::ZERO + period } else { Instant::NEVER };
         Self { period, next }
+    }
+}
+
+impl Perturbation {
+    /// Refuses another period than that of `old`.
+    pub fn check_same(&self, old: &Self) -> Result<(), Refusal> {
+        if self.period == old.period { Ok(()) } else { Err(Refusal::Fixed("perturb_period")) }
+    }
+
+    /// Goes on with the times of `old`.
+    pub fn take_over(&mut self, old: &Self) {
+        self.next = old.next;
     }
 }
 

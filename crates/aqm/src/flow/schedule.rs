@@ -7,6 +7,7 @@ use super::line::{NONE, Slab};
 use super::table::Flow;
 use super::turn::{Place, Turn};
 use crate::aqm::Aqm;
+use crate::refusal::Refusal;
 
 /// Flows in line.
 #[derive(Clone, Copy, Debug)]
@@ -74,6 +75,22 @@ impl Schedule {
         let scaled = config.scaled_allot;
         let quantum = cost(scaled, config.quantum.0 as u32);
         Self { scheduler: config.scheduler, scaled, quantum, new: EMPTY, old: EMPTY, new_flow_count: 0 }
+    }
+
+    /// Refuses another order than that of `old`.
+    pub fn check_same(&self, old: &Self) -> Result<(), Refusal> {
+        if self.scheduler != old.scheduler {
+            return Err(Refusal::Fixed("scheduler"));
+        }
+        if self.scaled != old.scaled {
+            return Err(Refusal::Fixed("scaled_allot"));
+        }
+        Ok(())
+    }
+
+    /// Goes on with the lines of `old`, with a quantum of its own.
+    pub fn take_over(&mut self, old: &Self) {
+        (self.new, self.old, self.new_flow_count) = (old.new, old.old, old.new_flow_count);
     }
 
     /// A packet has been queued in flow `i`: it gets its place in the schedule if it has none.

@@ -4,6 +4,7 @@ use super::config::{Config, Hash, Isolation};
 use super::line::{Line, NONE};
 use super::turn::Turn;
 use crate::packet::Meta;
+use crate::refusal::Refusal;
 use crate::rng::{Rng, mix};
 use alloc::boxed::Box;
 use alloc::vec;
@@ -62,6 +63,16 @@ impl<A> Table<A> {
             flows: Vec::new(),
             hand: 0,
         }
+    }
+
+    /// Refuses other ways of telling flows apart than those of `old`.
+    pub fn check_same(&self, old: &Self) -> Result<(), Refusal> {
+        let differs = [
+            ("flows", self.buckets.len() != old.buckets.len()),
+            ("hash", self.hash != old.hash),
+            ("isolation", self.isolation != old.isolation),
+        ];
+        differs.into_iter().find(|&(_, differs)| differs).map_or(Ok(()), |(name, _)| Err(Refusal::Fixed(name)))
     }
 
     pub fn classify_by(&mut self, classifier: Classifier) {

@@ -8,6 +8,7 @@ use crate::link::Link;
 use crate::packet::Meta;
 use crate::qdisc::{Dequeued, Enqueued, Host, Qdisc, Sink, Stats};
 use crate::rate::Rate;
+use crate::refusal::Refusal;
 use crate::registry::{Named, Queues};
 use crate::rng::Rng;
 use crate::single::SingleQueue;
@@ -268,6 +269,20 @@ impl<P, Q: Qdisc<P> + ?Sized> Leaf<P, Q> {
         marked.packets += after.packets - before.packets;
         marked.bytes += after.bytes - before.bytes;
         done
+    }
+
+    /// See [`Qdisc::succeed`]; what is dropped is booked in the `books` of `old`'s parent.
+    pub fn succeed(
+        &mut self,
+        old: &mut Self,
+        now: Instant,
+        books: &mut Books,
+        sink: &mut dyn Sink<P>,
+    ) -> Result<(), Refusal> {
+        let qdisc = old.qdisc.as_any().ok_or(Refusal::Unchangeable)?;
+        self.qdisc.succeed(qdisc, now, &mut Heard { books, sink })?;
+        self.held = old.held.take();
+        Ok(())
     }
 
     /// See [`Qdisc::splits`].

@@ -45,6 +45,12 @@ impl Cisco2013 {
         }
     }
 
+    /// Goes on from the state of `old` with its own parameters.
+    pub fn succeed(&mut self, old: &Self) {
+        let Self { config, target, .. } = self.clone();
+        *self = Self { config, target, ..old.clone() };
+    }
+
     /// Whether the arriving packet of `len` bytes is to be dropped, `backlog` bytes being queued.
     fn drop_early(&mut self, backlog: u64, len: u32, cx: &mut Cx) -> bool {
         let mtu = cx.link.mtu;

@@ -59,6 +59,12 @@ impl Cisco2013Ticks {
     }
 
     /// `pie_vars_init`: not `prob` and the delays.
+    /// Goes on from the state of `old` with its own parameters.
+    pub fn succeed(&mut self, old: &Self) {
+        let Self { config, target, alpha, beta, mark_ecnth, .. } = self.clone();
+        *self = Self { config, target, alpha, beta, mark_ecnth, ..old.clone() };
+    }
+
     fn vars_init(&mut self) {
         self.dq_count = None;
         self.avg_dq_rate = 0;

@@ -63,6 +63,12 @@ impl Docsis {
         }
     }
 
+    /// Goes on from the state of `old` with its own parameters.
+    pub fn succeed(&mut self, old: &Self) {
+        let Self { config, target, third, .. } = self.clone();
+        *self = Self { config, target, third, ..old.clone() };
+    }
+
     /// Whether the arriving packet of `len` bytes is to be dropped.
     fn drop_early(&mut self, backlog: Backlog, len: u32, rng: &mut Rng) -> bool {
         if self.burst_allowance > Duration::ZERO {

@@ -57,6 +57,12 @@ impl Linux {
         pie
     }
 
+    /// Goes on from the state of `old` with its own parameters.
+    pub fn succeed(&mut self, old: &Self) {
+        let Self { config, target, ecn_threshold, alpha, beta, .. } = self.clone();
+        *self = Self { config, target, ecn_threshold, alpha, beta, ..old.clone() };
+    }
+
     /// `pie_vars_init`: not `prob` and the delays, which are low where it is called.
     fn vars_init(&mut self) {
         self.burst_time = ticks(self.config.max_burst);

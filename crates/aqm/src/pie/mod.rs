@@ -21,10 +21,11 @@ mod rfc8033;
 pub use config::{Activation, Config, Decay, Scaling, Version};
 pub use controller::updated_probability;
 
-use crate::aqm::{Aqm, Cx, Fifo, Popped, Verdict};
+use crate::aqm::{Aqm, Cx, Excess, Fifo, Popped, Verdict};
 use crate::limits::Limits;
 use crate::link::Link;
 use crate::packet::Meta;
+use crate::refusal::Refusal;
 use crate::time::Instant;
 use cisco2013::Cisco2013;
 use cisco2013_ticks::Cisco2013Ticks;
@@ -102,6 +103,19 @@ impl Aqm for Pie {
 
     fn emptied(&mut self, cx: &mut Cx) {
         of_version!(&mut self.0, pie => pie.emptied(cx));
+    }
+
+    /// `pie_change` of sch_pie.c leaves the variables and the timer as they are; so do the others.
+    fn succeed(&mut self, old: &Self, _: Instant) -> Result<Excess, Refusal> {
+        match (&mut self.0, &old.0) {
+            (Engine::Rfc8033(pie), Engine::Rfc8033(old)) => pie.succeed(old),
+            (Engine::Cisco2013(pie), Engine::Cisco2013(old)) => pie.succeed(old),
+            (Engine::Cisco2013Ticks(pie), Engine::Cisco2013Ticks(old)) => pie.succeed(old),
+            (Engine::Docsis(pie), Engine::Docsis(old)) => pie.succeed(old),
+            (Engine::Linux(pie), Engine::Linux(old)) => pie.succeed(old),
+            _ => return Err(Refusal::Fixed("version")),
+        }
+        Ok(Excess::Oldest)
     }
 
     fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {

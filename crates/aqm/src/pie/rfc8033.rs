@@ -56,6 +56,12 @@ impl Rfc8033 {
         }
     }
 
+    /// Goes on from the state of `old` with its own parameters.
+    pub fn succeed(&mut self, old: &Self) {
+        let Self { config, target, third, .. } = self.clone();
+        *self = Self { config, target, third, ..old.clone() };
+    }
+
     fn activate(&mut self, now: Instant) {
         self.active = true;
         self.qdelay = 0.0;

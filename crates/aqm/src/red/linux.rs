@@ -225,6 +225,12 @@ impl LinuxRed {
         }
     }
 
+    /// `red_change` as tc calls it, with a limit: a new queue, which is idle, and `red_set_vars`; adaptation's timer starts.
+    pub(super) fn restart(&mut self, now: Instant) {
+        self.vars = Vars { qidlestart: Some(now), ..Vars::new() };
+        self.next_update = now + self.interval;
+    }
+
     /// Judges a packet that finds `backlog`.
     pub(super) fn arrive(&mut self, cx: &mut Cx, meta: &Meta, backlog: Backlog) -> Verdict {
         self.vars.average(&self.params, &self.idle, backlog.bytes, cx.now);

@@ -20,11 +20,12 @@ mod tests;
 
 pub use config::{Adaptive, Arithmetic, Config, GentleSlope};
 
-use crate::aqm::{Aqm, Cx, Fifo, Popped, Verdict};
+use crate::aqm::{Aqm, Cx, Excess, Fifo, Popped, Verdict};
 use crate::limits::Limits;
 use crate::link::Link;
 use crate::packet::Meta;
 use crate::rate::Rate;
+use crate::refusal::Refusal;
 use crate::time::Instant;
 use linux::LinuxRed;
 use ns2::Ns2Red;
@@ -104,6 +105,20 @@ impl Aqm for Red {
     fn overflowed(&mut self, _: &mut Cx, _: &Meta) {
         if let Engine::Ns2(red) = &mut self.engine {
             red.forced_drop();
+        }
+    }
+
+    fn succeed(&mut self, old: &Self, now: Instant) -> Result<Excess, Refusal> {
+        match (&mut self.engine, &old.engine) {
+            (Engine::Ns2(red), Engine::Ns2(old)) => {
+                red.succeed(old);
+                Ok(Excess::Waits)
+            }
+            (Engine::Linux(red), Engine::Linux(_)) => {
+                red.restart(now);
+                Ok(Excess::All)
+            }
+            _ => Err(Refusal::Fixed("arithmetic")),
         }
     }
 

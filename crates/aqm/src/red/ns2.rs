@@ -78,6 +78,14 @@ impl Ns2Red {
         }
     }
 
+    /// Goes on from the state of `old` with its own parameters; a greatest probability that was given anew is taken.
+    pub(super) fn succeed(&mut self, old: &Self) {
+        let Self { config, ptc, th_min, th_max, q_w, bottom, gentle_max_p, .. } = self.clone();
+        let is_as_before = config.probability == old.config.probability;
+        let cur_max_p = if is_as_before { old.cur_max_p } else { self.cur_max_p };
+        *self = Self { config, ptc, th_min, th_max, q_w, bottom, gentle_max_p, cur_max_p, ..old.clone() };
+    }
+
     /// Judges a packet that finds `backlog`.
     pub(super) fn arrive(&mut self, cx: &mut Cx, meta: &Meta, backlog: Backlog) -> Verdict {
         let q = if self.config.queue_in_bytes { backlog.bytes } else { backlog.packets as u64 };

@@ -33,9 +33,11 @@ use crate::parent::statistics::{of_class, of_parent};
 use crate::psched::Psched;
 use crate::qdisc::{Dequeued, Enqueued, Host, Qdisc, Sink, Stats};
 use crate::rate::Rate;
+use crate::refusal::Refusal;
 use crate::registry::Words;
 use crate::time::{Duration, Instant};
 use alloc::string::String;
+use core::any::Any;
 use core::fmt;
 
 /// The queue discipline.
@@ -102,7 +104,7 @@ impl<P: Send + 'static> Tbf<P> {
     }
 }
 
-impl<P> Qdisc<P> for Tbf<P> {
+impl<P: 'static> Qdisc<P> for Tbf<P> {
     fn enqueue(&mut self, now: Instant, meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> Enqueued {
         self.books.arrived(meta.len);
         if self.buckets.as_ref().is_some_and(|buckets| meta.len > buckets.max_size) {
@@ -134,6 +136,19 @@ impl<P> Qdisc<P> for Tbf<P> {
 
     fn looks_at_tcp(&self) -> bool {
         self.leaf.looks_at_tcp()
+    }
+
+    /// `tbf_change` fills both buckets and sets the limit of its queue, which drops nothing for it.
+    fn succeed(&mut self, old: &mut dyn Any, now: Instant, sink: &mut dyn Sink<P>) -> Result<(), Refusal> {
+        let old: &mut Self = old.downcast_mut().ok_or(Refusal::Unchangeable)?;
+        self.leaf.succeed(&mut old.leaf, now, &mut old.books, sink)?;
+        core::mem::swap(&mut self.books, &mut old.books);
+        self.overlimits = old.overlimits;
+        Ok(())
+    }
+
+    fn as_any(&mut self) -> Option<&mut dyn Any> {
+        Some(self)
     }
 
     fn settle(&mut self, now: Instant) {

@@ -79,7 +79,7 @@ impl Form for Mahimahi {
                     let delay = at.as_nanos() / NANOS_PER_MS - came;
                     self.line(at, format_args!("- {bytes} {delay}"));
                 }
-                Kind::Limit | Kind::Early | Kind::Late | Kind::HardLimit => {
+                Kind::Limit | Kind::Early | Kind::Late | Kind::HardLimit | Kind::Replaced => {
                     self.line(at, format_args!("d 1 {bytes}"));
                 }
                 Kind::Idle | Kind::Lost | Kind::Refused | Kind::Overdue | Kind::Payload | Kind::More | Kind::End => {}

@@ -45,6 +45,8 @@ pub enum Kind {
     Late = 4,
     /// Dropped by a hard bound on sojourn time.
     HardLimit = 5,
+    /// Dropped: another queue discipline took the place of its own.
+    Replaced = 6,
     /// It reached the queue.
     Arrival = 16,
     /// The link asked for a packet in vain.
@@ -72,13 +74,14 @@ pub enum Kind {
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::Sent,
         Self::Marked,
         Self::Limit,
         Self::Early,
         Self::Late,
         Self::HardLimit,
+        Self::Replaced,
         Self::Arrival,
         Self::Idle,
         Self::Lost,
@@ -99,6 +102,7 @@ impl Kind {
             DropReason::Early => Self::Early,
             DropReason::Late => Self::Late,
             DropReason::HardLimit => Self::HardLimit,
+            DropReason::Replaced => Self::Replaced,
         }
     }
 

@@ -77,7 +77,7 @@ pub fn results(
                 let meta = &metas[l][number as usize];
                 replayed.sent(at, l, number, meta, kind == Kind::Marked);
             }
-            Kind::Limit | Kind::Early | Kind::Late | Kind::HardLimit => {
+            Kind::Limit | Kind::Early | Kind::Late | Kind::HardLimit | Kind::Replaced => {
                 let (meta, reason) = (&metas[l][number as usize], kind.reason().expect("these are the drops"));
                 replayed.dropped(at, l, number, meta, reason);
             }

@@ -114,6 +114,12 @@ impl Server for AnyServer {
     fn serve<P: Probe>(&mut self, now: Instant, body: &mut Body, books: &mut Books<P>) -> Served {
         each!(self, server => Server::serve(server, now, body, books))
     }
+    fn before_change<P: Probe>(&mut self, now: Instant, body: &mut Body, books: &mut Books<P>) {
+        each!(self, server => Server::before_change(server, now, body, books))
+    }
+    fn after_change<P: Probe>(&mut self, now: Instant, body: &mut Body, books: &mut Books<P>) -> Served {
+        each!(self, server => Server::after_change(server, now, body, books))
+    }
     fn replay(&mut self, now: Instant, bytes: u32, tally: &mut Tally) {
         each!(self, server => server.replay(now, bytes, tally))
     }

@@ -5,9 +5,9 @@ use super::medium::Medium;
 use super::{Books, Left, Queue};
 use crate::packet::{Handle, Packet, Packets};
 use crate::probe::Probe;
-use crate::scenario::{Framing, LinkSpec};
+use crate::scenario::{Framing, LinkSpec, LossSpec};
 use crate::window::Window;
-use sojourn_aqm::{Dequeued, Duration, Instant, Meta};
+use sojourn_aqm::{Dequeued, Duration, Instant, Meta, Rng};
 
 /// All of a link but its server and its pipe.
 pub(crate) struct Body {
@@ -37,6 +37,13 @@ impl Body {
             below: spec.below.map(Below::new),
             cuts,
             cut: None,
+        }
+    }
+
+    /// From now on the medium loses packets so.
+    pub fn lose(&mut self, loss: LossSpec, rng: Rng) {
+        if let Some(medium) = &mut self.medium {
+            medium.lose(loss, rng);
         }
     }
 

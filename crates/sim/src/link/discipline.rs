@@ -4,9 +4,11 @@ use crate::packet::Handle;
 use crate::scenario::LinkSpec;
 use sojourn_aqm::codel::Codel;
 use sojourn_aqm::droptail::DropTail;
+use sojourn_aqm::refusal::Refusal;
 use sojourn_aqm::registry::AnyConfig;
 use sojourn_aqm::single::SingleQueue;
-use sojourn_aqm::{Backlog, Dequeued, Enqueued, Host, Instant, Link as LinkInfo, Meta, Qdisc, Rng, Sink, Stats};
+use sojourn_aqm::{Backlog, Dequeued, Enqueued, Host, Instant, Meta, Qdisc, Rng, Sink, Stats};
+use std::any::Any;
 
 /// Whatever a scenario asks for.
 pub(crate) type Discipline = dyn Qdisc<Handle> + Send;
@@ -21,7 +23,7 @@ pub(crate) enum AnyDiscipline {
     Other(Box<Discipline>),
 }
 
-/// The queue discipline of a link.
+/// The queue discipline of a link, whatever it is.
 pub(crate) fn discipline(spec: &LinkSpec, rng: Rng) -> Box<Discipline> {
     spec.aqm.config.build(spec.limits, host(spec, rng))
 }
@@ -107,6 +109,14 @@ impl Qdisc<Handle> for AnyDiscipline {
         self.any().looks_at_tcp()
     }
 
+    fn succeed(&mut self, old: &mut dyn Any, now: Instant, sink: &mut dyn Sink<Handle>) -> Result<(), Refusal> {
+        self.any_mut().succeed(old, now, sink)
+    }
+
+    fn as_any(&mut self) -> Option<&mut dyn Any> {
+        self.any_mut().as_any()
+    }
+
     fn settle(&mut self, now: Instant) {
         self.any_mut().settle(now);
     }
@@ -129,10 +139,5 @@ impl Qdisc<Handle> for AnyDiscipline {
 }
 
 fn host(spec: &LinkSpec, rng: Rng) -> Host {
-    let link = LinkInfo {
-        rate: spec.service.nominal_rate(spec.mtu),
-        mtu: spec.framing.accounted(spec.mtu),
-        delay: spec.delay,
-    };
-    Host { link, rng }
+    Host { link: spec.told(), rng }
 }

@@ -34,7 +34,8 @@ enum Kind {
 impl Medium {
     /// The medium of link `index`; `None` if it is a constant delay.
     pub fn new(spec: &LinkSpec, index: usize, seed: u64) -> Option<Box<Self>> {
-        if spec.loss.is_none() && !spec.delays.changes() && spec.tick.is_none() {
+        let may_lose = spec.loss.is_some() || spec.changes.iter().any(|change| change.loss.is_some());
+        if !may_lose && !spec.delays.changes() && spec.tick.is_none() {
             return None;
         }
         let mut medium = Self::build(spec.loss, &spec.delays, spec.reorder, index, seed);
@@ -52,6 +53,11 @@ impl Medium {
     ) -> Box<Self> {
         let loss = loss.map(|loss| Loss::new(loss, Rng::stream(seed, "loss", index as u64)));
         Box::new(Self { loss, delays: steps(delays), at: 0, reorders, tick: None, last_arrival: Instant::ZERO })
+    }
+
+    /// Packets that leave from now on get lost so; a chain starts in its stationary law.
+    pub fn lose(&mut self, loss: LossSpec, rng: Rng) {
+        self.loss = Some(Loss::new(loss, rng));
     }
 
     /// When a packet whose last bit leaves the server at `end` reaches the far end; `None` if it gets lost.

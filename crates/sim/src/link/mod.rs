@@ -11,6 +11,7 @@ mod below;
 mod body;
 mod books;
 mod bucket;
+mod change;
 mod cox;
 mod discipline;
 mod dql;
@@ -28,6 +29,7 @@ mod steps;
 mod trace;
 
 pub(crate) use books::Books;
+pub(crate) use change::Planned;
 pub(crate) use discipline::{Discipline, discipline};
 pub(crate) use pipe::Pipe;
 pub(crate) use queue::{Metered, NONE, Queue};
@@ -95,6 +97,18 @@ impl Link {
     #[cfg(test)]
     pub fn manage_by(&mut self, qdisc: Box<Discipline>) {
         *self.body.queue.qdisc = discipline::AnyDiscipline::Other(qdisc);
+    }
+
+    /// Something changes at `now`, before anything else happens then.
+    pub fn change<P: Probe>(&mut self, now: Instant, change: &Planned, books: &mut Books<P>) -> Served {
+        if let Some(loss) = change.loss {
+            self.body.lose(loss, change.rng("loss"));
+        }
+        let Some(queue) = &change.queue else { return Served::nothing(Again::AsBefore) };
+        self.server.before_change(now, &mut self.body, books);
+        let discipline = discipline::AnyDiscipline::of(&queue.spec, change.rng("queue"));
+        self.body.queue.change(now, discipline, queue.keeps, books);
+        self.server.after_change(now, &mut self.body, books)
     }
 
     /// Whether what arrives waits for a poll, in which segments are joined.

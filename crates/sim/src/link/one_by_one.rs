@@ -193,6 +193,19 @@ impl<T: Pace> Server for OneByOne<T> {
         self.serve::<false, P>(now, body, books)
     }
 
+    fn before_change<P: Probe>(&mut self, now: Instant, body: &mut Body, books: &mut Books<P>) {
+        if self.busy_until <= now && !self.pending && !body.is_buffered::<false>() {
+            self.poll_if_owed(body, books);
+        }
+    }
+
+    fn after_change<P: Probe>(&mut self, now: Instant, body: &mut Body, books: &mut Books<P>) -> Served {
+        if self.throttled && self.busy_until <= now {
+            return self.serve::<false, P>(now, body, books);
+        }
+        Served::nothing(Again::AsBefore)
+    }
+
     /// It comes after those before it.
     fn replay(&mut self, now: Instant, bytes: u32, tally: &mut Tally) {
         let start = now.max(self.busy_until);

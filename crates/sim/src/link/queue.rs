@@ -24,6 +24,34 @@ impl Queue {
     }
 }
 
+impl Queue {
+    /// Another discipline takes the place of its own, as after `tc qdisc change` where it `keeps` what waits, else as after
+    /// `tc qdisc replace`, which drops that.
+    pub fn change<P: Probe>(&mut self, now: Instant, new: AnyDiscipline, keeps: bool, books: &mut Books<P>) {
+        let mut old = std::mem::replace(&mut *self.qdisc, new);
+        let mut drops = Drops::new(now, NONE, &mut self.tally, books);
+        if keeps {
+            let old = old.as_any().expect("the scenario has tried this change");
+            self.qdisc.succeed(old, now, &mut drops).expect("the scenario has tried this change");
+        } else {
+            empty(old, now, &mut drops);
+        }
+    }
+}
+
+/// Drops all that waits in a discipline that is given up at `now`. Shapers are asked for each packet when it may go.
+fn empty<P: Probe>(mut qdisc: AnyDiscipline, now: Instant, drops: &mut Drops<P>) {
+    let mut at = now;
+    loop {
+        let mut replaced = |meta, handle, _| drops.dropped(meta, handle, DropReason::Replaced);
+        match qdisc.dequeue(at, &mut replaced) {
+            Dequeued::Packet(meta, handle) => drops.dropped(meta, handle, DropReason::Replaced),
+            Dequeued::NotBefore(later) if later > at && later < Instant::NEVER => at = later,
+            Dequeued::NotBefore(_) | Dequeued::Empty => return,
+        }
+    }
+}
+
 impl<Q: Qdisc<Handle> + ?Sized> Queue<Q> {
     /// Offers a packet.
     #[inline(always)]

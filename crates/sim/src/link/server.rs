@@ -2,7 +2,7 @@
 //! opportunities.
 
 use super::body::Body;
-use super::{Books, Served};
+use super::{Again, Books, Served};
 use crate::packet::{Handle, Packet};
 use crate::probe::Probe;
 use crate::tally::Tally;
@@ -90,6 +90,17 @@ pub(crate) trait Server {
 
     /// The time has come for which it asked.
     fn serve<P: Probe>(&mut self, now: Instant, body: &mut Body, books: &mut Books<P>) -> Served;
+
+    /// The queue is about to be changed at `now`.
+    fn before_change<P: Probe>(&mut self, now: Instant, body: &mut Body, books: &mut Books<P>) {
+        let _ = (now, body, books);
+    }
+
+    /// The queue has been changed at `now`: what waits may go earlier.
+    fn after_change<P: Probe>(&mut self, now: Instant, body: &mut Body, books: &mut Books<P>) -> Served {
+        let _ = (now, body, books);
+        Served::nothing(Again::AsBefore)
+    }
 
     /// Books that the transmission of `bytes` began at `now`, as another host has seen it.
     fn replay(&mut self, now: Instant, bytes: u32, tally: &mut Tally);

@@ -45,7 +45,9 @@ impl Ahead {
 impl<P: Probe, T: Topology> Network<P, T> {
     /// Lets the far side run ahead if `scenario` allows it.
     pub fn allow_ahead(&mut self, scenario: &Scenario) {
-        let one_way = scenario.flows.iter().all(goes_one_way) && !scenario.has_super_packets();
+        // A change of the reverse link would find it ahead of the change.
+        let may_change = scenario.queues().any(|link| !link.changes.is_empty());
+        let one_way = !may_change && scenario.flows.iter().all(goes_one_way) && !scenario.has_super_packets();
         // A probe of every packet records both links in the order of time.
         if self.as_scheduled || T::HAS_PATHS || scenario.probes.packets || !one_way || !have_one_delay(&scenario.flows)
         {

@@ -18,7 +18,7 @@ pub(crate) use topology::{Dumbbell, Graph, List, Topology, WithCells};
 use crate::counters::LinkCounters;
 use crate::event::EventSet as _;
 use crate::ledger::Ledger;
-use crate::link::{Again, Left, Link, Metered, Pipe, Served, metered};
+use crate::link::{Again, Left, Link, Metered, Pipe, Planned, Served, metered};
 use crate::packet::{Handle, Origin, Packet, Packets};
 use crate::probe::Probe;
 use crate::scenario::{FlowSpec, Middlebox, Paths};
@@ -403,6 +403,15 @@ impl<P: Probe, T: Topology> Network<P, T> {
             }
             None => self.on_server_any(now, (l, link)),
         }
+    }
+
+    /// Something changes in a link, before anything else happens at `now`.
+    pub fn change(&mut self, now: Instant, change: &Planned) {
+        let Place::Link(link) = self.air.place(change.link) else {
+            unreachable!("a scenario has no changes of a wireless LAN's queues")
+        };
+        let served = self.links[link].change(now, change, &mut books!(self, change.link));
+        self.follow(change.link, served);
     }
 
     /// A link with opportunities is called until it has used one up.

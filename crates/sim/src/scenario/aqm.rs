@@ -84,6 +84,13 @@ impl AqmSpec {
         self.config.algorithm()
     }
 
+    /// Whether the other one differs in parameters at most: the same discipline of the same profile, holding the same.
+    pub fn differs_in_parameters_only(&self, other: &Self) -> bool {
+        let names = |spec: &Self| spec.config.each().into_iter().map(AnyConfig::name).collect::<Vec<_>>();
+        let excludes = |spec: &Self| matches!(spec.config, AnyConfig::ExcludingCe(_));
+        self.profile == other.profile && names(self) == names(other) && excludes(self) == excludes(other)
+    }
+
     /// The value of every parameter, also of those of an algorithm that is not registered, and of the manager in
     /// brackets where the discipline itself has none of the same name.
     pub fn parameters(&self) -> Map<String, Value> {

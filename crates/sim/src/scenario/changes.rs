@@ -1,15 +1,22 @@
 //! `[[changes]]`: values of links that change while a run goes on, each entry an instant and the keys that change then.
 //!
+//! Of a queue or a loss that changes, the link has a list ([`LinkSpec::changes`]).
+//!
 //! An entry is written like the scenario itself: `link.rate = "5 Mbit/s"` beside `at = "5 s"`. A schedule of rates or
 //! delays is the short form of such entries, so they are put into the link's own key before it is read, and both forms
 //! give one scenario.
 
-use super::keys::{Key, Kind, Need, Table, as_table, join, mismatch, text};
+use super::hop::{self, Hop};
+use super::keys::{Key, Kind, Need, Table, as_table, join, mismatch, text, write};
+use super::loss::LOSS;
 use super::steps::{Stepped, Steps};
-use super::{Error, Service, hop};
+use super::values::limits;
+use super::{AqmSpec, Error, LinkSpec, LossSpec, Scenario, Service};
 use serde_json::{Map, Value, json};
 use sojourn_aqm::params::unknown;
-use sojourn_aqm::{Duration, Rate};
+use sojourn_aqm::refusal::Refusal;
+use sojourn_aqm::registry::Catalogue;
+use sojourn_aqm::{Duration, Host, Instant, Limits, Rate, Rng};
 use std::borrow::Cow;
 
 /// The key of the list in a scenario.
@@ -27,6 +34,14 @@ pub(super) const KEYS: &[Key] = &[Key {
 pub(super) const CHANGING: &[Key] = &[
     Key { name: "rate", kind: Kind::Rate, need: Need::Optional, doc: "Rate on the wire from then on; may be 0 bit/s." },
     Key { name: "delay", kind: Kind::Time, need: Need::Optional, doc: "One-way propagation delay from then on." },
+    Key {
+        name: "loss",
+        kind: Kind::Own(&LOSS),
+        need: Need::Optional,
+        doc: "Loss between server and far end from then on.",
+    },
+    Key { name: "aqm", kind: Kind::Aqm, need: Need::Optional, doc: "Queue manager from then on." },
+    Key { name: "limit", kind: Kind::Limits, need: Need::Optional, doc: "Most that may wait from then on." },
 ];
 
 /// The words for the direction back.
@@ -43,8 +58,105 @@ struct Target {
     reverse: bool,
 }
 
+/// A change of a link's queue or of its loss.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LinkChange {
+    /// When, from the start of the run.
+    pub at: Duration,
+    /// The queue manager from then on.
+    pub aqm: Option<AqmSpec>,
+    /// How much the queue may hold from then on.
+    pub limits: Option<Limits>,
+    /// Loss from then on.
+    pub loss: Option<LossSpec>,
+    /// Whether what waits stays and the manager goes on from its state, because its parameters change at most.
+    pub keeps: bool,
+}
+
+impl LinkChange {
+    /// Whether the queue changes.
+    pub fn is_of_queue(&self) -> bool {
+        self.aqm.is_some() || self.limits.is_some()
+    }
+
+    fn write(&self) -> Map<String, Value> {
+        let mut out = Map::new();
+        write(CHANGING, "loss", &self.loss, &mut out);
+        write(CHANGING, "aqm", &self.aqm, &mut out);
+        write(CHANGING, "limit", &self.limits, &mut out);
+        out
+    }
+}
+
+impl LinkSpec {
+    /// Is what it is after a change; of the loss the change itself knows.
+    pub(crate) fn take(&mut self, change: &LinkChange) {
+        if let Some(aqm) = &change.aqm {
+            self.aqm = aqm.clone();
+        }
+        self.limits = change.limits.unwrap_or(self.limits);
+    }
+
+    /// Adds what a key changes to.
+    fn add(&mut self, change: &Change, own: &dyn Catalogue) -> Result<(), Error> {
+        let wrong = |text: String| Error::new(&change.place, text);
+        if matches!(self.service, Service::Wlan(_)) {
+            return Err(wrong("a wireless LAN keeps its queues and its loss; leave this out".into()));
+        }
+        if self.changes.last().is_none_or(|last| last.at != change.at) {
+            self.changes.push(LinkChange { at: change.at, aqm: None, limits: None, loss: None, keeps: false });
+        }
+        let largest = self.framing.accounted(self.mtu);
+        let last = self.changes.last_mut().expect("one was pushed");
+        let is_there = match change.key {
+            "loss" => {
+                let loss = LossSpec::read(change.value).map_err(|reason| wrong(reason.to_string()))?;
+                last.loss.replace(loss).is_some()
+            }
+            "aqm" => {
+                let aqm = AqmSpec::read_with(change.value, own).map_err(|reason| wrong(reason.to_string()))?;
+                aqm.config.check_mtu(largest).map_err(|reason| wrong(reason.to_string()))?;
+                last.aqm.replace(aqm).is_some()
+            }
+            _ => {
+                let limits = limits(change.value).map_err(|reason| wrong(reason.to_string()))?;
+                last.limits.replace(limits).is_some()
+            }
+        };
+        if is_there { Err(change.is_twice()) } else { Ok(()) }
+    }
+
+    /// Finds out whether the queue keeps what waits at each change, and tries that on empty queues.
+    fn try_changes(&mut self, place_of: impl Fn(Duration) -> String) -> Result<(), Error> {
+        let mut present = self.clone();
+        for change in self.changes.iter_mut().filter(|change| change.is_of_queue()) {
+            let before = present.clone();
+            present.take(change);
+            change.keeps = present.aqm.differs_in_parameters_only(&before.aqm);
+            if change.keeps {
+                let refused = |reason: Refusal| {
+                    Error::new(place_of(change.at), format!("{}: {reason}", present.aqm.config.name()))
+                };
+                succeed(&present, &before).map_err(refused)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether the queue of `new` can take the place of that of `old` with what waits there.
+fn succeed(new: &LinkSpec, old: &LinkSpec) -> Result<(), Refusal> {
+    let queue = |spec: &LinkSpec| {
+        let host = Host { link: spec.told(), rng: Rng::from_state(0) };
+        spec.aqm.config.build::<u32>(spec.limits, host)
+    };
+    let (mut new, mut old) = (queue(new), queue(old));
+    let old = old.as_any().ok_or(Refusal::Unchangeable)?;
+    new.succeed(old, Instant::ZERO, &mut |_, _, _| {})
+}
+
 /// A value that a key takes.
-struct Change<'a> {
+pub(super) struct Change<'a> {
     at: Duration,
     target: Target,
     key: &'a str,
@@ -55,18 +167,18 @@ struct Change<'a> {
     place: String,
 }
 
-/// The scenario `values` with the changes of `[[changes]]` in the keys that they change, and without that list.
-pub(super) fn fold(values: &Map<String, Value>) -> Result<Cow<'_, Map<String, Value>>, Error> {
-    let Some(list) = values.get(KEY) else { return Ok(Cow::Borrowed(values)) };
-    let wrong = || Error::new(KEY, mismatch(list, "a list of tables, [[changes]]").to_string());
-    let mut changes = Vec::new();
-    for (i, entry) in list.as_array().ok_or_else(wrong)?.iter().enumerate() {
-        read_entry(&format!("{KEY}[{i}]"), entry, values, &mut changes)?;
-    }
-    if let Some(pair) = changes.windows(2).find(|pair| pair[1].at < pair[0].at) {
-        let text = format!("{} comes after the change at {}; put them in order", pair[1].at, pair[0].at);
-        return Err(Error::new(join(&pair[1].entry, "at"), text));
-    }
+/// A scenario whose changes of rates and delays are in the keys that they change.
+pub(super) struct Folded<'a> {
+    /// The scenario without the list.
+    pub values: Cow<'a, Map<String, Value>>,
+    /// The other changes.
+    pub later: Vec<Change<'a>>,
+}
+
+/// Puts the changes of rates and delays in `[[changes]]` into the keys that they change.
+pub(super) fn fold(values: &Map<String, Value>) -> Result<Folded<'_>, Error> {
+    let Some(list) = values.get(KEY) else { return Ok(Folded { values: Cow::Borrowed(values), later: Vec::new() }) };
+    let changes = read(list, values)?;
     let mut folded = values.clone();
     folded.remove(KEY);
     for (i, first) in changes.iter().enumerate() {
@@ -75,13 +187,94 @@ pub(super) fn fold(values: &Map<String, Value>) -> Result<Cow<'_, Map<String, Va
             continue;
         }
         let same: Vec<&Change> = changes[i..].iter().filter(is_same).collect();
-        let steps =
-            if first.key == "rate" { schedule::<Rate>(values, &same) } else { schedule::<Duration>(values, &same) };
-        if let (Some(steps), Some(table)) = (steps?, first.target.table_mut(&mut folded)) {
+        let steps = match first.key {
+            "rate" => schedule::<Rate>(values, &same)?,
+            "delay" => schedule::<Duration>(values, &same)?,
+            _ => None,
+        };
+        if let (Some(steps), Some(table)) = (steps, first.target.table_mut(&mut folded)) {
             table.insert(first.key.to_string(), steps.into());
         }
     }
-    Ok(Cow::Owned(folded))
+    let later = changes.into_iter().filter(|change| !["rate", "delay"].contains(&change.key)).collect();
+    Ok(Folded { values: Cow::Owned(folded), later })
+}
+
+/// The changes of a list, in order of time.
+fn read<'a>(list: &'a Value, values: &Map<String, Value>) -> Result<Vec<Change<'a>>, Error> {
+    let wrong = || Error::new(KEY, mismatch(list, "a list of tables, [[changes]]").to_string());
+    let mut changes = Vec::new();
+    for (i, entry) in list.as_array().ok_or_else(wrong)?.iter().enumerate() {
+        read_entry(&format!("{KEY}[{i}]"), entry, values, &mut changes)?;
+    }
+    match changes.windows(2).find(|pair| pair[1].at < pair[0].at) {
+        None => Ok(changes),
+        Some(pair) => {
+            let text = format!("{} comes after the change at {}; put them in order", pair[1].at, pair[0].at);
+            Err(Error::new(join(&pair[1].entry, "at"), text))
+        }
+    }
+}
+
+/// Gives the links their changes: the first link's directions, then `others`, or with `has_nodes` all links of a list.
+pub(super) fn attach(
+    later: &[Change],
+    (link, reverse): (&mut LinkSpec, &mut LinkSpec),
+    others: &mut [Hop],
+    has_nodes: bool,
+    own: &dyn Catalogue,
+) -> Result<(), Error> {
+    let mut tried: Vec<Target> = Vec::new();
+    for first in later {
+        if tried.contains(&first.target) {
+            continue;
+        }
+        tried.push(first.target);
+        let number = first.target.hop.map_or(0, |hop| hop + usize::from(!has_nodes));
+        let spec = match (number.checked_sub(1), first.target.reverse) {
+            (None, false) => &mut *link,
+            (None, true) => &mut *reverse,
+            (Some(other), false) => &mut others[other].link,
+            (Some(other), true) => &mut others[other].reverse,
+        };
+        let its = || later.iter().filter(|change| change.target == first.target);
+        its().try_for_each(|change| spec.add(change, own))?;
+        let place = |at| {
+            let mut of_queue = its().filter(|change| change.at == at && change.key != "loss");
+            of_queue.next_back().map_or_else(String::new, |change| change.place.clone())
+        };
+        spec.try_changes(place)?;
+    }
+    Ok(())
+}
+
+/// The list as it is read: an entry for each change of a direction.
+pub(super) fn write_all(scenario: &Scenario) -> Vec<Value> {
+    let has_nodes = scenario.graph.is_some();
+    let mut entries: Vec<(Duration, Value)> = Vec::new();
+    for (number, (name, link, reverse)) in scenario.hops().enumerate() {
+        for (is_back, spec) in [(false, link), (true, reverse)] {
+            for change in &spec.changes {
+                let (table, at) = (change.write(), change.at.to_string());
+                let entry = match (number == 0 && !has_nodes, is_back) {
+                    (true, false) => json!({ "at": at, hop::FIRST: table }),
+                    (true, true) => json!({ "at": at, REVERSE: table }),
+                    (false, false) => json!({ "at": at, LINKS: { name: table } }),
+                    (false, true) => json!({ "at": at, LINKS: { name: { REVERSE: table } } }),
+                };
+                entries.push((change.at, entry));
+            }
+        }
+    }
+    entries.sort_by_key(|&(at, _)| at);
+    entries.into_iter().map(|(_, entry)| entry).collect()
+}
+
+impl Change<'_> {
+    /// The same key changes twice at one instant.
+    fn is_twice(&self) -> Error {
+        Error::new(&self.place, format!("there is another {} at {}; keep one of them", self.key, self.at))
+    }
 }
 
 /// The schedule that the key of `changes`, all of one key, has with them; none where what is written there is refused
@@ -99,8 +292,7 @@ fn schedule<T: Stepped>(values: &Map<String, Value>, changes: &[&Change]) -> Res
         let value = read(change.value).map_err(|wrong| Error::new(&change.place, wrong.to_string()))?;
         let next = steps.partition_point(|&(at, _)| at < change.at);
         if steps.get(next).is_some_and(|&(at, _)| at == change.at) {
-            let text = format!("there is another {} at {}; keep one of them", change.key, change.at);
-            return Err(Error::new(&change.place, text));
+            return Err(change.is_twice());
         }
         steps.insert(next, (change.at, value));
     }

@@ -5,10 +5,10 @@ use super::framing::{self, Framing};
 use super::keys::{Key, Kind, Need, Table, as_table, check_known, write};
 use super::loss::{LOSS, LossSpec};
 use super::steps::{DELAYS, Steps};
-use super::{AqmSpec, Error, Service, service};
+use super::{AqmSpec, Error, LinkChange, Service, service};
 use serde_json::{Map, Value};
 use sojourn_aqm::registry::{Catalogue, REGISTERED};
-use sojourn_aqm::{Duration, Limits};
+use sojourn_aqm::{Duration, Limits, Link};
 use std::path::Path;
 
 /// One direction of the bottleneck.
@@ -38,6 +38,8 @@ pub struct LinkSpec {
     pub aqm: AqmSpec,
     /// How much the queue may hold.
     pub limits: Limits,
+    /// What changes of queue and loss while the run goes on, in order; rates and delays have schedules.
+    pub changes: Vec<LinkChange>,
 }
 
 impl LinkSpec {
@@ -55,6 +57,12 @@ impl LinkSpec {
     /// The link with every default written out.
     pub fn canonical(&self) -> Value {
         Value::Object(self.write())
+    }
+
+    /// What its queue manager is told of it: the nominal rate, whatever changes.
+    pub(crate) fn told(&self) -> Link {
+        let (rate, mtu) = (self.service.nominal_rate(self.mtu), self.framing.accounted(self.mtu));
+        Link { rate, mtu, delay: self.delay }
     }
 
     /// Reads the link at `place`, which is not over the channel of a wireless LAN.
@@ -91,6 +99,7 @@ impl LinkSpec {
                 None => table.field("aqm")?,
             },
             limits: table.field("limit")?,
+            changes: Vec::new(),
             service,
         })
         .and_then(|link: Self| {

@@ -33,6 +33,7 @@ pub use aqm::{AqmError, AqmSpec};
 pub(crate) use below::MOST_BQL;
 pub use below::{BelowSpec, Unit};
 pub(crate) use cells::Cell;
+pub use changes::LinkChange;
 pub use flow::{Direction, FlowSpec, Middlebox};
 pub use framing::Framing;
 pub use graph::{Graph, Node, NodeKind};
@@ -149,6 +150,10 @@ impl Scenario {
                 }
             }
         }
+        let changes = changes::write_all(self);
+        if !changes.is_empty() {
+            out.insert(changes::KEY.into(), changes.into());
+        }
         out.insert("flows".into(), self.flows.iter().map(FlowSpec::write).map(Value::Object).collect());
         let mut probes = Map::new();
         self.probes.write(&mut probes);
@@ -180,7 +185,7 @@ impl Scenario {
         }
         check_known("", values, KEYS.iter())?;
         let folded = changes::fold(values)?;
-        let values = &*folded;
+        let values = &*folded.values;
         graph::check_form(values)?;
         let table = Table::new("", values, KEYS);
         let (duration, warmup) = (table.field("duration")?, table.field("warmup")?);
@@ -195,7 +200,7 @@ impl Scenario {
         let nodes = values.get("nodes");
         let mut links = Hop::read_all(values.get("links"), base, own, nodes.is_some())?;
         let graph = nodes.map(|nodes| Graph::read(nodes, values.get("links"), &links)).transpose()?;
-        let (link, reverse) = match (&wlan, &graph) {
+        let (mut link, mut reverse) = match (&wlan, &graph) {
             (Some(_), _) if !links.is_empty() => {
                 return Err(
                     table.error("links", "a wireless LAN is the only bottleneck; remove them, or write [[nodes]]")
@@ -212,6 +217,7 @@ impl Scenario {
                 (first.link, first.reverse)
             }
         };
+        changes::attach(&folded.later, (&mut link, &mut reverse), &mut links, graph.is_some(), own)?;
         let form = graph.as_ref().map_or(Form::Row, Form::Graph);
         let hops = all_hops(graph.as_ref(), (&link, &reverse), &links).collect();
         let flows = read_flows(values.get("flows"), &Topology { hops, form }, base)?;

@@ -123,3 +123,55 @@ fn refusals_name_the_entry() {
     let error = parse(&format!("{wrong}{change}")).unwrap_err().to_string();
     assert_eq!(error, r#"link.rate: "10" has no unit; write e.g. "10 Mbit/s""#, "what is written is judged for itself");
 }
+
+#[test]
+fn queues_and_losses_come_back_as_entries() {
+    let text = format!(
+        "{SMALL}[[links]]\nname = \"up stairs\"\nrate = \"4 Mbit/s\"\n\
+         [[changes]]\nat = \"1 s\"\nlink.aqm = \"codel target 7ms\"\nlink.limit = [\"70 packets\", \"90 kB\"]\nlink.rate = \"3mbit\"\n\
+         [[changes]]\nat = \"2 s\"\nlink.aqm = {{ name = \"codel\", target = \"9 ms\" }}\nreverse.loss = \"2%\"\n\
+         links.\"up stairs\".reverse.aqm = \"pie\"\n"
+    );
+    let scenario = parse(&text).unwrap();
+    let changes = &scenario.link.changes;
+    let told: Vec<_> =
+        changes.iter().map(|c| (c.at.to_string(), c.aqm.as_ref().unwrap().text.clone(), c.keeps)).collect();
+    assert_eq!(
+        told,
+        [("1 s".into(), "codel target 7ms".into(), false), ("2 s".into(), "codel target 9ms".into(), true)]
+    );
+    assert_eq!(changes[0].limits.unwrap().to_string(), "70 packets + 90000 B");
+    assert_eq!(scenario.reverse.changes[0].loss, Some(LossSpec::Random(0.02)));
+    assert_eq!(scenario.links[0].reverse.changes.len(), 1);
+    assert!(scenario.reverse.changes[0].aqm.is_none(), "queues are not lent");
+    assert_eq!(parse(&scenario.canonical()).unwrap(), scenario);
+    assert_eq!(parse(&scenario.canonical()).unwrap().canonical(), scenario.canonical());
+}
+
+#[test]
+fn queues_that_cannot_change_are_refused_by_entry() {
+    for (aqm, change, error) in [
+        (
+            "fq_codel",
+            "link.aqm = \"fq_codel flows 64\"",
+            "changes[0].link.aqm: fq_codel: flows cannot be changed while it runs; leave it as it was at the start",
+        ),
+        (
+            "cake",
+            "link.limit = \"64 packets\"",
+            "changes[0].link.limit: cake: it cannot be changed while it runs; only another queue manager can take its place, \
+             without what waits",
+        ),
+        ("codel", "link.aqm = \"codell\"", r#"changes[0].link.aqm: unknown AQM "codell"; did you mean "codel"?"#),
+        ("codel", "link.loss = 1", "changes[0].link.loss: 1 could be one per cent or all; write 1% or 1.0"),
+        ("codel", "link.limit = \"0 packets\"", r#"changes[0].link.limit: a limit of "0 packets" holds nothing"#),
+    ] {
+        let text = SMALL.replace("[[flows]]", &format!("aqm = \"{aqm}\"\n[[flows]]"));
+        let error_of = parse(&format!("{text}[[changes]]\nat = \"1 s\"\n{change}\n")).unwrap_err().to_string();
+        assert_eq!(error_of, error);
+    }
+    let wlan = "duration = \"9 s\"\n[wlan]\n[[wlan.stations]]\n[link]\n[[flows]]\nkind = \"tcp\"\n\
+                [[changes]]\nat = \"1 s\"\nlink.aqm = \"codel\"\n";
+    let error = parse(wlan).unwrap_err().to_string();
+    assert_eq!(error, "changes[0].link.aqm: a wireless LAN keeps its queues and its loss; leave this out");
+}

@@ -1,0 +1,75 @@
+//! Parameters that change while flows wait (`tc qdisc change`): a new discipline takes over the flows of the old one.
+//!
+//! Source: `fq_codel_change`, `fq_pie_change` and `sfq_change` of Linux 6.1. The first two dequeue as if for transmission and
+//! drop what comes until the rest fits, so the managers judge these packets, too; SFQ drops as an arrival that does not fit
+//! makes it. The number of queues cannot be changed there either (sch_fq_codel.c returns EINVAL).
+
+use super::config::Overflow;
+use super::schedule::Schedule;
+use super::{FlowQueue, perturb::Perturbation, table::Table};
+use crate::aqm::{Aqm, DropReason};
+use crate::qdisc::{Dequeued, Qdisc, Sink};
+use crate::refusal::Refusal;
+use crate::time::Instant;
+use alloc::vec::Vec;
+
+impl<A: Aqm, P: 'static> FlowQueue<A, P> {
+    /// Takes the place of `old` at `now`.
+    pub(super) fn take_over(&mut self, old: &mut Self, now: Instant, sink: &mut dyn Sink<P>) -> Result<(), Refusal> {
+        Table::check_same(&self.table, &old.table)?;
+        Schedule::check_same(&self.schedule, &old.schedule)?;
+        Perturbation::check_same(&self.perturbation, &old.perturbation)?;
+        if self.shedding.overflow != old.shedding.overflow {
+            return Err(Refusal::Fixed("overflow"));
+        }
+        // What is due at this instant was due before the change.
+        old.catch_up(now, sink);
+        old.run_updates(now, true);
+        self.unused.succeed(&old.unused, now)?;
+        let managers = old.table.flows.iter().map(|flow| {
+            let mut manager = (self.make)();
+            manager.attach(&self.limits, self.host.link);
+            manager.succeed(&flow.aqm, now).map(|_| manager)
+        });
+        let managers = managers.collect::<Result<Vec<A>, Refusal>>()?;
+        core::mem::swap(&mut self.table, &mut old.table);
+        self.table.flows.iter_mut().zip(managers).for_each(|(flow, manager)| flow.aqm = manager);
+        self.schedule.take_over(&old.schedule);
+        self.shedding.last_victim = old.shedding.last_victim;
+        self.perturbation.take_over(&old.perturbation);
+        core::mem::swap(&mut self.books, &mut old.books);
+        core::mem::swap(&mut self.host.rng, &mut old.host.rng);
+        core::mem::swap(&mut self.left_out, &mut old.left_out);
+        (self.changes, self.shown) = (old.changes, old.shown);
+        // Looked for anew with the next call.
+        self.soonest = now;
+        self.drop_excess(now, sink);
+        Ok(())
+    }
+
+    /// Drops packets until the limits hold.
+    fn drop_excess(&mut self, now: Instant, sink: &mut dyn Sink<P>) {
+        while !self.bounds.hold(self.books.total) {
+            let has_dropped = match self.shedding.overflow {
+                Overflow::Fattest | Overflow::Arrival => self.drop_next(now, sink),
+                Overflow::Longest => self.shed_longest(now, sink).is_some(),
+                // ns-2's, which cannot be changed there: what waits goes on waiting.
+                Overflow::LongestFirst | Overflow::FairShare => false,
+            };
+            if !has_dropped {
+                return;
+            }
+        }
+    }
+
+    /// Drops the packet that would be sent next. Whether there was one.
+    fn drop_next(&mut self, now: Instant, sink: &mut dyn Sink<P>) -> bool {
+        let Dequeued::Packet(meta, packet) = self.dequeue(now, sink) else { return false };
+        let stats = &mut self.books.stats;
+        stats.departed.packets -= 1;
+        stats.departed.bytes -= u64::from(meta.len);
+        stats.dropped[DropReason::Limit as usize].add(meta.len);
+        sink.dropped(meta, packet, DropReason::Limit);
+        true
+    }
+}

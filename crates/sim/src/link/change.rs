@@ -1,0 +1,47 @@
+//! What changes in links while a run goes on, in the order of time.
+
+use crate::scenario::{LinkSpec, LossSpec, Scenario};
+use sojourn_aqm::{Instant, Rng};
+
+/// A change of a link.
+pub(crate) struct Planned {
+    pub at: Instant,
+    /// Number of the link.
+    pub link: usize,
+    pub loss: Option<LossSpec>,
+    pub queue: Option<NewQueue>,
+    seed: u64,
+    /// Number of the change, from 1 on: its random streams are its own.
+    number: u64,
+}
+
+/// What a link's queue is from then on.
+pub(crate) struct NewQueue {
+    /// The link with its queue manager and limits.
+    pub spec: Box<LinkSpec>,
+    /// Whether what waits stays, and the state.
+    pub keeps: bool,
+}
+
+impl Planned {
+    /// The changes of a run with `seed`; those of one instant in the order of the links.
+    pub fn all(scenario: &Scenario, seed: u64) -> Vec<Self> {
+        let mut all = Vec::new();
+        for (link, spec) in scenario.queues().enumerate() {
+            let mut present = spec.clone();
+            for (number, change) in (1..).zip(&spec.changes) {
+                present.take(change);
+                let queue =
+                    change.is_of_queue().then(|| NewQueue { spec: Box::new(present.clone()), keeps: change.keeps });
+                all.push(Self { at: Instant::ZERO + change.at, link, loss: change.loss, queue, seed, number });
+            }
+        }
+        all.sort_by_key(|planned: &Self| planned.at);
+        all
+    }
+
+    /// A random stream of `kind` that no other part of the run has.
+    pub fn rng(&self, kind: &str) -> Rng {
+        Rng::stream(self.seed, kind, self.number << 32 | self.link as u64)
+    }
+}
