@@ -11,6 +11,7 @@ import pytest
 
 import sojourn as sj
 from conftest import REPO, SHORT, Cli, printed_json
+from sojourn import engines
 from sojourn.base.inputs import parse_toml
 from sojourn.studies.drawn import drawn_text
 from sojourn.studies.study import read_document
@@ -126,3 +127,23 @@ def test_transfers_are_recorded() -> None:
     assert set(pages["bytes"]) == {800_000}
     median_s = pages["duration_s"].quantile(0.5, interpolation="lower")
     assert result.groups["completion_p50_ms"][0] == pytest.approx(median_s * 1e3, rel=2e-3)
+
+
+def test_changes_of_queues_are_the_simulators_alone() -> None:
+    text = """
+        duration = "3 s"
+        [link]
+        rate = "7 Mbit/s"
+        [[flows]]
+        kind = "tcp"
+        [[changes]]
+        at = "1.7 s"
+        link.rate = "2 Mbit/s"
+    """
+    engines.check("emulate", sj.Scenario.parse(text))
+    queue = sj.Scenario.parse(text.replace('link.rate = "2 Mbit/s"', 'link.aqm = "codel"'))
+    for engine in ("ns2", "kernel", "emulate"):
+        with pytest.raises(sj.InputError, match=f"changes: the engine {engine} keeps queues and losses as they are"):
+            engines.check(engine, queue)
+    summary = queue.run().totals["links"]["forward"]
+    assert summary["dropped_by"]["replaced"] > 0

@@ -124,7 +124,7 @@ impl<P: Send + 'static> CakeMq<P> {
     }
 }
 
-impl<P> CakeMq<P> {
+impl<P: 'static> CakeMq<P> {
     /// The hardware queue of a packet (`skb_tx_hash`).
     fn queue_of(&self, meta: &Meta) -> usize {
         let queues = self.instances.len() as u64;
@@ -170,7 +170,7 @@ impl<P> CakeMq<P> {
     }
 }
 
-impl<P> Qdisc<P> for CakeMq<P> {
+impl<P: 'static> Qdisc<P> for CakeMq<P> {
     fn enqueue(&mut self, now: Instant, meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> Enqueued {
         self.ask_empty(now, false);
         let i = self.queue_of(&meta);

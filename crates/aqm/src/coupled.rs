@@ -24,6 +24,11 @@ impl Controller {
         Self { target: target.as_secs_f64(), alpha, beta, p: 0.0, most, qdelay: 0.0, qdelay_old: 0.0 }
     }
 
+    /// Goes on from the state of `old` with its own target, gains and bound.
+    pub fn succeed(&mut self, old: &Self) {
+        (self.p, self.qdelay, self.qdelay_old) = (old.p.min(self.most), old.qdelay, old.qdelay_old);
+    }
+
     /// An update, due every Tupdate.
     pub fn update(&mut self, qdelay: f64) {
         self.qdelay = qdelay;

@@ -7,9 +7,11 @@ use crate::limits::Limits;
 use crate::link::Link;
 use crate::packet::Meta;
 use crate::qdisc::{Dequeued, Enqueued, Host, Qdisc, Sink, Stats};
+use crate::refusal::Refusal;
 use crate::ring::Ring;
 use crate::single::mark;
 use crate::time::Instant;
+use core::any::Any;
 
 /// One of the two queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +48,16 @@ pub struct Both {
 }
 
 /// A manager of two queues: which one a packet joins, which one is served, and what becomes of a packet.
-pub trait DualAqm {
+pub trait DualAqm: 'static {
+    /// See [`Aqm::succeed`](crate::Aqm::succeed); what no longer fits is the queues' matter.
+    fn succeed(&mut self, old: &Self) -> Result<(), Refusal>
+    where
+        Self: Sized,
+    {
+        let _ = old;
+        Err(Refusal::Unchangeable)
+    }
+
     /// Whether super-packets are cut before they are queued, see [`Qdisc::splits`].
     fn splits(&self) -> bool {
         false
@@ -147,7 +158,27 @@ impl<A: DualAqm, P> DualQueue<A, P> {
     }
 }
 
-impl<A: DualAqm, P> Qdisc<P> for DualQueue<A, P> {
+impl<A: DualAqm, P: 'static> Qdisc<P> for DualQueue<A, P> {
+    /// What no longer fits goes at the heads, first of the classic queue, then of the other (`dualpi2_change`).
+    fn succeed(&mut self, old: &mut dyn Any, now: Instant, sink: &mut dyn Sink<P>) -> Result<(), Refusal> {
+        let old: &mut Self = old.downcast_mut().ok_or(Refusal::Unchangeable)?;
+        old.run_updates(now, true);
+        self.aqm.succeed(&old.aqm)?;
+        core::mem::swap(&mut self.classic, &mut old.classic);
+        core::mem::swap(&mut self.l4s, &mut old.l4s);
+        core::mem::swap(&mut self.host.rng, &mut old.host.rng);
+        self.stats = old.stats;
+        while !self.limits.hold(self.total(), self.host.link) {
+            let Some(queued) = self.classic.pop().or_else(|| self.l4s.pop()) else { break };
+            self.discard(queued.meta, queued.packet, DropReason::Limit, sink);
+        }
+        Ok(())
+    }
+
+    fn as_any(&mut self) -> Option<&mut dyn Any> {
+        Some(self)
+    }
+
     fn splits(&self) -> bool {
         self.aqm.splits()
     }

@@ -198,6 +198,82 @@ fn a_token_bucket_is_filled_and_keeps_what_waits() {
 }
 
 #[test]
+fn cake_shapes_to_another_rate_and_keeps_its_flows() {
+    // cake_change, cake_reconfigure: no packet is dropped, but of tins that are no more.
+    let (mut old, mut twin) = (queue("cake bandwidth 2mbit", 1000), queue("cake bandwidth 2mbit", 1000));
+    fill(&mut old, 0, 30);
+    fill(&mut twin, 0, 30);
+    let order = in_time(&mut twin, 7_000).1;
+    let (mut new, dropped) = change(&mut old, "cake bandwidth 6mbit", 1000, 6_900);
+    assert_eq!((dropped.len(), new.backlog().packets), (0, 30));
+    let (us, sent, bytes) = in_time(&mut new, 7_000);
+    assert_eq!(sent, order, "flows keep their turns");
+    // The shaper has been waiting since the first packet came, at 0 us.
+    let bps = bytes as f64 * 8e6 / (us + 7_000) as f64;
+    assert!((bps / 6e6 - 1.0).abs() < 0.02, "{bps} bit/s");
+    // A smaller memory makes room when something comes.
+    let mut old = queue("cake", 1000);
+    fill(&mut old, 0, 40);
+    let (mut new, dropped) = change(&mut old, "cake memlimit 20000B", 1000, 9_000);
+    assert_eq!((dropped.len(), new.backlog().packets), (0, 40));
+    let mut lost = 0;
+    new.enqueue(at(9_100), Meta::new(500, 0), 99, &mut |_: Meta, _, _| lost += 1);
+    assert!(lost > 10 && new.backlog().bytes <= 20_000, "{lost}, {:?}", new.backlog());
+}
+
+/// How long it takes from `us` on until the last packet may go, the order, and the bytes of those before it.
+fn in_time(queue: &mut Queue, us: u64) -> (u64, Vec<u32>, u64) {
+    let (mut now, mut order, mut bytes, mut last) = (at(us), Vec::new(), 0, 0);
+    loop {
+        match queue.dequeue(now, &mut |_, _, _| {}) {
+            Dequeued::Packet(meta, id) => {
+                order.push(id);
+                (bytes, last) = (bytes + last, u64::from(meta.len));
+            }
+            Dequeued::NotBefore(later) => now = later,
+            Dequeued::Empty => return ((now - at(us)).as_nanos() as u64 / 1000, order, bytes),
+        }
+    }
+}
+
+#[test]
+fn dualpi2_keeps_its_probability_and_drops_classic_heads_first() {
+    for version in ["dualpi2", "dualpi2@linux"] {
+        let mut old = queue(version, 10_000);
+        let mut id = 0;
+        for us in (0..2_000_000).step_by(100) {
+            if us % 500 == 0 {
+                let ecn = if id % 4 == 3 { Ecn::Ect1 } else { Ecn::NotEct };
+                old.enqueue(at(us), Meta::new(1000, id % 3).with_ecn(ecn), id, &mut |_, _, _| {});
+                id += 1;
+            }
+            if us % 900 == 0 {
+                old.dequeue(at(us), &mut |_, _, _| {});
+            }
+        }
+        old.settle(at(2_000_000));
+        let before = observed(&old);
+        assert!(before.iter().any(|seen| seen.0 == "p" && seen.1 > 0.0), "{before:?}");
+        let (same, dropped) = change(&mut old, &format!("{version} target 60ms"), 10_000, 2_000_000);
+        assert_eq!((observed(&same), dropped.len()), (before, 0), "{version}");
+
+        // Of 40 packets ten are in the L queue.
+        let mut old = queue(version, 100);
+        for id in 0..40_u32 {
+            let ecn = if id % 4 == 3 { Ecn::Ect1 } else { Ecn::NotEct };
+            old.enqueue(at(u64::from(id) * 97), Meta::new(900, id % 3).with_ecn(ecn), id, &mut |_, _, _| {});
+        }
+        let (mut less, dropped) = change(&mut old, version, 17, 5_000);
+        let classic: Vec<u32> = (0..40).filter(|id| id % 4 != 3).collect();
+        let lost = |ids: &[u32]| ids.iter().map(|&id| (id, DropReason::Limit)).collect::<Vec<_>>();
+        assert_eq!(dropped, lost(&classic[..23]), "{version}");
+        let (least, dropped) = change(&mut less, version, 6, 5_000);
+        assert_eq!(dropped, lost(&[&classic[23..], &[3, 7, 11, 15]].concat()), "{version}");
+        assert_eq!(least.backlog().packets, 6);
+    }
+}
+
+#[test]
 fn what_cannot_be_changed_says_so() {
     let refusal = |before: &str, after: &str| {
         let (mut old, mut new) = (queue(before, 100), queue(after, 100));
@@ -213,6 +289,8 @@ fn what_cannot_be_changed_says_so() {
         ("sfq", "sfq perturb_period 10s", "perturb_period"),
         ("codel", "codel@linux", "version"),
         ("pie", "pie@linux", "version"),
+        ("cake", "cake besteffort", "tins"),
+        ("dualpi2", "dualpi2@linux", "version"),
     ] {
         let text = format!("{name} cannot be changed while it runs; leave it as it was at the start");
         assert_eq!(refusal(before, after), text, "{after}");

@@ -41,12 +41,14 @@ use crate::flow::line::Slab;
 use crate::limits::Limits;
 use crate::packet::Meta;
 use crate::qdisc::{Dequeued, Enqueued, Host, Qdisc, Sink, Stats};
+use crate::refusal::Refusal;
 use crate::registry::{Queues, Words};
 use crate::rng::mix;
 use crate::time::{Duration, Instant};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use autorate::Autorate;
+use core::any::Any;
 use core::fmt;
 use heap::Heap;
 use overhead::Overhead;
@@ -132,6 +134,30 @@ impl<P> Cake<P> {
         self.memory_limit = self.config.memory_limit(rate, mtu);
     }
 
+    /// Goes on with all of `old` but its parameters (`cake_change`, then `cake_reconfigure`). What waits beyond a smaller
+    /// memory makes room when the next packet comes, as there. Tins that are no more lose their packets there; here the
+    /// number of tins stays, and so does how flows are told apart, which hosts are counted by.
+    fn take_over(&mut self, old: &mut Self) -> Result<(), Refusal> {
+        let (new, before) = (&self.config, &old.config);
+        let differs = [
+            ("tins", new.tins != before.tins),
+            ("isolation", new.isolation != before.isolation),
+            ("hash", new.hash != before.hash),
+            ("version", new.version != before.version),
+            ("autorate_ingress", new.autorate_ingress != before.autorate_ingress),
+        ];
+        if let Some((name, _)) = differs.into_iter().find(|&(_, differs)| differs) {
+            return Err(Refusal::Fixed(name));
+        }
+        core::mem::swap(self, old);
+        // `old` is what was made with the new parameters.
+        let rate = old.rate;
+        (self.config, self.limits, self.framing) = (old.config.clone(), old.limits, old.framing);
+        self.host.link = old.host.link;
+        self.reconfigure(rate);
+        Ok(())
+    }
+
     /// Takes the `n`th part of the rate: the shaper does, and each tin its share of it, but COBALT's times stay
     /// (`cake_configure_rates` with `rate_adjust`).
     pub(crate) fn take_part(&mut self, n: u32) {
@@ -171,7 +197,15 @@ impl<P> Cake<P> {
     }
 }
 
-impl<P> Qdisc<P> for Cake<P> {
+impl<P: 'static> Qdisc<P> for Cake<P> {
+    fn succeed(&mut self, old: &mut dyn Any, _: Instant, _: &mut dyn Sink<P>) -> Result<(), Refusal> {
+        self.take_over(old.downcast_mut().ok_or(Refusal::Unchangeable)?)
+    }
+
+    fn as_any(&mut self) -> Option<&mut dyn Any> {
+        Some(self)
+    }
+
     fn enqueue(&mut self, now: Instant, meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> Enqueued {
         self.accept(now, meta, packet, sink)
     }

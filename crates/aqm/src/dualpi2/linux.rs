@@ -5,12 +5,13 @@
 //! every packet of the L queue is ECN-capable.
 
 use super::config::{Config, Steering};
-use super::rfc9332::side;
+use super::rfc9332::{refuse_fixed, side};
 use super::wrr::Wrr;
 use crate::aqm::{Cx, Verdict};
 use crate::dual::{Both, DualAqm, Side, Waiting};
 use crate::link::Link;
 use crate::packet::Meta;
+use crate::refusal::Refusal;
 use crate::rng::Rng;
 use crate::time::{Duration, Instant};
 use alloc::collections::VecDeque;
@@ -107,6 +108,16 @@ impl Linux {
 }
 
 impl DualAqm for Linux {
+    /// `dualpi2_change` leaves the probability, the credit and the timer as they are. What each packet in the L queue was
+    /// marked with (`apply_step`) cannot be made up for it later.
+    fn succeed(&mut self, old: &Self) -> Result<(), Refusal> {
+        refuse_fixed(&self.config, &old.config)?;
+        (self.pi2_prob, self.last_qdelay, self.next_update) = (old.pi2_prob, old.last_qdelay, old.next_update);
+        self.wrr.succeed(&old.wrr);
+        self.apply_step.clone_from(&old.apply_step);
+        Ok(())
+    }
+
     /// `dualpi2_skb_classify`.
     fn classify(&self, meta: &Meta) -> Side {
         side(self.config.classify, meta)

@@ -27,6 +27,7 @@ use crate::aqm::{Cx, Verdict};
 use crate::dual::{Both, DualAqm, Side};
 use crate::link::Link;
 use crate::packet::Meta;
+use crate::refusal::Refusal;
 use crate::time::Instant;
 use linux::Linux;
 use rfc9332::Rfc9332;
@@ -62,6 +63,14 @@ macro_rules! of_version {
 }
 
 impl DualAqm for DualPi2 {
+    fn succeed(&mut self, old: &Self) -> Result<(), Refusal> {
+        match (&mut self.0, &old.0) {
+            (Engine::Rfc9332(pi2), Engine::Rfc9332(old)) => pi2.succeed(old),
+            (Engine::Linux(pi2), Engine::Linux(old)) => pi2.succeed(old),
+            _ => Err(Refusal::Fixed("version")),
+        }
+    }
+
     fn splits(&self) -> bool {
         of_version!(&self.0, pi2 => pi2.config.split_gso)
     }

@@ -7,6 +7,7 @@ use crate::coupled::{Controller, Coupling, Dice, Judged};
 use crate::dual::{Both, DualAqm, Side};
 use crate::link::Link;
 use crate::packet::Meta;
+use crate::refusal::Refusal;
 use crate::time::{Duration, Instant};
 
 /// The state of two coupled queues.
@@ -66,6 +67,17 @@ impl Rfc9332 {
     }
 }
 
+/// Refuses what decides when a packet is queued: packets that wait would be taken for others.
+pub(super) fn refuse_fixed(new: &Config, old: &Config) -> Result<(), Refusal> {
+    if new.classify != old.classify {
+        return Err(Refusal::Fixed("classify"));
+    }
+    if (new.min_qlen_step > 0) != (old.min_qlen_step > 0) {
+        return Err(Refusal::Fixed("min_qlen_step"));
+    }
+    Ok(())
+}
+
 /// The queue of a packet.
 pub(super) fn side(classify: Classify, meta: &Meta) -> Side {
     let is_l4s = match classify {
@@ -76,6 +88,14 @@ pub(super) fn side(classify: Classify, meta: &Meta) -> Side {
 }
 
 impl DualAqm for Rfc9332 {
+    fn succeed(&mut self, old: &Self) -> Result<(), Refusal> {
+        refuse_fixed(&self.config, &old.config)?;
+        self.controller.succeed(&old.controller);
+        (self.next_update, self.counts) = (old.next_update, old.counts);
+        self.wrr.succeed(&old.wrr);
+        Ok(())
+    }
+
     fn classify(&self, meta: &Meta) -> Side {
         side(self.config.classify, meta)
     }

@@ -18,6 +18,11 @@ impl Wrr {
         Self { classic: classic_protection as i64, credit: None }
     }
 
+    /// Goes on with the credit of `old`.
+    pub fn succeed(&mut self, old: &Self) {
+        self.credit = old.credit;
+    }
+
     /// The queue that is served next, which is not empty.
     pub fn choose(&mut self, link: Link, queues: &Both) -> Option<Side> {
         match (queues.classic.since, queues.l4s.since) {

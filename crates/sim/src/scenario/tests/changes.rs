@@ -157,9 +157,9 @@ fn queues_that_cannot_change_are_refused_by_entry() {
             "changes[0].link.aqm: fq_codel: flows cannot be changed while it runs; leave it as it was at the start",
         ),
         (
-            "cake",
+            "sfb",
             "link.limit = \"64 packets\"",
-            "changes[0].link.limit: cake: it cannot be changed while it runs; only another queue manager can take its place, \
+            "changes[0].link.limit: sfb: it cannot be changed while it runs; only another queue manager can take its place, \
              without what waits",
         ),
         ("codel", "link.aqm = \"codell\"", r#"changes[0].link.aqm: unknown AQM "codell"; did you mean "codel"?"#),
