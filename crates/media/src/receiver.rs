@@ -1,0 +1,223 @@
+//! The receiver: arrivals, and the reports of them that go back.
+//!
+//! A report tells of every packet from the first one that no report told of up to the last one that has arrived, when it
+//! came and how it was marked (RFC 8888; draft-holmer-rmcat-transport-wide-cc-extensions). A packet that comes when a
+//! report has told of its absence is not told of again. No report is made where nothing has arrived.
+
+use crate::sender::Packet;
+use sojourn_aqm::{Duration, Ecn, Instant};
+
+/// The receiving end of a flow of media.
+#[derive(Clone, Debug)]
+pub struct Receiver {
+    reporting: Reporting,
+    /// The packets that the next report tells of begin here.
+    begin: u64,
+    arrivals: Vec<Arrival>,
+    /// Bytes that came since the last report, which was made then.
+    bytes: u64,
+    last: Option<Instant>,
+    /// The rate of the time before that.
+    rate_bps: Option<f64>,
+    /// The frame that is coming in.
+    frame: Option<Partial>,
+}
+
+/// How a control is told of arrivals.
+#[derive(Clone, Copy, Debug)]
+pub struct Reporting {
+    /// What reports look like.
+    pub format: Format,
+    /// Time between two reports, of a receiver at which so many bit/s arrive; unknown before the first report.
+    pub interval: fn(Option<f64>) -> Duration,
+}
+
+/// What reports look like on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// RFC 8888, section 3.1: two bytes a packet, times in 1/1024 s before that of the report, and ECN fields.
+    Rfc8888,
+    /// Transport-wide feedback (draft-holmer-rmcat-transport-wide-cc-extensions-01, section 3.1): times in 250 us.
+    TransportWide,
+}
+
+/// What a receiver tells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// When it was made.
+    pub made: Instant,
+    /// It tells of packets from this number on …
+    pub begin: u64,
+    /// … and up to before this one; those that did not arrive are not in `arrivals`.
+    pub end: u64,
+    /// What arrived, in the order of the packets' numbers.
+    pub arrivals: Vec<Arrival>,
+    /// Bytes of the IP packet that it is.
+    pub bytes: u32,
+}
+
+/// A packet that arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// Its number.
+    pub seq: u64,
+    /// When it came, as the format tells it.
+    pub at: Instant,
+    /// Its ECN field then.
+    pub ecn: Ecn,
+}
+
+/// A frame that has come whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// From the camera to its last packet.
+    pub latency: Duration,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Partial {
+    stamp: u32,
+    missing: u32,
+}
+
+impl Receiver {
+    /// A receiver that nothing has reached.
+    pub fn new(reporting: Reporting) -> Self {
+        Self { reporting, begin: 0, arrivals: Vec::new(), bytes: 0, last: None, rate_bps: None, frame: None }
+    }
+
+    /// A packet arrives, with this ECN field. Returns the frame if it is whole now; packets that overtake those of another
+    /// frame make that one incomplete.
+    pub fn on_packet(&mut self, now: Instant, packet: &Packet, ecn: Ecn) -> Option<Frame> {
+        if packet.seq >= self.begin {
+            self.arrivals.push(Arrival { seq: packet.seq, at: now, ecn });
+        }
+        self.bytes += u64::from(packet.bytes);
+        self.last.get_or_insert(now);
+        self.add_to_frame(now, packet)
+    }
+
+    /// The next report, if one is due.
+    pub fn poll(&mut self, now: Instant) -> Option<Report> {
+        if now < self.deadline() {
+            return None;
+        }
+        let since = now - self.last.replace(now)?;
+        self.rate_bps = Some(std::mem::take(&mut self.bytes) as f64 * 8.0 / since.as_secs_f64());
+        let mut arrivals = std::mem::take(&mut self.arrivals);
+        arrivals.sort_by_key(|arrival| arrival.seq);
+        let end = arrivals.last().map(|arrival| arrival.seq + 1)?;
+        let begin = std::mem::replace(&mut self.begin, end);
+        arrivals.iter_mut().for_each(|arrival| arrival.at = self.reporting.format.rounded(arrival.at, now));
+        Some(Report { made: now, begin, end, arrivals, bytes: self.reporting.format.bytes(end - begin) })
+    }
+
+    /// When a report is due.
+    pub fn deadline(&self) -> Instant {
+        match self.last {
+            Some(last) if !self.arrivals.is_empty() => last + (self.reporting.interval)(self.rate_bps),
+            _ => Instant::NEVER,
+        }
+    }
+
+    fn add_to_frame(&mut self, now: Instant, packet: &Packet) -> Option<Frame> {
+        let known = self.frame.filter(|frame| frame.stamp == packet.stamp);
+        let missing = known.map_or(packet.of_frame, |frame| frame.missing).checked_sub(1)?;
+        self.frame = Some(Partial { stamp: packet.stamp, missing });
+        (missing == 0).then(|| Frame { latency: since_stamp(now, packet.stamp) })
+    }
+}
+
+impl Format {
+    /// Bytes of the IP packet of a report about so many packets.
+    pub fn bytes(self, packets: u64) -> u32 {
+        let rtcp = match self {
+            // Header and sender; stream, first number and count; padded to words; time of the report.
+            Self::Rfc8888 => 8 + 8 + (2 * packets).next_multiple_of(4) + 4,
+            // Header and sender; stream; first number, count, reference time, number of the report; chunks of seven
+            // symbols of two bits; small deltas.
+            Self::TransportWide => (8 + 4 + 8 + 2 * packets.div_ceil(7) + packets).next_multiple_of(4),
+        };
+        rtcp as u32 + 8 + 20
+    }
+
+    /// When a packet came, as a report tells it that is made at `made`.
+    fn rounded(self, at: Instant, made: Instant) -> Instant {
+        match self {
+            Self::Rfc8888 => {
+                let before = (made - at).as_nanos() as u128 * 1024 / 1_000_000_000;
+                made - Duration::from_nanos((before * 1_000_000_000 / 1024) as i64)
+            }
+            Self::TransportWide => Instant::from_nanos(at.as_nanos() / 250_000 * 250_000),
+        }
+    }
+}
+
+/// Time in units of RTP's clock for video, 90 kHz.
+pub(crate) fn stamp(at: Instant) -> u32 {
+    (u128::from(at.as_nanos()) * 9 / 100_000) as u32
+}
+
+fn since_stamp(now: Instant, then: u32) -> Duration {
+    Duration::from_nanos(i64::from(stamp(now).wrapping_sub(then)) * 100_000 / 9)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn receiver(format: Format) -> Receiver {
+        Receiver::new(Reporting { format, interval: |_| Duration::from_millis(73) })
+    }
+
+    fn at(us: i64) -> Instant {
+        Instant::ZERO + Duration::from_micros(us)
+    }
+
+    fn packet(seq: u64, frame_us: i64, of_frame: u32) -> Packet {
+        Packet { seq, bytes: 731, ecn: Ecn::NotEct, stamp: stamp(at(frame_us)), of_frame }
+    }
+
+    #[test]
+    fn a_report_tells_of_what_came_and_of_what_did_not() {
+        let mut receiver = receiver(Format::Rfc8888);
+        assert_eq!(receiver.deadline(), Instant::NEVER);
+        for (us, seq) in [(10_000, 0), (12_000, 1), (15_500, 4), (15_600, 3)] {
+            receiver.on_packet(at(us), &packet(seq, 0, 9), if seq == 4 { Ecn::Ce } else { Ecn::Ect1 });
+        }
+        assert_eq!((receiver.deadline(), receiver.poll(at(82_999))), (at(83_000), None));
+        let report = receiver.poll(at(83_000)).unwrap();
+        assert_eq!((report.begin, report.end, report.made), (0, 5, at(83_000)));
+        let seen: Vec<_> = report.arrivals.iter().map(|a| (a.seq, a.ecn)).collect();
+        assert_eq!(seen, [(0, Ecn::Ect1), (1, Ecn::Ect1), (3, Ecn::Ect1), (4, Ecn::Ce)]);
+        // 73.000 ms are 74.75 units, of which whole ones are told: 72.265625 ms.
+        assert_eq!(report.arrivals[0].at, Instant::from_nanos(83_000_000 - 72_265_625));
+        // 2 absent from the next one, too: it was told of.
+        receiver.on_packet(at(90_000), &packet(2, 0, 9), Ecn::Ect1);
+        assert_eq!(receiver.deadline(), Instant::NEVER);
+        receiver.on_packet(at(91_000), &packet(5, 0, 9), Ecn::Ect1);
+        let report = receiver.poll(at(156_000)).unwrap();
+        assert_eq!((report.begin, report.end, report.arrivals.len()), (5, 6, 1));
+    }
+
+    #[test]
+    fn reports_have_the_size_of_their_format() {
+        // RFC 8888, figure 2: 8 bytes, 8 of the stream, 2 a packet in whole words, 4 of the time; and 28 of UDP and IP.
+        for (packets, rfc8888, wide) in [(1, 28 + 24, 28 + 24), (7, 28 + 36, 28 + 32), (31, 28 + 84, 28 + 64)] {
+            assert_eq!(Format::Rfc8888.bytes(packets), rfc8888, "{packets}");
+            assert_eq!(Format::TransportWide.bytes(packets), wide, "{packets}");
+        }
+        assert_eq!(Format::TransportWide.rounded(at(1_780), at(9_999)), at(1_750));
+    }
+
+    #[test]
+    fn a_frame_is_there_with_its_last_packet() {
+        let mut receiver = receiver(Format::TransportWide);
+        let latency = |frame: Option<Frame>| frame.map(|frame| (frame.latency.as_nanos() + 20_000) / 100_000);
+        assert_eq!(receiver.on_packet(at(50_000), &packet(0, 7_000, 2), Ecn::NotEct), None);
+        assert_eq!(latency(receiver.on_packet(at(61_300), &packet(1, 7_000, 2), Ecn::NotEct)), Some(543));
+        // One of the next frame is lost; the one after that is whole.
+        assert_eq!(receiver.on_packet(at(70_000), &packet(2, 40_000, 2), Ecn::NotEct), None);
+        assert_eq!(latency(receiver.on_packet(at(99_000), &packet(4, 73_000, 1), Ecn::NotEct)), Some(260));
+    }
+}

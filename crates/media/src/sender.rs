@@ -1,0 +1,177 @@
+//! The sender: frames, the queue in front of the pacer, what is out, and the control that sets the rates.
+
+use crate::HEADERS;
+use crate::control::{Control, PacketResult, Results, Sent};
+use crate::frames::{Frames, Source};
+use crate::receiver::{Report, stamp};
+use sojourn_aqm::{Duration, Ecn, Instant, Rng};
+use std::collections::VecDeque;
+
+/// The sending end of a flow of media.
+#[derive(Debug)]
+pub struct Sender {
+    control: Box<dyn Control>,
+    frames: Frames,
+    /// Packets before the pacer, and their bytes.
+    queue: VecDeque<Packet>,
+    waiting: u64,
+    /// The pacer sends the next packet no earlier.
+    free_at: Instant,
+    /// What was sent and not told of, from number `oldest` on, and its bytes.
+    out: VecDeque<Sent>,
+    oldest: u64,
+    in_flight: u64,
+    next_seq: u64,
+    results: Vec<PacketResult>,
+    made: Made,
+}
+
+/// What a sender has made, as sums.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Made {
+    /// Frames, and the sum of the rates that the encoder was told when it made them, in bit/s.
+    pub frames: u64,
+    /// The sum of the target rates then.
+    pub targets_bps: f64,
+}
+
+/// A packet of media.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Packet {
+    /// Its number, from 0 on.
+    pub seq: u64,
+    /// Bytes of IP.
+    pub bytes: u32,
+    /// Its ECN field.
+    pub ecn: Ecn,
+    /// When its frame was made, by RTP's clock of 90 kHz, which wraps.
+    pub stamp: u32,
+    /// Packets of its frame.
+    pub of_frame: u32,
+}
+
+impl Sender {
+    /// A sender of what `source` makes from `start` until `stop`; `rng` draws the sizes of the frames.
+    pub fn new(source: Source, mut control: Box<dyn Control>, start: Instant, stop: Instant, rng: Rng) -> Self {
+        control.begin(start, &source);
+        Self {
+            control,
+            frames: Frames::new(source, start, stop, rng),
+            queue: VecDeque::new(),
+            waiting: 0,
+            free_at: Instant::ZERO,
+            out: VecDeque::new(),
+            oldest: 0,
+            in_flight: 0,
+            next_seq: 0,
+            results: Vec::new(),
+            made: Made::default(),
+        }
+    }
+
+    /// The next packet to be sent at `now`, if there is one; asked until there is none. At [`Sender::deadline`] there may be.
+    pub fn poll(&mut self, now: Instant) -> Option<Packet> {
+        while self.frames.due() <= now {
+            self.make_frame();
+        }
+        if self.control.deadline() <= now {
+            self.control.on_timer(now);
+        }
+        if now < self.departure() {
+            return None;
+        }
+        let mut packet = self.queue.pop_front()?;
+        (packet.seq, packet.ecn) = (self.next_seq, self.control.ecn());
+        self.next_seq += 1;
+        let pacing_bps = self.control.rates(self.waiting).pacing_bps;
+        self.waiting -= u64::from(packet.bytes);
+        self.in_flight += u64::from(packet.bytes);
+        let gap = Duration::from_secs_f64(f64::from(packet.bytes) * 8.0 / pacing_bps);
+        self.free_at = self.free_at.max(now) + gap;
+        let sent = Sent { bytes: packet.bytes, at: now };
+        self.out.push_back(sent);
+        self.control.on_sent(&sent, self.in_flight);
+        Some(packet)
+    }
+
+    /// A report arrives. Late ones, of packets that another one has told of, are ignored.
+    pub fn on_report(&mut self, now: Instant, report: &Report) {
+        if report.begin < self.oldest {
+            return;
+        }
+        self.forget_before(report.begin);
+        self.results.clear();
+        let mut arrivals = report.arrivals.iter().peekable();
+        for seq in report.begin..report.end {
+            let Some(sent) = self.take_oldest() else { break };
+            let arrival = arrivals.next_if(|arrival| arrival.seq == seq);
+            self.results.push(PacketResult {
+                seq,
+                bytes: sent.bytes,
+                sent: sent.at,
+                arrived: arrival.map(|arrival| arrival.at),
+                ecn: arrival.map_or(Ecn::NotEct, |arrival| arrival.ecn),
+            });
+        }
+        let in_flight = self.in_flight;
+        self.control.on_results(&Results { now, made: report.made, packets: &self.results, in_flight });
+    }
+
+    /// When there may be something to send.
+    pub fn deadline(&self) -> Instant {
+        self.frames.due().min(self.control.deadline()).min(self.departure())
+    }
+
+    /// The rate that the encoder is told now, in bit/s.
+    pub fn target_bps(&self) -> f64 {
+        self.control.rates(self.waiting).target_bps
+    }
+
+    /// What it has made so far.
+    pub fn made(&self) -> Made {
+        self.made
+    }
+
+    /// Packets sent so far.
+    pub fn sent(&self) -> u64 {
+        self.next_seq
+    }
+
+    /// Bytes that were sent and that no report has told of.
+    pub fn in_flight(&self) -> u64 {
+        self.in_flight
+    }
+
+    /// When the pacer and the window let the first packet of the queue go.
+    fn departure(&self) -> Instant {
+        let Some(packet) = self.queue.front() else { return Instant::NEVER };
+        let window = self.control.window_bytes().unwrap_or(u64::MAX);
+        let is_open = self.in_flight == 0 || self.in_flight + u64::from(packet.bytes) <= window;
+        if is_open { self.free_at } else { Instant::NEVER }
+    }
+
+    fn make_frame(&mut self) {
+        let (at, target_bps) = (self.frames.due(), self.target_bps());
+        let payloads = self.frames.next(target_bps);
+        self.made.frames += 1;
+        self.made.targets_bps += target_bps;
+        let of_frame = payloads.len() as u32;
+        for payload in payloads {
+            let bytes = payload + HEADERS;
+            self.waiting += u64::from(bytes);
+            self.queue.push_back(Packet { seq: 0, bytes, ecn: Ecn::NotEct, stamp: stamp(at), of_frame });
+        }
+    }
+
+    /// Nothing will be told of packets before this number: the report of them is lost.
+    fn forget_before(&mut self, begin: u64) {
+        while self.oldest < begin && self.take_oldest().is_some() {}
+    }
+
+    fn take_oldest(&mut self) -> Option<Sent> {
+        let sent = self.out.pop_front()?;
+        self.oldest += 1;
+        self.in_flight -= u64::from(sent.bytes);
+        Some(sent)
+    }
+}

@@ -1,0 +1,14 @@
+"""The scripts of the congestion controls of media are what their second implementations say."""
+
+import runpy
+from pathlib import Path
+
+import pytest
+
+GENERATOR = runpy.run_path(str(Path(__file__).parents[1] / "media" / "generate.py"))
+FOLDER: Path = GENERATOR["SCRIPTS_FOLDER"]
+
+
+@pytest.mark.parametrize("name", GENERATOR["SCRIPTS"])
+def test_scripts_are_those_of_the_second_implementation(name: str) -> None:
+    assert (FOLDER / f"{name}.txt").read_text() == GENERATOR["script"](name), "run: python tests/media/generate.py"
