@@ -100,6 +100,7 @@ def flows(rng: random.Random) -> dict[str, Any]:
         {"kind": "cbr", "rate": "2 Mbit/s", "ecn": "ect0"},
         {"kind": "poisson", "rate": "2 Mbit/s"},
         {"kind": "voice", "off": "0 s"},
+        {"kind": "media", "control": "nada", "max_rate": "9 Mbit/s", "start_rate": "2 Mbit/s", "count": 2},
     )
     found = dict(rng.choice(kinds))
     if rng.random() < 0.3:

@@ -120,8 +120,9 @@ def applications() -> Result:
     video = {"kind": "video", "ladder": ["1 Mbit/s"], "segment": "100 ms"}
     rpm = {"kind": "rpm", "interval": "100 ms"}
     link = {"rate": "10 Mbit/s"}
-    probes = {"transfers": True}
-    return Scenario.build({"duration": "1 s", "link": link, "flows": [video, rpm], "probes": probes}).run()
+    media = {"kind": "media", "control": "nada"}
+    probes = {"transfers": True, "media": True}
+    return Scenario.build({"duration": "1 s", "link": link, "flows": [video, rpm, media], "probes": probes}).run()
 
 
 @pytest.fixture(scope="module")

@@ -80,3 +80,24 @@ def test_responsiveness_is_told_with_its_class_and_its_probes(cli: Cli) -> None:
     assert found["droptail"]["rpm_class"] == "poor"
     assert found["codel"]["rpm"] > 5 * found["droptail"]["rpm"]
     assert found["codel"]["rpm_in_network"] > found["codel"]["rpm"]
+
+
+def test_media_has_columns_rows_and_a_sentence(cli: Cli, tmp_path: Path) -> None:
+    file = tmp_path / "media.toml"
+    file.write_text(
+        'duration = "30 s"\nwarmup = "11 s"\n[link]\nrate = "1.1 Mbit/s"\ndelay = "30 ms"\nlimit = "300 ms"\n'
+        '[[flows]]\nkind = "media"\ncontrol = "nada"\ncount = 2\nmin_rate = "100 kbit/s"\n[probes]\nmedia = true\n'
+    )
+    result = sj.Scenario.load(file).run()
+    row = result.groups.row(0, named=True)
+    assert row["media_received_bps"] <= 1.1e6
+    assert 0 < row["media_queueing_p50_ms"] <= row["media_queueing_p95_ms"] <= 310
+    heard = result.media.filter(pl.col("time_s") > 11)
+    assert set(heard["flow"]) == {0, 1}
+    assert abs(len(heard) - row["media_reports_arrived"]) <= 2
+    assert abs(heard["queueing_ms"].mean() / row["media_queueing_mean_ms"] - 1) < 0.1
+    told = cli("run", str(file), "-o", str(tmp_path / "out")).stdout
+    frames = (
+        f"of {row['media_frames']} frames {row['media_frames_whole']} came whole, {row['media_frames_late']} of them"
+    )
+    assert frames in told

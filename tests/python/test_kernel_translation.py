@@ -227,6 +227,10 @@ def _link(name: str) -> dict[str, str]:
         ),
         ({"flows": [{"kind": "rpm"}]}, "flows[0].kind: the engine kernel does not send rpm; choose"),
         (
+            {"flows": [{"kind": "media", "control": "nada"}]},
+            "flows[0].kind: the engine kernel does not send media; choose",
+        ),
+        (
             {"flows": [{"kind": "video", "ladder": ["1 Mbit/s"]}]},
             "flows[0].kind: the engine kernel does not send video; choose",
         ),

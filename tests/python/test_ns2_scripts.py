@@ -96,6 +96,10 @@ def test_seeds_draw_other_numbers_and_starts() -> None:
         ),
         ({"flows": [{"kind": "rpm"}]}, "flows[0].kind: the engine ns2 does not send rpm; choose"),
         (
+            {"flows": [{"kind": "media", "control": "nada"}]},
+            "flows[0].kind: the engine ns2 does not send media; choose",
+        ),
+        (
             {"flows": [{"kind": "video", "ladder": ["1 Mbit/s"]}]},
             "flows[0].kind: the engine ns2 does not send video; choose",
         ),

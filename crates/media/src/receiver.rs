@@ -114,8 +114,9 @@ impl Receiver {
 
     /// When a report is due.
     pub fn deadline(&self) -> Instant {
-        match self.last {
-            Some(last) if !self.arrivals.is_empty() => last + (self.reporting.interval)(self.rate_bps),
+        match (self.last, self.arrivals.first()) {
+            // After a pause, the first arrival is reported at once.
+            (Some(last), Some(first)) => first.at.max(last + (self.reporting.interval)(self.rate_bps)),
             _ => Instant::NEVER,
         }
     }
@@ -198,6 +199,9 @@ mod tests {
         receiver.on_packet(at(91_000), &packet(5, 0, 9), Ecn::Ect1);
         let report = receiver.poll(at(156_000)).unwrap();
         assert_eq!((report.begin, report.end, report.arrivals.len()), (5, 6, 1));
+        // The next one after a pause, which is longer than the interval.
+        receiver.on_packet(at(400_000), &packet(6, 0, 9), Ecn::Ect1);
+        assert_eq!(receiver.deadline(), at(400_000));
     }
 
     #[test]

@@ -142,6 +142,12 @@ impl Sender {
         self.in_flight
     }
 
+    /// When a packet was sent that no report has told of.
+    pub fn sent_at(&self, seq: u64) -> Option<Instant> {
+        let place = seq.checked_sub(self.oldest)?;
+        self.out.get(place as usize).map(|sent| sent.at)
+    }
+
     /// When the pacer and the window let the first packet of the queue go.
     fn departure(&self) -> Instant {
         let Some(packet) = self.queue.front() else { return Instant::NEVER };

@@ -1,6 +1,7 @@
 //! The flows of a run: those of the scenario, and the connections that come and go in slots of their own.
 
 use crate::ledger::GroupTally;
+use crate::media::MediaSummary;
 use crate::network::{Component, Layout, NOBODY, Network, Topology};
 use crate::packet::{Handle, Packet};
 use crate::playback::VideoSummary;
@@ -429,6 +430,7 @@ impl Flows {
                     Traffic::Pcap(pcap) => Some(pcap.summary()),
                     _ => None,
                 },
+                media: (group.spec.traffic.name() == "media").then(|| MediaSummary::of(&counts.media, window_s)),
                 rpm,
             }
         });

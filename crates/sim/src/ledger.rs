@@ -1,9 +1,10 @@
 //! What the groups of flows have done: connections opened and closed, transfers completed.
 
 use crate::histogram::Histogram;
+use crate::media::{MediaCounts, MediaNews, MediaRows};
 use crate::playback::{Playback, VideoRows};
 use crate::responsiveness::{ProbeRows, RpmSummary, class};
-use crate::scenario::{FlowSpec, Traffic};
+use crate::scenario::{Probes, Scenario, Traffic};
 use crate::status::Status;
 use crate::table::{Table, recorder};
 use crate::traffic::{News, Record};
@@ -19,6 +20,7 @@ pub(crate) struct Ledger {
     transfers: Option<Transfers>,
     video: Option<VideoRows>,
     probes: Option<ProbeRows>,
+    media: Option<MediaRows>,
     /// Slots of connections that have ended and were not yet given up.
     pub ended: Vec<u32>,
     /// What connections have told their clients, and in which slot; not heard yet.
@@ -49,6 +51,8 @@ pub(crate) struct GroupCounts {
     pub completion: Histogram,
     /// What its players of video have seen.
     pub playback: Playback,
+    /// What its flows of media have done.
+    pub media: MediaCounts,
 }
 
 recorder! {
@@ -62,8 +66,10 @@ recorder! {
 }
 
 impl Ledger {
-    /// The books of a run of these groups; with the tables of transfers, and of what clients see, if somebody wants them.
-    pub fn new(flows: &[FlowSpec], window: &Window, recording: bool) -> Self {
+    /// The books of a run; with the tables of transfers, and of what clients and senders of media see, if somebody wants
+    /// them.
+    pub fn new(scenario: &Scenario, window: &Window) -> Self {
+        let (flows, &Probes { transfers: recording, media, .. }) = (&scenario.flows, &scenario.probes);
         let (counts, transfers) = (Parts::new(window), recording.then(Transfers::default));
         let any_video = flows.iter().any(|flow| matches!(flow.traffic, Traffic::Video(_)));
         let video = (recording && any_video).then(VideoRows::default);
@@ -75,6 +81,7 @@ impl Ledger {
             transfers,
             video,
             probes,
+            media: (media == Some(true)).then(MediaRows::default),
             ended: Vec::new(),
             news: VecDeque::new(),
         }
@@ -156,6 +163,14 @@ impl Ledger {
         }
     }
 
+    /// A flow of media has something to tell.
+    pub fn media(&mut self, now: Instant, (flow, group): (u32, u32), news: &MediaNews) {
+        self.counts(now, group).media.note(news);
+        if let (MediaNews::Heard { heard, target_bps }, Some(rows)) = (news, &mut self.media) {
+            rows.heard(now, (flow, group), heard, *target_bps);
+        }
+    }
+
     /// The counts of each group from instant `number` of the window on.
     pub fn counts_from(&self, number: usize) -> Vec<GroupCounts> {
         let mut counts = self.counts.sum(number);
@@ -168,13 +183,15 @@ impl Ledger {
         let transfers = self.transfers.as_mut().and_then(|rows| rows.take(least));
         let video = self.video.as_mut().and_then(|rows| rows.take(least));
         let probes = self.probes.as_mut().and_then(|rows| rows.take(least));
-        transfers.into_iter().chain(video).chain(probes)
+        let media = self.media.as_mut().and_then(|rows| rows.take(least));
+        transfers.into_iter().chain(video).chain(probes).chain(media)
     }
 
     /// The rows that were not taken, if they were recorded.
     pub fn into_tables(self) -> impl Iterator<Item = Table> {
         let (video, probes) = (self.video.map(VideoRows::into_table), self.probes.map(ProbeRows::into_table));
-        self.transfers.map(Transfers::into_table).into_iter().chain(video).chain(probes)
+        let media = self.media.map(MediaRows::into_table);
+        self.transfers.map(Transfers::into_table).into_iter().chain(video).chain(probes).chain(media)
     }
 }
 
@@ -185,9 +202,11 @@ impl Part for GroupCounts {
         self.offered += other.offered;
         self.completion.merge(&other.completion);
         self.playback.add(&other.playback);
+        self.media.add(&other.media);
     }
 
     fn pack(&mut self) {
         self.completion.pack();
+        self.media.pack();
     }
 }

@@ -53,7 +53,7 @@ impl<P: Recorder, T: Topology> Run<P, T> {
         let links: Vec<Link> = links.map(|(i, spec)| Link::new(spec, i, seed, window, joined)).collect();
         // One slot more than there are samplers: for when the statistics begin.
         let layout = Flows::layout(scenario, Samplers::COUNT + 1);
-        let ledger = Ledger::new(&scenario.flows, window, scenario.probes.transfers);
+        let ledger = Ledger::new(scenario, window);
         let queues = scenario.queues().count();
         let mut network: Network<P, T> = Network::new(links, air, layout, ledger, P::new(&scenario.probes));
         let flows = Flows::new(scenario, seed, controls, &mut network);

@@ -2,6 +2,7 @@
 
 use crate::capture::replay::ReplaySummary;
 use crate::emodel::{mos, r_factor};
+use crate::media::MediaSummary;
 use crate::playback::VideoSummary;
 use crate::quantiles::Quantiles;
 use crate::responsiveness::RpmSummary;
@@ -218,6 +219,9 @@ pub struct GroupSummary {
     /// What is sent of a capture, in a group that replays one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub capture: Option<ReplaySummary>,
+    /// What flows of media did and met with, in a group of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub media: Option<MediaSummary>,
     /// The result of a test of responsiveness, over the whole run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rpm: Option<RpmSummary>,

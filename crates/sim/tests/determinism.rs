@@ -85,6 +85,11 @@ fn the_scenarios_reach_what_they_are_for() {
                     && rpm.connections > 3
                     && retransmissions == 0
             }
+            "media" => {
+                let [there, back] = [0, 1].map(|group| summary.groups[group].media.as_ref().expect("media"));
+                let lost_reports = back.reports > back.reports_arrived + 2;
+                forward.dropped_by["late"] > 0 && lost_reports && there.frames_late > 0 && retransmissions > 0
+            }
             "row" => {
                 let [second, third] = &summary.hops[..] else { panic!("{name}: three hops") };
                 let reverse = third.links.reverse.dropped_by["limit"];
@@ -253,6 +258,7 @@ fn probes_change_nothing() {
                 accesses: scenario.wlan.as_ref().map(|_| on(3)),
                 drops: Some(on(3)),
                 senders: Some(on(4)),
+                media: Some(on(2)),
                 queue: step(1).filter(|_| on(1)),
                 flows: step(7).filter(|_| on(2)),
                 state: step(3).filter(|_| on(3)),

@@ -1,4 +1,4 @@
-"""What users of a run's applications got, in words: pages, video, responsiveness, captures."""
+"""What users of a run's applications got, in words: pages, video, responsiveness, calls; and what a capture had."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ def applications(totals: Mapping[str, Any]) -> Iterator[str]:
             yield f"flows[{number}], responsiveness: {_rpm(rpm)}"
         if capture := group.get("capture"):
             yield f"flows[{number}], capture: {_capture(capture)}"
+        if media := group.get("media"):
+            yield f"flows[{number}], media: {_media(media)}"
 
 
 def _pages(group: Mapping[str, Any]) -> str:
@@ -57,6 +59,17 @@ def _capture(capture: Mapping[str, Any]) -> str:
     large = capture["super_packets"]
     cut = [f"{large} above the MTU, {capture['pieces']} on the wire"] if large and "packets" in capture else []
     return "; ".join([sent, *cut, *repairs])
+
+
+def _media(media: Mapping[str, Any]) -> str:
+    if media["target_bps"] is None:
+        return "no frame was made in the window"
+    rate = f"{media['target_bps'] / 1e6:.2f} Mbit/s wanted in the mean"
+    if media["queueing_ms"]["p95"] is None:
+        return f"{rate}, nothing arrived"
+    queueing = f"95 % of the packets queued for less than {_time(media['queueing_ms']['p95'])}"
+    whole, late = media["frames_whole"], media["frames_late"]
+    return f"{rate}, {queueing}; of {media['frames']} frames {whole} came whole, {late} of them late"
 
 
 def _time(ms: float) -> str:

@@ -300,7 +300,7 @@ class Result:
 
     @cached_property
     def groups(self) -> pl.DataFrame:
-        """One row per group of flows: goodput, connections, times (`completion_p50_ms`), calls, video, RPM."""
+        """One row per group of flows: goodput, connections, times (`completion_p50_ms`), calls, video, RPM, media."""
         return pl.DataFrame([_flat_group(group) for group in self.totals["groups"]], infer_schema_length=None)
 
     @cached_property
@@ -344,6 +344,11 @@ class Result:
     def rpm_probes(self) -> pl.DataFrame:
         """Every time of a probe of tests of responsiveness (probe `transfers`): `kind` by the draft's name."""
         return self._named("rpm_probes", {"kind": ("tcp_f", "tls_f", "http_f", "http_l")})
+
+    @property
+    def media(self) -> pl.DataFrame:
+        """Every report that senders of media got (probe `media`): the rate after it, delay, losses, marks."""
+        return self._named("media")
 
     @property
     def accesses(self) -> pl.DataFrame:
@@ -476,7 +481,14 @@ def _flat_group(group: Mapping[str, Any]) -> dict[str, Any]:
     row |= {f"completion_{key}_ms": value for key, value in group["completion_ms"].items()}
     row |= {f"capture_{key}": value for key, value in group.get("capture", {}).items()}
     row |= {f"video_{key}": value for key, value in group.get("video", {}).items()}
+    row |= _flat_media(group.get("media", {}))
     return row | {key if key.startswith("rpm") else f"rpm_{key}": value for key, value in group.get("rpm", {}).items()}
+
+
+def _flat_media(media: Mapping[str, Any]) -> dict[str, Any]:
+    row = {f"media_{key}": value for key, value in media.items() if not isinstance(value, dict)}
+    times = {what: media.get(f"{what}_ms", {}) for what in ("queueing", "frame")}
+    return row | {f"media_{what}_{key}_ms": value for what, all_of in times.items() for key, value in all_of.items()}
 
 
 def _flat_node(node: Mapping[str, Any]) -> dict[str, Any]:
@@ -495,7 +507,20 @@ def _name(column: str, names: Sequence[str]) -> pl.Expr:
 
 _FRAMES = (
     *("summary", "links", "groups", "flow_totals", "nodes", "histogram", "packets", "drops", "waiting", "transfers"),
-    *("video", "rpm_probes", "accesses", "headers", "segments", "acks", "losses", "senders", "queue", "flows", "state"),
+    *(
+        "video",
+        "rpm_probes",
+        "media",
+        "accesses",
+        "headers",
+        "segments",
+        "acks",
+        "losses",
+        "senders",
+        "queue",
+        "flows",
+        "state",
+    ),
     "utilisation",
 )
 _DROPS = ("time_ns", "link", "flow", "number", "bytes", "sojourn_ns", "fate")
@@ -508,6 +533,7 @@ _UNITS = {
     "airtime_ns": ("airtime_ms", 1e6),
     "timer_ns": ("timer_s", 1e9),
     "in_socket_ns": ("in_socket_ms", 1e6),
+    "queueing_ns": ("queueing_ms", 1e6),
     "buffer_ns": ("buffer_s", 1e9),
     "stalled_ns": ("stalled_s", 1e9),
 }
@@ -520,6 +546,7 @@ _PROBES = {
         table: f"--set probes.transfers=true, if it has flows of the kind {kind}"
         for table, kind in (("video", "video"), ("rpm_probes", "rpm"))
     },
+    "media": "--set probes.media=true, if it has flows of the kind media",
     "accesses": "--set probes.accesses=true, if its bottleneck is a [wlan]",
     "headers": "--set probes.packets=true --set probes.headers=true",
     **dict.fromkeys(("segments", "acks", "losses", "senders"), "--set probes.senders=true, if it has a TCP sender"),

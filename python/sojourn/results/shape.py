@@ -87,6 +87,8 @@ _WLAN = {
 }
 _NUMBERS = {"*": _number_or_nothing}
 _RPM = {"class": _text_or_nothing, "confidence": _text, "*": _number_or_nothing}
+_MEDIA = {"queueing_ms": _TIMES, "frame_ms": _TIMES, "*": _number_or_nothing}
+_CLIENTS = {"video?": _NUMBERS, "capture?": _NUMBERS, "rpm?": _RPM, "media?": _MEDIA}
 _PARAMETERS = {"*": {"*": _scalar}}
 _SUMMARY = {
     **dict.fromkeys(("duration_s", "warmup_s", "events"), _number),
@@ -96,7 +98,7 @@ _SUMMARY = {
     "links": _LINKS,
     "hops": [{"name": _text, **_LINKS, "wlan?": _WLAN}],
     "wlan?": _WLAN,
-    "groups": [{**_TRAFFIC, "completion_ms": _TIMES, "video?": _NUMBERS, "capture?": _NUMBERS, "rpm?": _RPM}],
+    "groups": [{**_TRAFFIC, "completion_ms": _TIMES, **_CLIENTS}],
     "flows": [{**_TRAFFIC, "id": _number}],
     "emulation?": {"faults": [_text]},
 }

@@ -125,18 +125,18 @@ pub struct Entry {
 /// Every control.
 pub const CONTROLS: &[Entry] = &[
     Entry {
-        name: "nada@rfc8698",
-        alias: Some("nada"),
-        summary: "NADA as in RFC 8698: delay, loss and marks in one signal",
-        source: "RFC 8698",
-        make: || Box::new(nada::Nada::rfc8698()),
-    },
-    Entry {
         name: "nada@ns3-rmcat",
-        alias: None,
-        summary: "NADA as its authors' code for ns-3: the signal has a ceiling, loss is smoothed per update",
+        alias: Some("nada"),
+        summary: "NADA (RFC 8698) as in its authors' code for ns-3: delay, losses and marks in one signal",
         source: "Cisco ns3-rmcat, nada-controller.cc and sender-based-controller.cc (draft-ietf-rmcat-nada-05)",
         make: || Box::new(nada::Nada::ns3_rmcat()),
+    },
+    Entry {
+        name: "nada@rfc8698",
+        alias: None,
+        summary: "NADA as in the pseudo code of RFC 8698: the signal has no ceiling, losses are smoothed with each packet",
+        source: "RFC 8698, as code quotes it that follows it",
+        make: || Box::new(nada::Nada::rfc8698()),
     },
 ];
 

@@ -25,7 +25,7 @@ use crate::scenario::{FlowSpec, Middlebox, Paths};
 use crate::wlan::{Air, Place, Settled, Wlan};
 use access::{Access, Detail, Ends, Route, Way};
 use ahead::Ahead;
-use sojourn_aqm::{Duration, Ecn, Instant};
+use sojourn_aqm::{Ecn, Instant};
 use sojourn_tcp::Header;
 use std::collections::VecDeque;
 
@@ -97,7 +97,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
         if slot == self.layout.flows() {
             self.make_room(2 * slot);
         }
-        let access_delay = spec.access_delay + spec.rtt_stagger.unwrap_or(Duration::ZERO) * i64::from(place) / 2;
+        let access_delay = spec.access_delay_of(place);
         let wired = || Settled { paths: spec.paths.clone(), hosts: (2 * group, 2 * group + 1), cells: (None, None) };
         let Settled { paths, hosts, cells } = self.air.settle(group, spec).unwrap_or_else(wired);
         let number = self.number_of(&paths);

@@ -61,6 +61,8 @@ pub struct FlowSpec {
     pub access_rate: Option<Rate>,
     /// One-way delay of the access link, in each direction.
     pub access_delay: Duration,
+    /// Propagation delay of the links that the data cross, at the start of the run.
+    pub links_delay: Duration,
     /// By how much the round-trip time of each flow is longer than that of the one before it.
     pub rtt_stagger: Option<Duration>,
     /// The code point that packets of both directions carry; without it, 0.
@@ -86,8 +88,10 @@ impl FlowSpec {
         };
         let paths = topology.paths(&table, &wanted)?;
         let access_delay = access_delay(&table, topology.delay(&paths), topology.is_dumbbell())?;
+        let links_delay = topology.delay_of(&paths.data);
         let Wanted { direction, route, return_route } = wanted;
         let mut flow = Self {
+            links_delay,
             paths,
             direction,
             from: table.field("from")?,
@@ -136,6 +140,16 @@ impl FlowSpec {
             }
             _ => Ok(flow),
         }
+    }
+
+    /// Propagation delay of the data of flow number `place` of the group, at the start of the run.
+    pub(crate) fn propagation(&self, place: u32) -> Duration {
+        self.links_delay + self.access_delay_of(place)
+    }
+
+    /// Delay of the access link of flow number `place` of the group.
+    pub(crate) fn access_delay_of(&self, place: u32) -> Duration {
+        self.access_delay + self.rtt_stagger.unwrap_or(Duration::ZERO) * i64::from(place) / 2
     }
 
     pub(super) fn write(&self) -> Map<String, Value> {

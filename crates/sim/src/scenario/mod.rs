@@ -50,8 +50,8 @@ pub use service::{
 pub use sojourn_aqm::link_layer::Layer;
 pub use steps::{Stepped, Steps, StepsError};
 pub use traffic::{
-    BrowserSpec, FileSpec, Http, Ladder, PackMimeSpec, PcapKeys, PcapSpec, RequestSpec, RpmSpec, Sizes, TcpSpec,
-    Traffic, UdpSpec, VideoSpec, VoiceSpec, WebSpec,
+    BrowserSpec, FileSpec, Http, Ladder, MediaSpec, PackMimeSpec, PcapKeys, PcapSpec, RequestSpec, RpmSpec, Sizes,
+    TcpSpec, Traffic, UdpSpec, VideoSpec, VoiceSpec, WebSpec,
 };
 pub use values::ValueError;
 pub use warmup::Warmup;

@@ -74,9 +74,13 @@ impl Topology<'_> {
 
     /// The sum of the propagation delays of the links on both paths.
     pub fn delay(&self, paths: &Paths) -> Duration {
+        self.delay_of(&paths.data) + self.delay_of(&paths.acks)
+    }
+
+    /// The sum of the propagation delays of links.
+    pub fn delay_of(&self, links: &[u16]) -> Duration {
         let delays = Graph::delays(&self.hops);
-        let links = paths.data.iter().chain(&*paths.acks);
-        links.fold(Duration::ZERO, |sum, &link| sum + delays[usize::from(link)])
+        links.iter().fold(Duration::ZERO, |sum, &link| sum + delays[usize::from(link)])
     }
 
     /// Whether there is but one link, so that its delays are `link.delay` and `reverse.delay`.

@@ -19,6 +19,8 @@ table! {
         accesses: Option<bool> = Kind::Flag, Need::Optional;
         /// Records what each TCP sender sends, hears, believes lost, and how it stands after it.
         senders: Option<bool> = Kind::Flag, Need::Optional;
+        /// Records every report that a sender of media gets.
+        media: Option<bool> = Kind::Flag, Need::Optional;
         /// Sampling step of the queue length.
         queue: Option<Duration> = Kind::PositiveTime, Need::Optional;
         /// Sampling step of each flow's window, RTT and goodput.

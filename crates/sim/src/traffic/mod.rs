@@ -8,6 +8,7 @@ mod dialogue;
 mod generator;
 mod joined;
 mod load;
+mod media;
 mod opener;
 mod packmime;
 mod pages;
@@ -23,6 +24,7 @@ pub(crate) use joined::Joined;
 pub(crate) use opener::Opener;
 pub use plan::{Planned, plan};
 
+use crate::media::MediaNews;
 use crate::network::{Network, Topology};
 use crate::packet::Packet;
 use crate::probe::Probe;
@@ -34,6 +36,7 @@ use client::{AnyApp, Client};
 use dialogue::{DialogueFlow, Exchange, Script};
 use generator::Generator;
 use load::LoadFlow;
+use media::MediaFlow;
 use replay::ReplayFlow;
 use rpm::Rpm;
 use sojourn_aqm::{Duration, Ecn, Instant, Rng};
@@ -85,6 +88,8 @@ pub(crate) trait Host: Wire {
     fn closed(&mut self);
     /// The client of the connection wants to know.
     fn news(&mut self, news: News);
+    /// A flow of media has something for the books.
+    fn media(&mut self, news: &MediaNews);
 }
 
 macro_rules! flows {
@@ -159,6 +164,7 @@ flows! {
     Dialogue(Box<DialogueFlow>);
     Load(Box<LoadFlow>);
     Udp(UdpFlow);
+    Media(Box<MediaFlow>);
     Replay(Box<ReplayFlow>);
 }
 
@@ -207,6 +213,10 @@ impl Source {
             Traffic::Voice(spec) => udp(UdpFlow::voice(spec, start, stop, rng)),
             Traffic::Pcap(spec) if spec.sends_transfers() => generator(replay::transfers(spec, start)),
             Traffic::Pcap(spec) => Self::Flow(AnyFlow::Replay(Box::new(ReplayFlow::new(spec, place, start, stop)))),
+            Traffic::Media(media) => {
+                let flow = MediaFlow::new(media, (start, stop), spec.propagation(place), rng);
+                Self::Flow(AnyFlow::Media(Box::new(flow)))
+            }
         }
     }
 }
@@ -308,5 +318,10 @@ impl<P: Probe, T: Topology> Host for Port<'_, P, T> {
 
     fn news(&mut self, news: News) {
         self.network.ledger.news.push_back((self.slot, news));
+    }
+
+    fn media(&mut self, news: &MediaNews) {
+        let tenant = self.network.tenant(self.slot);
+        self.network.ledger.media(self.now, tenant, news);
     }
 }

@@ -1,6 +1,7 @@
 //! When the sources of a scenario begin, and what they send or ask for: the same traffic for another engine.
 
 use super::{AnyFlow, Host, News, Source};
+use crate::media::MediaNews;
 use crate::scenario::Scenario;
 use sojourn_aqm::{Ecn, Instant};
 use sojourn_tcp::{Header, Wire};
@@ -64,6 +65,7 @@ impl Host for Times {
     fn completed(&mut self, _: Instant, _: u64) {}
     fn closed(&mut self) {}
     fn news(&mut self, _: News) {}
+    fn media(&mut self, _: &MediaNews) {}
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 //! super-packet have all but the place in common, as a card wants them that joins and cuts them.
 
 use super::generator::{AnyPattern, Job, Pattern};
-use super::udp::Received;
+use super::udp::Seen;
 use super::{Endpoints, Host};
 use crate::capture::replay::{Replay, Sent};
 use crate::packet::Packet;
@@ -30,7 +30,7 @@ pub(crate) struct ReplayFlow {
     bytes: u64,
     sent: u64,
     payload: u64,
-    received: Received,
+    seen: Seen,
 }
 
 impl ReplayFlow {
@@ -47,7 +47,7 @@ impl ReplayFlow {
             bytes: 0,
             sent: 0,
             payload: 0,
-            received: Received::default(),
+            seen: Seen::default(),
         }
     }
 
@@ -107,7 +107,7 @@ impl Endpoints for ReplayFlow {
         // Numbers on the way are less than 2^32 apart.
         let number = self.sent - u64::from((self.sent as u32).wrapping_sub(header.ts_val.wrapping_add(behind)));
         self.payload += u64::from(header.len);
-        self.received.add(now, Instant::from_nanos(header.ack), number, pieces.into());
+        self.seen.several(now, Instant::from_nanos(header.ack), number, pieces.into());
     }
 
     fn on_source_packet(&mut self, _: Instant, _: &Header, _: Packet, _: &mut impl Host) {}
@@ -122,7 +122,7 @@ impl Endpoints for ReplayFlow {
 
     fn status(&self) -> Status {
         let payload = Payload { arrived: self.payload, delivered: self.payload };
-        self.received.status(payload, self.sent)
+        self.seen.status(payload, self.sent)
     }
 }
 

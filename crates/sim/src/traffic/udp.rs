@@ -17,13 +17,13 @@ pub(crate) struct UdpFlow {
     stop: Instant,
     sent: u64,
     arrived: u64,
-    received: Received,
+    seen: Seen,
 }
 
-/// What the sink has seen of datagrams.
+/// What a sink of datagrams has seen.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Received {
-    seen: Datagrams,
+pub(super) struct Seen {
+    pub datagrams: Datagrams,
     last_delay_ns: u64,
 }
 
@@ -73,7 +73,7 @@ impl UdpFlow {
 
     fn new(spec: &UdpSpec, gaps: Gaps, start: Instant, stop: Instant) -> Self {
         let (size, ecn) = (spec.size, spec.ecn);
-        Self { gaps, size, ecn, next: start, stop, sent: 0, arrived: 0, received: Received::default() }
+        Self { gaps, size, ecn, next: start, stop, sent: 0, arrived: 0, seen: Seen::default() }
     }
 
     fn after_a_gap(mut self) -> Self {
@@ -106,28 +106,37 @@ impl Bursts {
     }
 }
 
-impl Received {
-    /// `count` datagrams from number `first` on, which were sent at one instant, arrive.
-    pub fn add(&mut self, now: Instant, sent: Instant, first: u64, count: u64) {
+fn mean_gap(rate: Rate, size: u32) -> Duration {
+    rate.time_for(size as u64)
+}
+
+impl Seen {
+    /// A datagram with this header arrives; returns how long it took.
+    #[inline]
+    pub fn datagram(&mut self, now: Instant, header: &Header) -> Duration {
+        self.several(now, Instant::from_nanos(header.ack), header.seq, 1)
+    }
+
+    /// `count` datagrams from number `first` on, which were sent at one instant, arrive; returns how long they took.
+    #[inline]
+    pub fn several(&mut self, now: Instant, sent: Instant, first: u64, count: u64) -> Duration {
+        let Self { datagrams, last_delay_ns } = self;
         let delay_ns = now.as_nanos() - sent.as_nanos();
-        if self.seen.received > 0 {
-            self.seen.variation_ns += delay_ns.abs_diff(self.last_delay_ns);
+        if datagrams.received > 0 {
+            datagrams.variation_ns += delay_ns.abs_diff(*last_delay_ns);
         }
-        self.last_delay_ns = delay_ns;
-        self.seen.received += count;
-        self.seen.delay_ns += count * delay_ns;
-        self.seen.expected = self.seen.expected.max(first + count);
+        *last_delay_ns = delay_ns;
+        datagrams.received += count;
+        datagrams.delay_ns += count * delay_ns;
+        datagrams.expected = datagrams.expected.max(first + count);
+        Duration::from_nanos(delay_ns as i64)
     }
 
     /// What there is to see of a flow that has `sent` so many datagrams.
     pub fn status(&self, payload: Payload, sent: u64) -> Status {
-        let (nothing, datagrams) = (f64::NAN, self.seen);
+        let (nothing, datagrams) = (f64::NAN, self.datagrams);
         Status { payload, sent, datagrams, cwnd: nothing, ssthresh: nothing, srtt_ms: nothing, ..Status::default() }
     }
-}
-
-fn mean_gap(rate: Rate, size: u32) -> Duration {
-    rate.time_for(size as u64)
 }
 
 impl Endpoints for UdpFlow {
@@ -145,7 +154,7 @@ impl Endpoints for UdpFlow {
 
     fn on_sink_packet(&mut self, now: Instant, header: &Header, packet: Packet, _: &mut impl Host) {
         self.arrived += (packet.len - UDP_IP_HEADERS.min(packet.len)) as u64;
-        self.received.add(now, Instant::from_nanos(header.ack), header.seq, 1);
+        self.seen.datagram(now, header);
     }
 
     fn on_source_packet(&mut self, _: Instant, _: &Header, _: Packet, _: &mut impl Host) {}
@@ -159,7 +168,7 @@ impl Endpoints for UdpFlow {
     }
 
     fn status(&self) -> Status {
-        self.received.status(Payload { arrived: self.arrived, delivered: self.arrived }, self.sent)
+        self.seen.status(Payload { arrived: self.arrived, delivered: self.arrived }, self.sent)
     }
 }
 

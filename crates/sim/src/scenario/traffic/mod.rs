@@ -3,6 +3,7 @@
 mod browser;
 mod file;
 mod ladder;
+mod media;
 mod packmime;
 mod pcap;
 mod request;
@@ -17,6 +18,7 @@ mod web;
 pub use browser::BrowserSpec;
 pub use file::FileSpec;
 pub use ladder::Ladder;
+pub use media::MediaSpec;
 pub use packmime::{Http, PackMimeSpec};
 pub use pcap::{PcapKeys, PcapSpec};
 pub use request::RequestSpec;
@@ -91,6 +93,7 @@ traffic! {
     Poisson(UdpSpec) = "poisson", "Datagrams with exponentially distributed gaps.";
     Streaming(UdpSpec) = "streaming", "Datagrams whose gaps vary at random by up to a half.";
     Voice(VoiceSpec) = "voice", "A call: datagrams at a constant rate while somebody talks.";
+    Media(MediaSpec) = "media", "Real-time video whose rate a congestion control sets.";
     Pcap(PcapSpec) = "pcap", "What a capture has: its packets at their instants, or its connections as transfers.";
 }
 
@@ -111,6 +114,7 @@ impl Traffic {
         match self {
             Self::Tcp(file) => file.check(table),
             Self::Video(video) => video.check(table),
+            Self::Media(media) => media.check(table),
             _ => Ok(()),
         }
     }
@@ -126,7 +130,7 @@ impl Traffic {
             Self::PackMime(spec) => Some(&spec.tcp),
             Self::Request(spec) => Some(&spec.tcp),
             Self::Pcap(spec) => spec.sends_transfers().then_some(&spec.keys.tcp),
-            Self::Cbr(_) | Self::Poisson(_) | Self::Streaming(_) | Self::Voice(_) => None,
+            Self::Cbr(_) | Self::Poisson(_) | Self::Streaming(_) | Self::Voice(_) | Self::Media(_) => None,
         }
     }
 
@@ -144,7 +148,12 @@ impl Traffic {
             Self::Web(_) | Self::Browser(_) | Self::Video(_) | Self::Rpm(_) | Self::PackMime(_) => true,
             Self::Tcp(file) => file.pause.is_some(),
             Self::Pcap(spec) => spec.sends_transfers(),
-            Self::Request(_) | Self::Cbr(_) | Self::Poisson(_) | Self::Streaming(_) | Self::Voice(_) => false,
+            Self::Request(_)
+            | Self::Cbr(_)
+            | Self::Poisson(_)
+            | Self::Streaming(_)
+            | Self::Voice(_)
+            | Self::Media(_) => false,
         }
     }
 

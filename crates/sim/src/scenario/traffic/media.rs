@@ -1,0 +1,69 @@
+//! Real-time media: frames in the rate that a congestion control allows.
+
+use crate::scenario::Error;
+use crate::scenario::keys::{Kind, Need, Table, table};
+use sojourn_aqm::{Duration, Rate};
+use sojourn_media::control::CONTROLS;
+
+table! {
+    /// One direction of a video call.
+    pub struct MediaSpec {
+        /// Congestion control of media, by its registered name.
+        control: String = Kind::Word("congestion control of media", controls), Need::Required("nada");
+        /// Least rate that the encoder makes, in bits of IP packets; above zero.
+        min_rate: Rate = Kind::Rate, Need::Default("150 kbit/s");
+        /// Rate at the start; without it, min_rate.
+        start_rate: Option<Rate> = Kind::Rate, Need::Optional;
+        /// Highest rate that the encoder makes.
+        max_rate: Rate = Kind::Rate, Need::Default("1.5 Mbit/s");
+        /// Frames per second.
+        fps: u32 = Kind::Count(1, 1_000), Need::Default("30");
+        /// Time from one key frame to the next; without it, all frames are alike.
+        key_interval: Option<Duration> = Kind::PositiveTime, Need::Optional;
+        /// Size of a key frame by that of another one.
+        key_ratio: u32 = Kind::Count(1, 100), Need::Default("4");
+        /// Sizes of frames vary uniformly by up to so much, in percent.
+        size_spread: u32 = Kind::Count(0, 99), Need::Default("10");
+        /// Most bytes of payload in a packet, before 40 B of RTP, UDP and IP.
+        payload: u32 = Kind::Size(1, 65_535 - 40), Need::Default("1200 B");
+        /// Frames that take longer than this from the camera to their last packet are late.
+        late: Duration = Kind::PositiveTime, Need::Default("200 ms");
+        /// The camera is off from this instant of the run …
+        pause_at: Option<Duration> = Kind::Time, Need::Optional;
+        /// … to this one.
+        resume_at: Option<Duration> = Kind::PositiveTime, Need::Optional;
+    }
+}
+
+impl MediaSpec {
+    /// The rate at the start.
+    pub(crate) fn at_start(&self) -> Rate {
+        self.start_rate.unwrap_or(self.min_rate)
+    }
+
+    pub(super) fn check(&self, table: &Table) -> Result<(), Error> {
+        let Self { min_rate, max_rate, pause_at, resume_at, .. } = *self;
+        if min_rate > max_rate {
+            let text = format!("{min_rate} is above max_rate, which is {max_rate}; write less");
+            return Err(table.error("min_rate", text));
+        }
+        if self.at_start() < min_rate || self.at_start() > max_rate {
+            let text = format!("{} is not from min_rate to max_rate ({min_rate} to {max_rate})", self.at_start());
+            return Err(table.error("start_rate", text));
+        }
+        match (pause_at, resume_at) {
+            (Some(_), None) => Err(table.error("resume_at", r#"missing beside pause_at; write e.g. "60 s""#)),
+            (None, Some(_)) => Err(table.error("pause_at", r#"missing beside resume_at; write e.g. "40 s""#)),
+            (Some(from), Some(to)) if to <= from => {
+                Err(table.error("resume_at", format!("{to} is not after pause_at, which is {from}; write more")))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The names of the registry, and the shorter ones.
+fn controls() -> Vec<&'static str> {
+    let aliases = CONTROLS.iter().filter_map(|entry| entry.alias);
+    CONTROLS.iter().map(|entry| entry.name).chain(aliases).collect()
+}

@@ -1,0 +1,137 @@
+//! Real-time media: the two ends of `sojourn-media` at the ends of a flow.
+//!
+//! A packet's header has its number in `seq`, the time of its sending in `ack`, in ns, the time at which its frame was made
+//! in `ts_val`, in units of 1/90000 s, and the number of its frame's packets in `ts_ecr`. That of a report has the report's
+//! number in `seq`; what it tells waits here until it arrives.
+
+use super::udp::Seen;
+use super::{Endpoints, Host};
+use crate::media::{Heard, MediaNews};
+use crate::packet::Packet;
+use crate::scenario::MediaSpec;
+use crate::status::{Payload, Status};
+use sojourn_aqm::{Duration, Ecn, Instant, Rng};
+use sojourn_media::{HEADERS, Receiver, Report, Sender, Source, control};
+use sojourn_tcp::Header;
+use std::collections::VecDeque;
+
+pub(crate) struct MediaFlow {
+    sender: Sender,
+    receiver: Receiver,
+    /// Reports under way, and the number of the first of them.
+    reports: VecDeque<Report>,
+    first: u64,
+    /// What a packet takes on an empty path of infinite rate.
+    propagation: Duration,
+    late: Duration,
+    arrived: u64,
+    seen: Seen,
+}
+
+impl MediaFlow {
+    pub fn new(spec: &MediaSpec, (start, stop): (Instant, Instant), propagation: Duration, rng: Rng) -> Self {
+        let control = control::new(&spec.control).expect("the key admits known controls only");
+        let bps = |rate: sojourn_aqm::Rate| rate.as_bps() as f64;
+        let source = Source {
+            least_bps: bps(spec.min_rate),
+            start_bps: bps(spec.at_start()),
+            most_bps: bps(spec.max_rate),
+            fps: spec.fps,
+            key_interval: spec.key_interval,
+            key_ratio: f64::from(spec.key_ratio),
+            spread: f64::from(spec.size_spread) / 100.0,
+            payload: spec.payload,
+            pause: spec.pause_at.zip(spec.resume_at).map(|(from, to)| (Instant::ZERO + from, Instant::ZERO + to)),
+        };
+        Self {
+            receiver: Receiver::new(control.reporting()),
+            sender: Sender::new(source, control, start, stop, rng),
+            reports: VecDeque::new(),
+            first: 0,
+            propagation,
+            late: spec.late,
+            arrived: 0,
+            seen: Seen::default(),
+        }
+    }
+
+    fn heard(&self, report: &Report, sent: impl Fn(u64) -> Option<Instant>) -> Heard {
+        let arrived = report.arrivals.len() as u32;
+        let queueing = |seq: u64, at: Instant| sent(seq).map_or(Duration::ZERO, |sent| at - sent - self.propagation);
+        Heard {
+            arrived,
+            lost: (report.end - report.begin) as u32 - arrived,
+            marked: report.arrivals.iter().filter(|arrival| arrival.ecn == Ecn::Ce).count() as u32,
+            queueing: report.arrivals.iter().fold(Duration::ZERO, |sum, a| sum + queueing(a.seq, a.at)),
+        }
+    }
+}
+
+impl Endpoints for MediaFlow {
+    fn on_source_timer(&mut self, now: Instant, host: &mut impl Host) {
+        let before = self.sender.made();
+        while let Some(packet) = self.sender.poll(now) {
+            let (seq, ack) = (packet.seq, now.as_nanos());
+            let header = Header { seq, ack, ts_val: packet.stamp, ts_ecr: packet.of_frame, ..Header::default() };
+            host.transmit(&header, packet.bytes, packet.ecn);
+            host.media(&MediaNews::Sent(packet.bytes));
+        }
+        let made = self.sender.made();
+        if made.frames > before.frames {
+            let (frames, targets_bps) = (made.frames - before.frames, made.targets_bps - before.targets_bps);
+            host.media(&MediaNews::Made { frames, targets_bps });
+        }
+    }
+
+    fn on_sink_timer(&mut self, now: Instant, host: &mut impl Host) {
+        if let Some(report) = self.receiver.poll(now) {
+            let header = Header { seq: self.first + self.reports.len() as u64, ..Header::default() };
+            host.transmit(&header, report.bytes, Ecn::NotEct);
+            host.media(&MediaNews::Reported);
+            self.reports.push_back(report);
+        }
+    }
+
+    fn on_sink_packet(&mut self, now: Instant, header: &Header, packet: Packet, host: &mut impl Host) {
+        self.arrived += u64::from(packet.len - HEADERS);
+        let delay = self.seen.datagram(now, header);
+        host.media(&MediaNews::Arrived { bytes: packet.len, queueing: delay - self.propagation });
+        let media = sojourn_media::Packet {
+            seq: header.seq,
+            bytes: packet.len,
+            ecn: packet.ecn,
+            stamp: header.ts_val,
+            of_frame: header.ts_ecr,
+        };
+        if let Some(frame) = self.receiver.on_packet(now, &media, packet.ecn) {
+            let latency = frame.latency;
+            host.media(&MediaNews::Whole { latency, is_late: latency > self.late });
+        }
+    }
+
+    fn on_source_packet(&mut self, now: Instant, header: &Header, _: Packet, host: &mut impl Host) {
+        // One that another report has overtaken is no longer there.
+        let Some(overtaken) = header.seq.checked_sub(self.first) else { return };
+        let Some(report) = self.reports.drain(..=overtaken as usize).next_back() else { return };
+        self.first = header.seq + 1;
+        let heard = self.heard(&report, |seq| self.sender.sent_at(seq));
+        self.sender.on_report(now, &report);
+        host.media(&MediaNews::Heard { heard, target_bps: self.sender.target_bps() });
+        self.on_source_timer(now, host);
+    }
+
+    fn source_deadline(&self) -> Instant {
+        self.sender.deadline()
+    }
+
+    fn sink_deadline(&self) -> Instant {
+        self.receiver.deadline()
+    }
+
+    fn status(&self) -> Status {
+        let nothing = f64::NAN;
+        let payload = Payload { arrived: self.arrived, delivered: self.arrived };
+        let (sent, datagrams) = (self.sender.sent(), self.seen.datagrams);
+        Status { payload, sent, datagrams, cwnd: nothing, ssthresh: nothing, srtt_ms: nothing, ..Status::default() }
+    }
+}

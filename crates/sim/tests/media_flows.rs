@@ -1,0 +1,128 @@
+//! Flows of media: what they send on an idle path, what reports cost, what frames and the books say.
+
+mod common;
+
+use common::{run, whole};
+use sojourn_sim::scenario::Scenario;
+use sojourn_sim::{Column, MediaSummary, Output};
+use std::path::Path;
+
+fn media(duration: &str, link: &str, more: &str) -> Output {
+    run(&format!(
+        "duration = \"{duration}\"\n{link}\n[[flows]]\nkind = \"media\"\ncontrol = \"nada\"\n{more}\n[probes]\nmedia = true"
+    ))
+}
+
+fn seen(output: &Output) -> &MediaSummary {
+    output.summary.groups[0].media.as_ref().expect("a group of media")
+}
+
+fn targets(output: &Output) -> &[f64] {
+    let table = output.tables.iter().find(|table| table.name == "media").expect("the probe is on");
+    match table.columns.iter().find(|(name, _)| name == "target_bps") {
+        Some((_, Column::F64(values))) => values,
+        _ => panic!("a column of rates"),
+    }
+}
+
+const IDLE: &str = "[link]\nrate = \"80 Mbit/s\"\ndelay = \"31 ms\"\n[reverse]\nrate = \"9 Mbit/s\"\ndelay = \"17 ms\"";
+
+#[test]
+fn on_an_idle_path_the_rate_rises_to_the_highest_and_nothing_waits() {
+    let output = media("40 s", IDLE, "max_rate = \"2.3 Mbit/s\"\nfps = 24\nsize_spread = 0");
+    let seen = seen(&output);
+    // A packet of 1240 B takes 124 us; those of a frame are equally long.
+    assert!(seen.queueing_ms.max.unwrap() <= 0.124 && seen.queueing_ms.max.unwrap() > 0.11, "{seen:?}");
+    assert_eq!(output.summary.flows[0].datagrams.loss_rate, Some(0.0));
+    let targets = targets(&output);
+    assert!(targets[0] < 500e3 && targets[targets.len() - 1] >= 0.95 * 2.3e6, "{targets:?}");
+    // 0, 1/24 s, … up to 40 s; what is under way at the end is no more than two frames.
+    assert_eq!((seen.frames, seen.frames_late), (961, 0));
+    assert!(seen.frames - seen.frames_whole <= 2, "{seen:?}");
+    // The pacer sends a frame until the next one: no frame takes less than the path, or more than that and two frames.
+    assert!(seen.frame_ms.p10.unwrap() > 31.0 && seen.frame_ms.max.unwrap() < 31.2 + 2.0 * 1000.0 / 24.0, "{seen:?}");
+}
+
+#[test]
+fn the_source_makes_what_it_is_told_and_every_byte_is_in_the_books() {
+    let output = media("30 s", IDLE, "start_rate = \"1.5 Mbit/s\"\nsize_spread = 0");
+    let seen = seen(&output);
+    let target = seen.target_bps.unwrap();
+    // Packets are of whole bytes, and the last frame may wait in part.
+    assert!((seen.sent_bps / target - 1.0).abs() < 0.002, "{seen:?}");
+    let link = &output.summary.links.forward;
+    assert_eq!(link.bytes as f64 * 8.0 / 30.0, seen.sent_bps);
+    // Payload is what is left of the packets without 40 B of RTP, UDP and IP.
+    let flow = &output.summary.flows[0];
+    let arrived = seen.received_bps * 30.0 / 8.0;
+    let packets = (arrived - flow.payload.bytes as f64) / 40.0;
+    assert_eq!(packets.fract(), 0.0);
+    assert!(flow.sent as f64 - packets < 9.0, "{} sent, {packets} arrived", flow.sent);
+}
+
+#[test]
+fn reports_are_packets_of_the_size_that_rfc_8888_gives_them() {
+    let output = media("20 s", IDLE, "");
+    let (arrived, lost) = (whole(&output, "media", "arrived"), whole(&output, "media", "lost"));
+    assert!(lost.iter().all(|&lost| lost == 0));
+    // RTCP header and sender, stream, numbers: 16 B; 2 B a packet in whole words; the time; UDP and IP.
+    let told: u64 = arrived.iter().map(|n| 28 + 16 + (2 * n).next_multiple_of(4) + 4).sum();
+    let reverse = &output.summary.links.reverse;
+    let under_way = reverse.packets - arrived.len() as u64;
+    assert!(under_way <= 1 && reverse.bytes - told <= under_way * 120, "{} B, {told} B told", reverse.bytes);
+    // Every 100 ms, from the first arrival on.
+    let times = whole(&output, "media", "time_ns");
+    assert!(times.windows(2).all(|pair| (pair[1] - pair[0]).abs_diff(100_000_000) < 200_000), "{times:?}");
+    assert_eq!(seen(&output).reports, reverse.packets);
+}
+
+#[test]
+fn lost_reports_are_no_lost_packets() {
+    let output = media("40 s", &format!("{IDLE}\nloss = \"30 %\""), "");
+    let seen = seen(&output);
+    let share = seen.reports_arrived as f64 / seen.reports as f64;
+    // 400 reports: three standard deviations are 0.07.
+    assert!((share - 0.7).abs() < 0.07, "{share}");
+    assert_eq!(whole(&output, "media", "lost").iter().sum::<u64>(), 0);
+    assert!(*targets(&output).last().unwrap() >= 0.95 * 1.5e6);
+}
+
+#[test]
+fn a_link_below_the_least_rate_delays_and_loses_frames() {
+    let output = media("20 s", "[link]\nrate = \"120 kbit/s\"\nlimit = \"15 packets\"", "min_rate = \"160 kbit/s\"");
+    let (seen, link) = (seen(&output), &output.summary.links.forward);
+    assert!((seen.target_bps.unwrap() / 160e3 - 1.0).abs() < 0.02, "{seen:?}");
+    assert!(seen.frames_whole < seen.frames && seen.frames_late > seen.frames_whole * 9 / 10, "{seen:?}");
+    assert!(link.dropped > 0 && (seen.received_bps / 120e3 - 1.0).abs() < 0.02, "{seen:?}");
+    assert_eq!(whole(&output, "media", "lost").iter().sum::<u64>().abs_diff(link.dropped) / 10, 0);
+}
+
+#[test]
+fn the_camera_is_off_in_a_pause() {
+    let output = media("9 s", IDLE, "pause_at = \"3 s\"\nresume_at = \"7 s\"");
+    let times = whole(&output, "media", "time_ns");
+    let quiet = times.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap();
+    assert!(quiet.abs_diff(4_000_000_000) < 250_000_000, "{quiet} ns without a report");
+    assert_eq!(seen(&output).frames, 90 + 61);
+}
+
+#[test]
+fn keys_that_contradict_each_other_are_refused() {
+    for (keys, error) in [
+        ("min_rate = \"2 Mbit/s\"", "flows[0].min_rate: 2 Mbit/s is above max_rate, which is 1.5 Mbit/s; write less"),
+        (
+            "start_rate = \"7 kbit/s\"",
+            "flows[0].start_rate: 7 kbit/s is not from min_rate to max_rate (150 kbit/s to 1.5 Mbit/s)",
+        ),
+        ("pause_at = \"1 s\"", "flows[0].resume_at: missing beside pause_at; write e.g. \"60 s\""),
+        ("resume_at = \"1 s\"", "flows[0].pause_at: missing beside resume_at; write e.g. \"40 s\""),
+        (
+            "pause_at = \"2 s\"\nresume_at = \"1 s\"",
+            "flows[0].resume_at: 1 s is not after pause_at, which is 2 s; write more",
+        ),
+        ("cc = \"cubic\"", "flows[0].cc: not a key of media flows; remove it"),
+    ] {
+        let text = format!("duration = \"1 s\"\n{IDLE}\n[[flows]]\nkind = \"media\"\ncontrol = \"nada\"\n{keys}");
+        assert_eq!(Scenario::parse(&text, &[], Path::new("/")).unwrap_err().to_string(), error);
+    }
+}
