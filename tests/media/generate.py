@@ -4,7 +4,7 @@
 file to the control of that name. The rules are written here a second time, from the documents, and in another manner:
 everything is computed anew from all packets so far at each report.
 
-A line is `begin LEAST MOST FPS` (bit/s), `packet SEQ BYTES SENT ARRIVED MARKED` (ns; `-` for a lost one),
+A line is `begin LEAST START MOST FPS` (bit/s), `packet SEQ BYTES SENT ARRIVED MARKED` (ns; `-` for a lost one),
 `report NOW MADE` after the packets that it tells of, or `rates WAITING TARGET PACING` after that.
 """
 
@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
+from gcc import Gcc  # noqa: E402
 from nada import Nada  # noqa: E402
 
 SCRIPTS_FOLDER = HERE.parents[1] / "crates" / "media" / "tests" / "controls"
@@ -66,22 +67,24 @@ class Script(NamedTuple):
     control: Callable[[], Any]
     seed: int
     least: float
+    start: float
     most: float
     fps: int
 
 
 SCRIPTS = {
-    "nada@rfc8698": Script(lambda: Nada(of_ns3=False), 7919, 151e3, 1.53e6, 30),
-    "nada@ns3-rmcat": Script(lambda: Nada(of_ns3=True), 104_729, 77e3, 2.9e6, 24),
+    "nada@rfc8698": Script(lambda: Nada(of_ns3=False), 7919, 151e3, 151e3, 1.53e6, 30),
+    "nada@ns3-rmcat": Script(lambda: Nada(of_ns3=True), 104_729, 77e3, 303e3, 2.9e6, 24),
+    "gcc@unprobed": Script(Gcc, 15_485_863, 61e3, 1.9e6, 2.3e6, 30),
 }
 
 
 def script(name: str) -> str:
     """Return the file of one control."""
-    made, seed, least, most, fps = SCRIPTS[name]
+    made, seed, least, start, most, fps = SCRIPTS[name]
     draw, control = random.Random(seed + 1), made()
-    control.begin(least, most, fps)
-    lines = [f"begin {least!r} {most!r} {fps}"]
+    control.begin(least, start, most, fps)
+    lines = [f"begin {least!r} {start!r} {most!r} {fps}"]
     for now, at, packets in reports(seed):
         for p in packets:
             lines.append(f"packet {p.seq} {p.bytes} {p.sent} {'-' if p.arrived is None else p.arrived} {int(p.marked)}")

@@ -17,9 +17,9 @@ class Nada:
         self.signal = 0.0
         self.last = 0
 
-    def begin(self, least: float, most: float, fps: int) -> None:
-        """Start at the least rate, at time 0."""
-        self.least, self.most, self.fps, self.rate = least, most, fps, least
+    def begin(self, least: float, start: float, most: float, fps: int) -> None:
+        """Start at time 0."""
+        self.least, self.most, self.fps, self.rate = least, most, fps, start
 
     def report(self, now: int, made: int, packets: list[Any]) -> None:
         """Take a report."""

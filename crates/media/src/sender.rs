@@ -27,12 +27,12 @@ pub struct Sender {
 }
 
 /// What a sender has made, as sums.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Made {
-    /// Frames, and the sum of the rates that the encoder was told when it made them, in bit/s.
+    /// Frames.
     pub frames: u64,
-    /// The sum of the target rates then.
-    pub targets_bps: f64,
+    /// The sum of the rates that the encoder was told when it made them, in whole bit/s: sums of parts are the whole sum.
+    pub targets_bps: u64,
 }
 
 /// A packet of media.
@@ -160,7 +160,7 @@ impl Sender {
         let (at, target_bps) = (self.frames.due(), self.target_bps());
         let payloads = self.frames.next(target_bps);
         self.made.frames += 1;
-        self.made.targets_bps += target_bps;
+        self.made.targets_bps += (target_bps + 0.5) as u64;
         let of_frame = payloads.len() as u32;
         for payload in payloads {
             let bytes = payload + HEADERS;

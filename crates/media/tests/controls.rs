@@ -2,7 +2,7 @@
 
 use sojourn_aqm::{Ecn, Instant};
 use sojourn_media::Source;
-use sojourn_media::control::{self, CONTROLS, Control, PacketResult, Results};
+use sojourn_media::control::{self, CONTROLS, Control, PacketResult, Results, Sent};
 use std::path::Path;
 
 #[test]
@@ -17,7 +17,7 @@ fn controls_answer_as_a_second_implementation_does() {
 
 /// Plays a file to a control; returns how many rates were compared.
 fn play(text: &str, mut control: Box<dyn Control>) -> u32 {
-    let (mut packets, mut compared) = (Vec::new(), 0);
+    let (mut packets, mut compared): (Vec<PacketResult>, u32) = (Vec::new(), 0);
     for (number, line) in (1..).zip(text.lines()) {
         let mut words = line.split(' ');
         let what = words.next().unwrap();
@@ -26,8 +26,8 @@ fn play(text: &str, mut control: Box<dyn Control>) -> u32 {
         let at = |i: usize| Instant::from_nanos(value(i) as u64);
         match what {
             "begin" => {
-                let (least_bps, most_bps, fps) = (value(0), value(1), value(2) as u32);
-                let source = Source { least_bps, start_bps: least_bps, most_bps, fps, ..Source::default() };
+                let (least_bps, start_bps, most_bps, fps) = (value(0), value(1), value(2), value(3) as u32);
+                let source = Source { least_bps, start_bps, most_bps, fps, ..Source::default() };
                 control.begin(Instant::ZERO, &source);
             }
             "packet" => packets.push(PacketResult {
@@ -38,6 +38,11 @@ fn play(text: &str, mut control: Box<dyn Control>) -> u32 {
                 ecn: if value(4) == 1.0 { Ecn::Ce } else { Ecn::Ect1 },
             }),
             "report" => {
+                let last: &PacketResult = packets.last().expect("a report tells of packets");
+                control.on_sent(&Sent { bytes: last.bytes, at: last.sent }, 0);
+                if control.deadline() <= at(0) {
+                    control.on_timer(at(0));
+                }
                 control.on_results(&Results { now: at(0), made: at(1), packets: &packets, in_flight: 0 });
                 packets.clear();
             }

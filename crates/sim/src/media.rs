@@ -11,7 +11,7 @@ use sojourn_aqm::{Duration, Instant};
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum MediaNews {
     /// Frames were made; the sum of the rates that the encoder was told.
-    Made { frames: u64, targets_bps: f64 },
+    Made { frames: u64, targets_bps: u64 },
     /// A packet was sent, of so many bytes of IP.
     Sent(u32),
     /// A packet arrived, so long after it was sent and would have been there on an empty path of infinite rate.
@@ -38,7 +38,7 @@ pub(crate) struct Heard {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MediaCounts {
     frames: u64,
-    targets_bps: f64,
+    targets_bps: u64,
     packets: u64,
     sent_bytes: u64,
     arrived_bytes: u64,
@@ -76,11 +76,11 @@ impl MediaCounts {
 
 impl Part for MediaCounts {
     fn add(&mut self, other: &Self) {
-        self.targets_bps += other.targets_bps;
         self.queueing.merge(&other.queueing);
         self.latency.merge(&other.latency);
         for (sum, more) in [
             (&mut self.frames, other.frames),
+            (&mut self.targets_bps, other.targets_bps),
             (&mut self.packets, other.packets),
             (&mut self.sent_bytes, other.sent_bytes),
             (&mut self.arrived_bytes, other.arrived_bytes),
@@ -127,7 +127,7 @@ impl MediaSummary {
     pub(crate) fn of(counts: &MediaCounts, window_s: f64) -> Self {
         let rate = |bytes: u64| bytes as f64 * 8.0 / window_s;
         Self {
-            target_bps: (counts.frames > 0).then(|| counts.targets_bps / counts.frames as f64),
+            target_bps: (counts.frames > 0).then(|| counts.targets_bps as f64 / counts.frames as f64),
             sent_bps: rate(counts.sent_bytes),
             received_bps: rate(counts.arrived_bytes),
             queueing_ms: Quantiles::of(&counts.queueing),

@@ -1,5 +1,6 @@
 //! Congestion controls of media: what rate the encoder gets, and when its packets leave.
 
+mod gcc;
 mod nada;
 
 use crate::frames::Source;
@@ -137,6 +138,13 @@ pub const CONTROLS: &[Entry] = &[
         summary: "NADA as in the pseudo code of RFC 8698: the signal has no ceiling, losses are smoothed with each packet",
         source: "RFC 8698, as code quotes it that follows it",
         make: || Box::new(nada::Nada::rfc8698()),
+    },
+    Entry {
+        name: "gcc@unprobed",
+        alias: None,
+        summary: "Google congestion control of libwebrtc without probes, with its first loss controller (2 % and 10 %)",
+        source: "libwebrtc of June 2025, modules/congestion_controller/goog_cc",
+        make: || Box::new(gcc::Gcc::new()),
     },
 ];
 

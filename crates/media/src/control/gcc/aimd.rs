@@ -1,0 +1,167 @@
+//! The rate by the delay: up while it does not grow, below the throughput when it does (`aimd_rate_control.cc`,
+//! `link_capacity_estimator.cc`).
+
+use super::trendline::Usage;
+use sojourn_aqm::{Duration, Instant};
+
+/// The rate that the delay allows, in bit/s.
+#[derive(Clone, Debug)]
+pub(super) struct Aimd {
+    least_bps: f64,
+    rate_bps: f64,
+    /// The last that was known.
+    throughput_bps: f64,
+    capacity: Capacity,
+    state: State,
+    changed: Option<Instant>,
+    rtt: Duration,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Hold,
+    Increase,
+    Decrease,
+}
+
+impl Aimd {
+    pub fn new(least_bps: f64, start_bps: f64) -> Self {
+        let rate_bps = start_bps.max(least_bps);
+        let (capacity, state) = (Capacity::default(), State::Hold);
+        Self { least_bps, rate_bps, throughput_bps: rate_bps, capacity, state, changed: None, rtt: FIRST_RTT }
+    }
+
+    pub fn set_rtt(&mut self, rtt: Duration) {
+        self.rtt = rtt;
+    }
+
+    /// A report was taken. Returns the rate, where it was looked at.
+    pub fn update(&mut self, now: Instant, usage: Usage, throughput_bps: Option<f64>) -> Option<f64> {
+        match (usage, throughput_bps) {
+            (Usage::Over, Some(bps)) if !self.may_reduce(now, bps) => return None,
+            (Usage::Over, None) => {
+                // A bit/s less than the half, as the sources have it.
+                if !self.may_reduce(now, self.rate_bps / 2.0 - 1.0) {
+                    return None;
+                }
+                self.rate_bps = (self.rate_bps / 2.0).max(self.least_bps);
+                self.changed = Some(now);
+            }
+            _ => self.change(now, usage, throughput_bps),
+        }
+        Some(self.rate_bps)
+    }
+
+    fn may_reduce(&self, now: Instant, throughput_bps: f64) -> bool {
+        let interval = self.rtt.max(Duration::from_millis(10)).min(Duration::from_millis(200));
+        self.changed.is_none_or(|changed| now - changed >= interval) || throughput_bps < 0.5 * self.rate_bps
+    }
+
+    fn change(&mut self, now: Instant, usage: Usage, throughput_bps: Option<f64>) {
+        self.throughput_bps = throughput_bps.unwrap_or(self.throughput_bps);
+        self.state = match (usage, self.state) {
+            (Usage::Normal, State::Hold) => {
+                self.changed = Some(now);
+                State::Increase
+            }
+            (Usage::Normal, state) => state,
+            (Usage::Over, _) => State::Decrease,
+            (Usage::Under, _) => State::Hold,
+        };
+        match self.state {
+            State::Hold => {}
+            State::Increase => self.increase(now),
+            State::Decrease => self.decrease(now),
+        }
+        self.rate_bps = self.rate_bps.max(self.least_bps);
+    }
+
+    fn increase(&mut self, now: Instant) {
+        if self.capacity.is_below(self.throughput_bps) {
+            self.capacity = Capacity::cleared(&self.capacity);
+        }
+        let most = 1.5 * self.throughput_bps + 10e3;
+        if self.rate_bps < most {
+            let since = self.changed.map_or(1.0, |changed| (now - changed).as_secs_f64());
+            let step = match self.capacity.estimate {
+                Some(_) => self.near_step() * since,
+                None => (self.rate_bps * (libm::pow(1.08, since.min(1.0)) - 1.0)).max(1e3),
+            };
+            self.rate_bps = (self.rate_bps + step).min(most);
+        }
+        self.changed = Some(now);
+    }
+
+    /// Near the capacity, in bit/s per second: a packet in twice the time that an answer takes.
+    fn near_step(&self) -> f64 {
+        let frame = self.rate_bps / 30.0;
+        let packet = frame / (frame / 8.0 / 1200.0).ceil();
+        let response = 2.0 * (self.rtt.as_secs_f64() + 0.1);
+        (packet / response).max(4e3)
+    }
+
+    fn decrease(&mut self, now: Instant) {
+        let mut rate_bps = BETA * self.throughput_bps;
+        if rate_bps > 5e3 {
+            rate_bps -= 5e3;
+        }
+        if let (true, Some(kbps)) = (rate_bps > self.rate_bps, self.capacity.estimate) {
+            rate_bps = BETA * kbps * 1e3;
+        }
+        self.rate_bps = self.rate_bps.min(rate_bps);
+        if self.capacity.is_above(self.throughput_bps) {
+            self.capacity = Capacity::cleared(&self.capacity);
+        }
+        self.capacity.take(self.throughput_bps);
+        self.state = State::Hold;
+        self.changed = Some(now);
+    }
+}
+
+/// What the link carries, by the throughput at over-use, in kbit/s.
+#[derive(Clone, Debug)]
+struct Capacity {
+    estimate: Option<f64>,
+    /// Variance by the estimate.
+    deviation: f64,
+}
+
+impl Default for Capacity {
+    fn default() -> Self {
+        Self { estimate: None, deviation: LEAST_DEVIATION }
+    }
+}
+
+impl Capacity {
+    /// Without the estimate; how much it varied stays.
+    fn cleared(&self) -> Self {
+        Self { estimate: None, deviation: self.deviation }
+    }
+
+    fn take(&mut self, throughput_bps: f64) {
+        let sample = throughput_bps / 1e3;
+        let estimate = self.estimate.map_or(sample, |known| (1.0 - CAPACITY_GAIN) * known + CAPACITY_GAIN * sample);
+        let error = estimate - sample;
+        let deviation = (1.0 - CAPACITY_GAIN) * self.deviation + CAPACITY_GAIN * error * error / estimate.max(1.0);
+        *self = Self { estimate: Some(estimate), deviation: deviation.clamp(LEAST_DEVIATION, MOST_DEVIATION) };
+    }
+
+    /// Three standard deviations.
+    fn reach(&self, estimate: f64) -> f64 {
+        3.0 * (self.deviation * estimate).sqrt()
+    }
+
+    fn is_below(&self, bps: f64) -> bool {
+        self.estimate.is_some_and(|estimate| bps / 1e3 > estimate + self.reach(estimate))
+    }
+
+    fn is_above(&self, bps: f64) -> bool {
+        self.estimate.is_some_and(|estimate| bps / 1e3 < estimate - self.reach(estimate))
+    }
+}
+
+const FIRST_RTT: Duration = Duration::from_millis(200);
+const BETA: f64 = 0.85;
+const CAPACITY_GAIN: f64 = 0.05;
+const LEAST_DEVIATION: f64 = 0.4;
+const MOST_DEVIATION: f64 = 2.5;

@@ -1,0 +1,66 @@
+//! Groups of packets, and by how much more time one took than the one before (`inter_arrival_delta.cc`).
+
+use sojourn_aqm::{Duration, Instant};
+
+/// Compares each group of packets with the one before it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Arrivals {
+    current: Option<Group>,
+    before: Option<Group>,
+}
+
+/// Packets sent within [`GROUP`], or that arrived as a burst.
+#[derive(Clone, Copy, Debug)]
+struct Group {
+    first_sent: Instant,
+    sent: Instant,
+    first_arrived: Instant,
+    complete: Instant,
+}
+
+/// Time from one group to the next, at the sender and at the receiver.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Deltas {
+    pub sent: Duration,
+    pub arrived: Duration,
+}
+
+impl Arrivals {
+    /// A packet arrived; the deltas of the two groups before it, if it begins another one.
+    pub fn packet(&mut self, sent: Instant, arrived: Instant) -> Option<Deltas> {
+        let begun = Group { first_sent: sent, sent, first_arrived: arrived, complete: arrived };
+        let Some(current) = &mut self.current else {
+            self.current = Some(begun);
+            return None;
+        };
+        if sent < current.first_sent {
+            return None;
+        }
+        if !current.ends_before(sent, arrived) {
+            current.sent = current.sent.max(sent);
+            current.complete = arrived;
+            return None;
+        }
+        let current = self.current.replace(begun)?;
+        let before = self.before.replace(current)?;
+        Some(Deltas { sent: current.sent - before.sent, arrived: current.complete - before.complete })
+    }
+}
+
+impl Group {
+    /// Whether a packet does not belong to it any more.
+    fn ends_before(&self, sent: Instant, arrived: Instant) -> bool {
+        !self.is_burst_with(sent, arrived) && sent - self.first_sent > GROUP
+    }
+
+    fn is_burst_with(&self, sent: Instant, arrived: Instant) -> bool {
+        let (at_sender, at_receiver) = (sent - self.sent, arrived - self.complete);
+        let closes_up = at_receiver < at_sender && at_receiver <= BURST && arrived - self.first_arrived < LONGEST_BURST;
+        at_sender == Duration::ZERO || closes_up
+    }
+}
+
+/// `kSendTimeGroupLength`, `kBurstDeltaThreshold`, `kMaxBurstDuration`.
+const GROUP: Duration = Duration::from_millis(5);
+const BURST: Duration = Duration::from_millis(5);
+const LONGEST_BURST: Duration = Duration::from_millis(100);
