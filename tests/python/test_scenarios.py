@@ -21,7 +21,8 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-FILES = sorted((REPO / "scenarios").glob("*.toml")) + sorted((REPO / "python" / "sojourn" / "papers").rglob("*.toml"))
+FILES = sorted((REPO / "scenarios").glob("*.toml")) + sorted((REPO / "scenarios" / "media").glob("*.toml"))
+FILES += sorted((REPO / "python" / "sojourn" / "papers").rglob("*.toml"))
 
 
 def _is_study(path: Path) -> bool:
