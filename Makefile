@@ -106,6 +106,11 @@ pages: $(VENV)/.built ## write docs/aqm and docs/cc, a page for every queue disc
 	@$(BIN)/python docs/aqm/generate.py
 	@$(BIN)/python docs/cc/generate.py
 
+.PHONY: site
+site: $(VENV)/.built ## build the documentation as a site, with search, into OUT=out; figures are stored in .site-cache and drawn again if their commands change
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --site-dir "$(abspath $(OUT))/site"
+	@echo "Site: $(OUT)/site/index.html (for the search: $(BIN)/python -m http.server --directory $(OUT)/site)"
+
 .PHONY: stubs
 stubs: $(VENV)/.built ## write python/sojourn/aqms/managers.pyi, the queue managers' parameters for editors and mypy
 	@$(BIN)/python python/stubs.py

@@ -7,20 +7,15 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
+from documents import ROOT, Section, documents, sections
 from sojourn.kernel.cache import find
 from sojourn.ns2.plugin import find as find_plugin
 
-ROOT = Path(__file__).parents[2]
 SHARED = ROOT.parent / "shared"
-DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
-# These set the project up or run its tests, which contain this one; test_make.py looks after `make`.
-NOT_RUN = ("make", "git ", "cd ", "uv ", "cargo ")
 # Three seeds may miss a claim, and two queue managers may differ, which is exit code 1; both have tests of their own.
 MAY_EXIT_1 = ("sojourn reproduce ", "sojourn aqm diff ")
 TIMEOUT_S = 120
@@ -29,57 +24,11 @@ SHELL = [sys.executable, "-m", "sojourn", "delay", "0s", "--", "true"]
 CAN_EMULATE = subprocess.run(SHELL, capture_output=True, check=False).returncode == 0
 
 
-@dataclass
-class Step:
-    """A command or a program, and the lines of its output that the document shows."""
-
-    program: list[str]
-    text: str
-    shown: list[str] = field(default_factory=list)
-
-
-@dataclass
-class Section:
-    """The steps under one heading; they follow each other in one folder."""
-
-    name: str
-    steps: list[Step] = field(default_factory=list)
-
-
-def sections(document: Path) -> Iterator[Section]:
-    section, language, block = Section(document.name), "", []
-    for line in document.read_text(encoding="utf-8").splitlines():
-        if line.startswith("```"):
-            if language == "console":
-                section.steps += console_steps(block)
-            elif language == "python":
-                section.steps.append(Step([sys.executable, "-c"], "\n".join(block)))
-            language, block = ("" if language else line[3:].strip() or "text"), []
-        elif language:
-            block.append(line)
-        elif line.startswith("#"):
-            yield section
-            section = Section(f"{document.name}: {line.lstrip('# ')}")
-    yield section
-
-
-def console_steps(block: list[str]) -> list[Step]:
-    steps: list[Step] = []
-    for line in block:
-        if line.startswith("$ "):
-            steps.append(Step(["bash", "-euo", "pipefail", "-c"], line[2:]))
-        elif line.startswith("> ") and not steps[-1].shown:
-            steps[-1].text += "\n" + line[2:]
-        else:
-            steps[-1].shown.append(line)
-    return [step for step in steps if not step.text.startswith(NOT_RUN)]
-
-
 def words(line: str) -> str:
     return " ".join(line.split())
 
 
-SECTIONS = [section for document in DOCUMENTS for section in sections(document) if section.steps]
+SECTIONS = [section for document in documents() for section in sections(document) if section.steps]
 
 
 @pytest.fixture

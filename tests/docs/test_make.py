@@ -28,7 +28,7 @@ def help_lines() -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    "target", ["demo", "test", "check", "bench", "soak", "fuzz", "museum", "docs", "capi", "clean"]
+    "target", ["demo", "test", "check", "bench", "soak", "fuzz", "museum", "docs", "site", "capi", "clean"]
 )
 def test_help_lists_target(target: str) -> None:
     assert len(help_lines()[target]) > 10

@@ -1,0 +1,84 @@
+"""The site is built of the documents, with every link in place and nothing from another host."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+
+from documents import ROOT
+from outside import site_name, with_links
+
+pytest.importorskip("mkdocs", reason="needs MkDocs (the extra dev)")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the site, strictly built."""
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", str(folder)]
+    environment = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
+    ran = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=240)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    return folder
+
+
+def test_every_document_has_a_page(site: Path) -> None:
+    documents = {path.relative_to(ROOT / "docs").with_suffix(".html") for path in ROOT.glob("docs/**/*.md")}
+    pages = {path.relative_to(site) for path in site.glob("**/*.html")}
+    assert {path.with_name("index.html") if path.stem == "README" else path for path in documents} <= pages
+    assert Path("CONTRIBUTING.html") in pages and Path("scenarios/score/mix-II.toml.html") in pages
+
+
+def test_links_within_the_site_lead_to_a_page_and_a_place_on_it(site: Path) -> None:
+    places: dict[Path, set[str]] = {}
+    seen = 0
+    for page in set(site.glob("**/*.html")) - {site / "404.html"}:  # which a server shows for any address
+        text = page.read_text(encoding="utf-8")
+        for link in re.findall(r'<a [^>]*href="([^"]*)"', text):
+            path, _, anchor = unquote(link).partition("#")
+            if re.match(r"\w+:", path):
+                continue
+            target = (page.parent / path).resolve() if path else page
+            target = target / "index.html" if target.is_dir() else target
+            assert target.is_file(), f"{page.relative_to(site)}: {link}"
+            if anchor and target.suffix == ".html":
+                if target not in places:
+                    places[target] = set(re.findall(r'\bid="([^"]*)"', target.read_text(encoding="utf-8")))
+                assert anchor in places[target], f"{page.relative_to(site)}: {link}"
+            seen += 1
+    assert seen > 5000
+
+
+def test_the_site_asks_no_other_host(site: Path) -> None:
+    for page in site.glob("**/*.html"):
+        loaded = re.findall(r'<(?:script|link|img|iframe)[^>]*(?:src|href)="(https?:[^"]*)"', page.read_text("utf-8"))
+        assert not loaded, page.name
+
+
+def test_the_search_finds_pages(site: Path) -> None:
+    index = json.loads((site / "search" / "search_index.json").read_text(encoding="utf-8"))
+    text = {entry["location"]: entry["text"] for entry in index["docs"]}
+    assert "first_above_time" in "".join(text.values())
+    assert any(location.startswith("scenario.html#") for location in text)
+
+
+def test_a_link_to_a_file_without_a_page_is_text() -> None:
+    text = "[a](../crates/aqm/src/lib.rs) [b](figures.md#of-a-flow) [c](../scenarios/codel.toml) `[d](x.rs)` [e](no.md)"
+    known = {"figures.md", "scenarios/codel.toml.md"}
+    assert with_links("studies.md", text, known) == (
+        '<span class="source" title="crates/aqm/src/lib.rs">a</span> [b](figures.md#of-a-flow) '
+        "[c](scenarios/codel.toml.md) `[d](x.rs)` [e](no.md)"
+    )
+    assert with_links("CONTRIBUTING.md", "[a](docs/figures.md)", known) == "[a](figures.md)"
+    assert with_links("aqm/codel.md", "[a](../figures.md)", known) == "[a](../figures.md)"
+
+
+def test_a_folder_is_its_readme() -> None:
+    assert site_name(ROOT / "docs" / "aqm") == "aqm/README.md"
