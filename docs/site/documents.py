@@ -1,13 +1,22 @@
-"""The commands and programs that the documents show: one reader for the tests that run them and for the site."""
+"""The commands and programs that the documents show: read and run, by the tests and for the site.
+
+A figure that commands draw is shown in the site by a comment behind them, `<!-- ![what it shows](out/cdf.png) -->`.
+"""
 
 from __future__ import annotations
 
+import os
+import re
+import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+SHARED = ROOT.parent / "shared"
+FIGURE = re.compile(r"^<!-- !\[(?P<text>[^\]]+)\]\((?P<path>[^)\s]+)\) -->$", re.MULTILINE)
+TIMEOUT_S = 120
 # These set the project up or run its tests, which contain the test that runs the documents.
 NOT_RUN = ("make", "git ", "cd ", "uv ", "cargo ")
 
@@ -23,10 +32,11 @@ class Step:
 
 @dataclass
 class Section:
-    """The steps under one heading; they follow each other in one folder."""
+    """The steps under one heading; they follow each other in one folder. Of the figures the paths are kept."""
 
     name: str
     steps: list[Step] = field(default_factory=list)
+    figures: list[str] = field(default_factory=list)
 
 
 def documents() -> list[Path]:
@@ -35,9 +45,14 @@ def documents() -> list[Path]:
 
 
 def sections(document: Path) -> Iterator[Section]:
-    """Yield what is under each heading; sections without steps too."""
-    section, language, block = Section(document.name), "", []
-    for line in document.read_text(encoding="utf-8").splitlines():
+    """Yield what is under each heading of a document; sections without steps too."""
+    return sections_of(document.name, document.read_text(encoding="utf-8"))
+
+
+def sections_of(name: str, text: str) -> Iterator[Section]:
+    """Yield what is under each heading of a text; the name is for messages."""
+    section, language, block = Section(name), "", []
+    for line in text.splitlines():
         if line.startswith("```"):
             if language == "console":
                 section.steps += console_steps(block)
@@ -48,7 +63,9 @@ def sections(document: Path) -> Iterator[Section]:
             block.append(line)
         elif line.startswith("#"):
             yield section
-            section = Section(f"{document.name}: {line.lstrip('# ')}")
+            section = Section(f"{name}: {line.lstrip('# ')}")
+        elif found := FIGURE.match(line):
+            section.figures.append(found["path"])
     yield section
 
 
@@ -63,3 +80,29 @@ def console_steps(block: list[str]) -> list[Step]:
         else:
             steps[-1].shown.append(line)
     return [step for step in steps if not step.text.startswith(NOT_RUN)]
+
+
+def checkout(folder: Path) -> Path:
+    """Make a folder in which the documents' relative paths lead where a user's do; output stays in it."""
+    inside = folder / "checkout"
+    inside.mkdir()
+    for name in ("scenarios", "examples", "crates"):
+        (inside / name).symlink_to(ROOT / name)
+    (inside / ".venv").symlink_to(sys.prefix)
+    if SHARED.is_dir():
+        (folder / "shared").symlink_to(SHARED)
+    return inside
+
+
+def run(step: Step, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run a step in a folder that `checkout` has made."""
+    tools = Path(sys.executable).parent
+    return subprocess.run(
+        [*step.program, step.text],
+        cwd=folder,
+        env=os.environ | {"PATH": f"{tools}:{os.environ['PATH']}", "COLUMNS": "120", "MPLBACKEND": "Agg"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_S,
+    )

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import os
+import re
 from pathlib import PurePosixPath
+from posixpath import relpath
 from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
+from documents import FIGURE, sections_of
+from figures import drawn, forget, key
 from outside import DOCS, outside_pages, with_links
+
+# Figures that are not stored are left out, and no command is run.
+STORED_ONLY = os.environ.get("SITE_FIGURES") == "stored"
+KEYS: set[str] = set()
 
 
 def on_config(config: MkDocsConfig) -> None:
@@ -25,8 +35,35 @@ def on_files(files: Files, config: MkDocsConfig) -> None:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Make links that leave docs links of the site, or text."""
-    return with_links(page.file.src_uri, markdown, set(files.src_uris))
+    """Show the figures; make links that leave docs links of the site, or text."""
+    name = page.file.src_uri
+    with_own_links = with_links(name, markdown, set(files.src_uris))
+    figures: dict[str, str] = {}
+    for section in sections_of(name, markdown):
+        if section.figures:
+            KEYS.add(key(section))
+            try:
+                found = drawn(section, STORED_ONLY)
+            except ValueError as error:
+                raise PluginError(str(error)) from None
+            for path, file in found.items():
+                where = f"figures/{file.parent.name}-{file.name}"
+                files.append(File.generated(config, where, abs_src_path=str(file)))
+                figures[path] = relpath(where, PurePosixPath(name).parent.as_posix())
+    return FIGURE.sub(lambda found: shown(found, figures), with_own_links)
+
+
+def on_post_build(config: MkDocsConfig) -> None:
+    """Keep the store as small as the site."""
+    if not STORED_ONLY:
+        forget(KEYS)
+
+
+def shown(found: re.Match[str], figures: dict[str, str]) -> str:
+    """Return a figure as the site shows it."""
+    if found["path"] not in figures:
+        return f"*{found['text']}* (not drawn yet: `make site`)"
+    return f"![{found['text']}]({figures[found['path']]})"
 
 
 def expanded(nav: Any, names: set[str]) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
@@ -11,14 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from documents import ROOT, Section, documents, sections
+from documents import ROOT, SHARED, Section, checkout, documents, run, sections
 from sojourn.kernel.cache import find
 from sojourn.ns2.plugin import find as find_plugin
 
-SHARED = ROOT.parent / "shared"
 # Three seeds may miss a claim, and two queue managers may differ, which is exit code 1; both have tests of their own.
 MAY_EXIT_1 = ("sojourn reproduce ", "sojourn aqm diff ")
-TIMEOUT_S = 120
 EMULATED = re.compile(r"\b(sojourn (link|delay|loss|mm-\w+|doctor)|bin/mm-\w+|--engine emulate)\b")
 SHELL = [sys.executable, "-m", "sojourn", "delay", "0s", "--", "true"]
 CAN_EMULATE = subprocess.run(SHELL, capture_output=True, check=False).returncode == 0
@@ -31,21 +28,8 @@ def words(line: str) -> str:
 SECTIONS = [section for document in documents() for section in sections(document) if section.steps]
 
 
-@pytest.fixture
-def checkout(tmp_path: Path) -> Path:
-    """Return a folder in which the documents' relative paths lead where a user's do; output stays in it."""
-    folder = tmp_path / "checkout"
-    folder.mkdir()
-    for name in ("scenarios", "examples", "crates"):
-        (folder / name).symlink_to(ROOT / name)
-    (folder / ".venv").symlink_to(sys.prefix)
-    if SHARED.is_dir():
-        (tmp_path / "shared").symlink_to(SHARED)
-    return folder
-
-
 @pytest.mark.parametrize("section", SECTIONS, ids=lambda section: re.sub(r"\W+", "-", section.name))
-def test_commands_run(section: Section, checkout: Path) -> None:
+def test_commands_run(section: Section, tmp_path: Path) -> None:
     if not SHARED.is_dir() and any("../shared" in step.text for step in section.steps):
         pytest.skip("needs the traces in ../shared, which is absent")
     if not CAN_EMULATE and any(EMULATED.search(step.text) for step in section.steps):
@@ -58,24 +42,17 @@ def test_commands_run(section: Section, checkout: Path) -> None:
         pytest.skip("needs ns-2 (apt install ns2)")
     if find_plugin() is None and any("ns2-plugin" in step.text or "ns2 build" in step.text for step in section.steps):
         pytest.skip("needs a plugin for ns-2 (make capi, sojourn ns2 build)")
-    tools = Path(sys.executable).parent
-    environment = os.environ | {"PATH": f"{tools}:{os.environ['PATH']}", "COLUMNS": "120", "MPLBACKEND": "Agg"}
+    folder = checkout(tmp_path)
     for step in section.steps:
-        ran = subprocess.run(
-            [*step.program, step.text],
-            cwd=checkout,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=TIMEOUT_S,
-        )
+        ran = run(step, folder)
         codes = {0, 1} if step.text.startswith(MAY_EXIT_1) else {0}
         assert ran.returncode in codes, f"{step.text}\n{ran.stdout}\n{ran.stderr}"
         assert "Traceback" not in ran.stderr, ran.stderr
         printed = {words(line) for line in (ran.stdout + ran.stderr).splitlines()}
         for line in step.shown:
             assert words(line) in printed | {"", "…"}, f"{step.text}\nprinted no line {line!r}:\n{ran.stdout}"
+    for figure in section.figures:
+        assert (folder / figure).is_file(), f"no command has drawn {figure}"
 
 
 def test_the_readme_is_among_them() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from documents import ROOT, documents
+from documents import FIGURE, ROOT, documents
 
 DOCUMENTS = documents()
 DECISIONS = sorted(path for path in (ROOT / "docs" / "decisions").glob("*.md") if path.name != "README.md")
@@ -25,8 +25,8 @@ def name(document: Path) -> str:
 
 
 def links(document: Path) -> list[str]:
-    """The targets of links and pictures; what is between backticks is no link."""
-    text = re.sub(r"(`+)(?!`).*?(?<!`)\1(?!`)", "code", prose(document))
+    """The targets of links and pictures; what is between backticks is no link, and figures are drawn by commands."""
+    text = re.sub(r"(`+)(?!`).*?(?<!`)\1(?!`)", "code", FIGURE.sub("", prose(document)))
     return LINK.findall(text) + DEFINITION.findall(text)
 
 

@@ -12,18 +12,20 @@ from urllib.parse import unquote
 
 import pytest
 
-from documents import ROOT
+import figures
+from documents import FIGURE, ROOT, Section, sections_of
 from outside import site_name, with_links
+from sojourn.figures import KINDS
 
 pytest.importorskip("mkdocs", reason="needs MkDocs (the extra dev)")
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the site, strictly built."""
+    """Return the site, strictly built; the commands of its figures are run by test_documents.py."""
     folder = tmp_path_factory.mktemp("site")
     command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", str(folder)]
-    environment = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
+    environment = os.environ | {"NO_MKDOCS_2_WARNING": "1", "SITE_FIGURES": "stored"}
     ran = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=240)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     return folder
@@ -82,3 +84,53 @@ def test_a_link_to_a_file_without_a_page_is_text() -> None:
 
 def test_a_folder_is_its_readme() -> None:
     assert site_name(ROOT / "docs" / "aqm") == "aqm/README.md"
+
+
+def test_the_gallery_has_every_kind_of_figure() -> None:
+    shown = (ROOT / "docs" / "gallery.md").read_text(encoding="utf-8")
+    drawn = set(re.findall(r"sojourn plot (\w+) ", shown)) | {"comparison"}  # which compare draws
+    assert drawn == set(KINDS)
+    paths = re.findall(r"-o (\S+\.png)|--plot (\S+)", shown)
+    assert {path or plot for path, plot in paths} == {found["path"] for found in FIGURE.finditer(shown)}
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return an empty store of figures."""
+    monkeypatch.setattr(figures, "STORE", tmp_path / "store")
+    return tmp_path / "store"
+
+
+def a_section(command: str) -> Section:
+    text = f"# One\n```console\n$ {command}\n```\n<!-- ![a square](out/a.png) -->\n"
+    return list(sections_of("page.md", text))[-1]
+
+
+def test_commands_of_a_figure_are_run_once_and_again_when_they_change(store: Path) -> None:
+    section = a_section("mkdir out; date +%N > out/a.png")
+    assert figures.drawn(section, stored_only=True) == {} and not store.exists()
+    first = figures.drawn(section)["out/a.png"]
+    content = first.read_bytes()
+    assert figures.drawn(section)["out/a.png"] == first and first.read_bytes() == content
+    other = figures.drawn(a_section("mkdir out; date +%N%N > out/a.png"))["out/a.png"]
+    assert other != first and other.read_bytes() != content
+    figures.forget({figures.key(section)})
+    assert first.exists() and not other.exists()
+
+
+def test_figures_depend_on_the_files_that_their_commands_name(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "way.down").write_text("1\n2\n")
+    (tmp_path / "a" / "it.toml").write_text('link.trace = "way.down"\nlink.other = "none.down"\n')
+    named = figures.named_files("sojourn run a/it.toml --set x=1.5 -o out/b.png", tmp_path)
+    assert named == {tmp_path / "a" / "it.toml", tmp_path / "a" / "way.down"}
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [("false", "page.md: One: false\nended with 1"), ("mkdir out", "page.md: One: no command has drawn out/a.png")],
+)
+def test_a_figure_that_is_not_drawn_is_an_error(command: str, message: str, store: Path) -> None:
+    with pytest.raises(ValueError, match=message):
+        figures.drawn(a_section(command))
+    assert not list(store.iterdir())
