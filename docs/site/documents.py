@@ -75,7 +75,7 @@ def console_steps(block: list[str]) -> list[Step]:
     for line in block:
         if line.startswith("$ "):
             steps.append(Step(["bash", "-euo", "pipefail", "-c"], line[2:]))
-        elif line.startswith("> ") and not steps[-1].shown:
+        elif (line == ">" or line.startswith("> ")) and not steps[-1].shown:
             steps[-1].text += "\n" + line[2:]
         else:
             steps[-1].shown.append(line)
