@@ -32,7 +32,7 @@ ORDER = (
         "emulated",
         "papers",
     ),
-    *("report", "score", "cli"),
+    *("report", "score", "cli", "labs"),
     *("__main__", "demo"),
 )
 """Packages and modules of `sojourn`; each imports those on its left only. docs/architecture.md has the same order."""
