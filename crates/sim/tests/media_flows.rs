@@ -106,6 +106,23 @@ fn the_camera_is_off_in_a_pause() {
     assert_eq!(seen(&output).frames, 90 + 61);
 }
 
+/// A probe of every packet keeps the far side of a dumbbell from running ahead.
+#[test]
+fn a_run_ahead_is_the_same_run() {
+    let link = "[link]\nrate = \"1.7 Mbit/s@0s,0.9 Mbit/s@7s\"\ndelay = \"29 ms\"\nlimit = \"40 packets\"";
+    for control in ["nada", "nada@rfc8698", "gcc@unprobed"] {
+        let numbers = |packets: bool| {
+            let output = run(&format!(
+                "duration = \"19 s\"\nseed = 613\n{link}\n[[flows]]\nkind = \"media\"\ncontrol = \"{control}\"\ncount = 2\n\
+                 spread = \"2 s\"\n[[flows]]\nkind = \"tcp\"\nstart = \"5 s\"\n[probes]\nmedia = true\npackets = {packets}"
+            ));
+            let rows = output.tables.iter().find(|table| table.name == "media").cloned();
+            (serde_json::to_string(&output.summary).unwrap(), rows)
+        };
+        assert_eq!(numbers(false), numbers(true), "{control}");
+    }
+}
+
 #[test]
 fn keys_that_contradict_each_other_are_refused() {
     for (keys, error) in [
