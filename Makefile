@@ -122,7 +122,7 @@ lock: ## renew requirements.lock from pyproject.toml (needs uv)
 
 .PHONY: clean
 clean: ## remove the environment, all builds and the demo's output
-	rm -rf $(VENV) target out .pytest_cache .ruff_cache .mypy_cache .hypothesis python/sojourn/_core*.so
+	rm -rf $(VENV) target out .site-cache .pytest_cache .ruff_cache .mypy_cache .hypothesis python/sojourn/_core*.so
 	find python tests -name __pycache__ -prune -exec rm -rf {} +
 
 # The parts of `test` and `lint`.
