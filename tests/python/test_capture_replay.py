@@ -222,3 +222,31 @@ def test_private_addresses_are_the_home(tmp_path: Path, cli: Cli) -> None:
     found = json.loads(cli("import", "pcap", "own.pcap", "--json").output)
     assert found["understood"][0].startswith("the home is 10.0.0.0/24: these addresses are private")
     assert 'source = "not 10.0.0.0/24"' in found["scenario"]
+
+
+@pytest.mark.parametrize(
+    ("router", "options", "change"),
+    [
+        ("openwrt-cake.sqm", (), "rtt 30ms"),
+        ("openwrt-adsl.sqm", (), "target 40ms interval 200ms"),
+        ("debian.txt", ("--rate", "93 Mbit/s"), "target 2ms"),
+        ("docsis.sh", (), "target 20ms"),
+        ("libreqos.txt", ("--class", "1:3"), "rtt 50ms"),
+        ("pppoe.txt", ("--rate", "93 Mbit/s"), "link.rate=50mbit"),
+    ],
+)
+def test_from_a_routers_lines_and_a_capture_to_sentences(
+    captured: Path, cli: Cli, tmp_path: Path, router: str, options: tuple[str, ...], change: str
+) -> None:
+    configuration = Path(__file__).parent / "routers" / router
+    short = ("--set", "duration=3 s", "--set", "warmup=0 s", "--seeds", 2, "-o", "out")
+    for words in (
+        ("import", "tc", configuration, *options, "-o", "router.toml"),
+        ("import", "pcap", captured / "own.pcapng", "--send", "transfers", "--into", "router.toml", "-o", "own.toml"),
+        ("rehearse", "own.toml", "--change", change, *short),
+    ):
+        done = cli(*words)
+        assert done.exit_code == 0, done.output
+    sentences = [line for line in done.output.splitlines() if line.startswith(("Calls", "Pages", "Bulk", "Capture"))]
+    assert any(line.startswith("Capture: transfers, median") for line in sentences), done.output
+    assert (tmp_path / "out" / "rehearse-own.png").exists()
