@@ -1,8 +1,9 @@
 //! Parameters that change while flows wait (`tc qdisc change`): a new discipline takes over the flows of the old one.
 //!
-//! Source: `fq_codel_change`, `fq_pie_change` and `sfq_change` of Linux 6.1. The first two dequeue as if for transmission and
-//! drop what comes until the rest fits, so the managers judge these packets, too; SFQ drops as an arrival that does not fit
-//! makes it. The number of queues cannot be changed there either (sch_fq_codel.c returns EINVAL).
+//! Source: `fq_codel_change`, `fq_pie_change` and `sfq_change` of Linux. The first two dequeue as if for transmission and drop
+//! what comes until the rest fits, so the managers judge these packets, too; SFQ drops as an arrival that does not fit makes
+//! it, but Linux refuses to change one that is in use. The number of queues cannot be changed there either (sch_fq_codel.c
+//! returns EINVAL).
 
 use super::config::Overflow;
 use super::schedule::Schedule;
