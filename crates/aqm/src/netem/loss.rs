@@ -90,19 +90,19 @@ impl Loss {
 }
 
 impl Chain {
-    /// The next state, and whether the packet is lost (`loss_4state`). A number that equals a bound leaves the state as it
-    /// is and loses nothing, as in the kernel, whose sums of probabilities wrap around, too.
+    /// The next state, and whether the packet is lost (`loss_4state`). The sums of probabilities wrap around, as in the
+    /// kernel.
     fn step(&self, state: Period, random: u32) -> (Period, bool) {
         use Period::{LostInBurst, LostInGap, SentInBurst, SentInGap};
         match state {
             SentInGap if random < self.p14 => (LostInGap, true),
-            SentInGap if self.p14 < random && random < self.p13.wrapping_add(self.p14) => (LostInBurst, true),
+            SentInGap if random < self.p13.wrapping_add(self.p14) => (LostInBurst, true),
             SentInGap => (SentInGap, false),
             SentInBurst if random < self.p23 => (LostInBurst, true),
             SentInBurst => (SentInBurst, false),
             LostInBurst if random < self.p32 => (SentInBurst, false),
-            LostInBurst if self.p32 < random && random < self.p31.wrapping_add(self.p32) => (SentInGap, false),
-            LostInBurst => (LostInBurst, self.p31.wrapping_add(self.p32) < random),
+            LostInBurst if random < self.p31.wrapping_add(self.p32) => (SentInGap, false),
+            LostInBurst => (LostInBurst, true),
             LostInGap => (SentInGap, false),
         }
     }

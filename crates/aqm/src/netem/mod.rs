@@ -1,5 +1,5 @@
 //! netem, Linux's network emulator: delay, jitter, loss, duplicates, damage, reordering, a rate and slots (`sch_netem.c` of
-//! 6.1, whose arithmetic this follows, and the words of tc's `q_netem.c`).
+//! 6.1.192, whose arithmetic this follows, and the words of tc's `q_netem.c`).
 //!
 //! A packet that comes is duplicated, lost or damaged by chance, and gets the time at which it is to leave: `delay` and
 //! `jitter` from now on, and with a `rate` no sooner than the packet with the latest time and its own transmission time.
@@ -175,17 +175,23 @@ impl<P> Netem<P> {
         if marked {
             self.books.marked(meta.len);
         }
-        if count == 2 {
-            self.duplicate(now, meta, &packet, sink);
-        }
-        let (chances, rng) = (&mut self.chances, &mut self.rng);
+        let waits = self.front.len() + self.waiting.len();
+        let is_full = waits >= self.limit || !self.limits.admit(self.books.total, meta.len, self.link);
+        // Where there is no room, the second packet is not made; else it is made before this one is damaged, and comes first.
+        let copy = if count == 2 && !is_full { sink.duplicated(&meta, &packet) } else { None };
         if chances.corrupt.happens(rng) {
             let byte = below(meta.len, rng);
             sink.damaged(&mut packet, byte, below(8, rng) as u8);
         }
-        let waits = self.front.len() + self.waiting.len();
-        if waits >= self.limit || !self.limits.admit(self.books.total, meta.len, self.link) {
+        if is_full {
             return self.books.refuse(now, meta, packet, sink);
+        }
+        if let Some(copy) = copy {
+            self.admit_copy(now, meta, copy, sink);
+            // The kernel lets two packets in where there is room for one; the queue's own limits hold here.
+            if !self.limits.admit(self.books.total, meta.len, self.link) {
+                return self.books.refuse(now, meta, packet, sink);
+            }
         }
         meta.enqueued = now;
         self.books.queued(meta.len);
@@ -193,13 +199,11 @@ impl<P> Netem<P> {
         if marked { Enqueued::Marked } else { Enqueued::Queued }
     }
 
-    /// A second packet like `packet` comes before it.
+    /// Takes in the second of two packets.
     #[cold]
-    fn duplicate(&mut self, now: Instant, meta: Meta, packet: &P, sink: &mut dyn Sink<P>) {
-        if let Some(copy) = sink.duplicated(&meta, packet) {
-            self.books.arrived(meta.len);
-            self.admit(now, meta, copy, true, sink);
-        }
+    fn admit_copy(&mut self, now: Instant, meta: Meta, copy: P, sink: &mut dyn Sink<P>) {
+        self.books.arrived(meta.len);
+        self.admit(now, meta, copy, true, sink);
     }
 
     /// Gives a packet its time.
