@@ -24,7 +24,10 @@ def kind_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-@click.command("plot", help=f"Draw results. RESULT is a result folder, or a folder that holds several.\n\n{KIND_LIST}")
+@click.command(
+    "plot",
+    help=f"Draw results. RESULT is a result folder, a folder that holds several, a log, or a capture.\n\n{KIND_LIST}",
+)
 @click.argument("kind", shell_complete=names.FIGURES)
 @click.argument("results", nargs=-1, required=True, type=options.PATH)
 @click.option(
@@ -51,13 +54,24 @@ def command(
     """Draw a figure; the help text is made from the registry of figure kinds."""
     from sojourn import figures
     from sojourn.analysis.labels import names_of
+    from sojourn.base.errors import InputError
     from sojourn.figures.api import draw
+    from sojourn.pcap import figures as of_captures
     from sojourn.runs.store import load_all
 
     chosen = {name: text for name in OPTIONS if (text := given[f"option_{name}"]) is not None}
-    figures.kind(kind, chosen)  # what is wrong with it is said before anything is read
+    drawer = figures.kind(kind, chosen)  # what is wrong with it is said before anything is read
     target = file or Path(f"{kind}{wanted.suffix}")
     wanted.check(target)
+    captures = [path for path in results if of_captures.is_capture(path)]
+    if captures:
+        if len(captures) < len(results) or link is not None:
+            raise InputError(
+                f"{captures[0]}: a capture is drawn beside captures only, and has no link; draw them apart"
+            )
+        drawn, notes = of_captures.draw(kind, captures, getattr(drawer, "keywords", {}), wanted.look)
+        wanted.write(drawn.figure, target, notes, {"captures": [str(path) for path in captures]}, as_json)
+        return
     loaded = load_all(list(results))
     if link is not None:
         loaded = [result.at(link) for result in loaded]

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from sojourn.analysis.labels import Name
+    from sojourn.figures.canvas import Sheet
     from sojourn.figures.look import Look
     from sojourn.results.result import Result
 
@@ -90,17 +91,28 @@ def draw(
     options: Mapping[str, object] | None = None,
 ) -> tuple[Drawn, list[str]]:
     """Draw results as a figure kind; give the figure, and the notes that are not in it."""
+    drawer = kind(name, options)
+
+    def fill(sheet: Sheet) -> None:
+        drawer(results, names, sheet)
+        if links := list(dict.fromkeys(result.link for result in results if result.is_link_chosen)):
+            sheet.note(f"link: {', '.join(links)}")
+
+    return filled(fill, ax=ax, look=look)
+
+
+def filled(
+    fill: Callable[[Sheet], None], *, ax: Axes | Iterable[Axes] | None = None, look: Look | None = None
+) -> tuple[Drawn, list[str]]:
+    """Let `fill` draw on a sheet with a look; give the figure, and the notes that are not in it."""
     from matplotlib.axes import Axes
 
     from sojourn.figures.canvas import Sheet, style
 
-    drawer = kind(name, options)
     axes = ax if ax is None or isinstance(ax, Axes) else _flat(ax)
     with style(look):
         sheet = Sheet(axes)
-        drawer(results, names, sheet)
-        if links := list(dict.fromkeys(result.link for result in results if result.is_link_chosen)):
-            sheet.note(f"link: {', '.join(links)}")
+        fill(sheet)
         notes = sheet.finish()
     return Drawn(sheet.figure, sheet.axes[0] if len(sheet.axes) == 1 else sheet.axes), notes
 

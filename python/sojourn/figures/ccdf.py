@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sojourn.figures.distribution import distributions, draw_tiles
+from sojourn.figures.distribution import distributions, draw_tiles, label_tail
 
 if TYPE_CHECKING:
     from sojourn.analysis.labels import Name
@@ -16,8 +16,4 @@ if TYPE_CHECKING:
 def draw(results: Sequence[Result], names: Sequence[Name], sheet: Sheet) -> None:
     """Fill `sheet` with one curve per name; of many names, in a panel for each load."""
     packets = max(int(histogram["count"].sum()) for histogram in distributions(results, names).values())
-    for axes in draw_tiles(results, names, sheet, tail=True):
-        axes.set_yscale("log")
-        axes.set_ylim(max(1e-6, 1 / packets), 1.1)
-    for axes in sheet.left:
-        axes.set_ylabel("share that waited longer")
+    label_tail(draw_tiles(results, names, sheet, tail=True), packets, sheet)

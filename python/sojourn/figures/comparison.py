@@ -57,7 +57,7 @@ def draw(results: Sequence[Result], names: Sequence[Name], sheet: Sheet) -> None
     panels[0].set_xlim(0, max(result.duration_s for result in firsts.values()))
     shade_warmups(panels[: len(firsts)], [[result] for result in firsts.values()], sheet)
     _draw_distributions(found, side, sheet)
-    note_bands(list(packets.values()), list(firsts.values()), sheet)
+    note_bands(list(packets.values()), max(result.duration_s for result in firsts.values()), sheet)
     note_steps(firsts, found, sheet)
 
 

@@ -59,12 +59,21 @@ def draw_tiles(
     return panels
 
 
-def label_shares(panels: Sequence[Axes], sheet: Sheet) -> None:
+def label_shares(panels: Sequence[Axes], sheet: Sheet, label: str = "share of packets") -> None:
     """Axes of a CDF."""
     for axes in panels:
         axes.set_ylim(0, 1.01)
     for axes in sheet.left:
-        axes.set_ylabel("share of packets")
+        axes.set_ylabel(label)
+
+
+def label_tail(panels: Sequence[Axes], most: int, sheet: Sheet, label: str = "share that waited longer") -> None:
+    """Axes of a CCDF of at most so many values."""
+    for axes in panels:
+        axes.set_yscale("log")
+        axes.set_ylim(max(1e-6, 1 / most), 1.1)
+    for axes in sheet.left:
+        axes.set_ylabel(label)
 
 
 def draw_distribution(histograms: Histograms, axes: Axes, channels: Channels, *, tail: bool) -> None:

@@ -31,13 +31,13 @@ def draw(results: Sequence[Result], names: Sequence[Name], sheet: Sheet) -> None
     for axes in panels:
         axes.set_xlim(0, max(result.duration_s for result in shown.values()))
     shade_warmups(panels, [[result] for result in shown.values()], sheet)
-    note_bands([forward_packets(result) for result in shown.values()], list(shown.values()), sheet)
+    duration = max(result.duration_s for result in shown.values())
+    note_bands([forward_packets(result) for result in shown.values()], duration, sheet)
 
 
-def note_bands(tables: Sequence[pl.DataFrame], results: Sequence[Result], sheet: Sheet) -> None:
+def note_bands(tables: Sequence[pl.DataFrame], duration: float, sheet: Sheet) -> None:
     """Say what line and band of `draw_series` are, where there is a band."""
     if any(table.height > 2 * STEPS for table in tables):
-        duration = max(result.duration_s for result in results)
         sheet.note(f"line: median of {plain(float(f'{1000 * duration / STEPS:.3g}'))} ms, band: lowest to highest")
 
 
@@ -85,17 +85,19 @@ def draw_series(table: pl.DataFrame, value: str, axes: Axes, *, name: str = "", 
     marks.line(axes, spans["time_s"], spans["median"], name, **{"linewidth": thin(), **look})
 
 
-def draw_drops(times: pl.Series, axes: Axes, *, titled: bool = True) -> None:
+def draw_drops(times: pl.Series, axes: Axes, *, titled: bool = True, what: tuple[str, str] = ("drop", "drops")) -> None:
     """Thin lines over the whole height, or, where they would cover the curve, in a strip at the top.
+
+    `what` is what one and several of them are called.
 
     With `titled`, their number is on the right above the axes.
     """
     many = len(times) > MANY_DROPS
     span = (1 - DROP_STRIP, 1.0) if many else (0.0, 1.0)
-    marks.events(axes, times, "drops", span=span, colors=muted(), linewidth=thin(0.25), alpha=0.6, zorder=0.5)
+    marks.events(axes, times, what[1], span=span, colors=muted(), linewidth=thin(0.25), alpha=0.6, zorder=0.5)
     if titled:
-        text = f"{len(times)} drops" if len(times) != 1 else "1 drop"
-        scales.remark(axes, f"{text} (thin lines)" if len(times) else "no drops")
+        text = f"{len(times)} {what[1]}" if len(times) != 1 else f"1 {what[0]}"
+        scales.remark(axes, f"{text} (thin lines)" if len(times) else f"no {what[1]}")
 
 
 MANY_DROPS = 150

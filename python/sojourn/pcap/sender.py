@@ -92,16 +92,16 @@ def _connections(sent: pl.DataFrame, answers: pl.DataFrame) -> list[tuple[pl.Dat
 
 def _samples(flow: str, sent: pl.DataFrame, answers: pl.DataFrame) -> pl.DataFrame:
     base = int(sent["seq"][0])
-    data = sent.with_columns(start=_unwrapped(sent["seq"], base)).filter(pl.col("payload") > 0)
+    data = sent.with_columns(start=unwrapped(sent["seq"], base)).filter(pl.col("payload") > 0)
     start = data["start"].to_numpy() + (data["flags"].to_numpy() & SYN > 0)
     stamps = data["time_ns"].to_numpy()
     end = start + data["payload"].to_numpy().astype(np.int64)
-    covers = _unwrapped(answers["ack"], base).to_numpy()
+    covers = unwrapped(answers["ack"], base).to_numpy()
     times, delays = first_cover((stamps, start, end), (answers["time_ns"].to_numpy(), covers))
     return pl.DataFrame({"time_ns": times, "flow": [flow] * len(times), "rtt_ns": delays}, schema=SAMPLES)
 
 
-def _unwrapped(numbers: pl.Series, base: int) -> pl.Series:
+def unwrapped(numbers: pl.Series, base: int) -> pl.Series:
     """Sequence numbers of 32 bits as distances from `base`, which is near the first of them, without wrapping."""
     values = numbers.to_numpy().astype(np.int64)
     steps = np.diff(values, prepend=base)
