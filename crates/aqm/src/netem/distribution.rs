@@ -21,7 +21,7 @@ choice! {
 }
 
 impl Distribution {
-    /// Values of the inverse distribution in steps of equal probability, in units of the jitter over [`SCALE`]; none for
+    /// Values of the inverse distribution in steps of equal probability, in units of the jitter over `SCALE`; none for
     /// [`Distribution::Uniform`].
     pub fn table(self) -> Option<Box<[i16]>> {
         let short = |value: i32| value.clamp(i16::MIN as i32, i16::MAX as i32) as i16;
@@ -66,7 +66,7 @@ impl Spread {
     }
 }
 
-/// `sigma` times `t` in units of [`SCALE`], where only what is left of the division by it is rounded.
+/// `sigma` times `t` in units of `SCALE`, where only what is left of the division by it is rounded.
 #[inline]
 fn scale(sigma: i64, t: i64) -> i64 {
     let x = sigma % SCALE * t;
