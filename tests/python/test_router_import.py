@@ -311,3 +311,30 @@ def test_hostile_text_makes_one_line_or_a_scenario() -> None:
             sj.Scenario.parse(imported("".join(text), "mutated", Wanted(rate="9 Mbit/s")).text)
         except InputError as error:
             assert "\n" not in str(error)
+
+
+@pytest.mark.parametrize(
+    ("pasted", "spelled", "told"),
+    [
+        (
+            "fq_codel 8001: root refcnt 2 limit 10240p flows 1024 quantum 1514 target 5ms interval 100ms ecn",
+            "fq_codel",
+            "its limit of 10240 packets is that of the link",
+        ),
+        ("qdisc codel 1: dev eth0 parent 1:1 limit 1000p target 4.99ms interval 100ms", "codel target 4.99 ms", "1000"),
+        ("pie 8002: limit 1000p target 15ms tupdate 16ms alpha 2 beta 20", "pie@linux", "1000 packets"),
+        ("codel", "codel", None),
+    ],
+)
+def test_a_line_of_tc_is_a_queue_manager(cli: Cli, pasted: str, spelled: str, told: str | None) -> None:
+    ran = cli("compare", "--aqm", f"{pasted},droptail", "--duration", "1 s", "--flows", "1")
+    assert ran.exit_code == 0, ran.output
+    assert spelled.split(" ")[0] in ran.output
+    assert (told is None) == ("Warning:" not in ran.output)
+    assert told is None or told in ran.output
+
+
+def test_a_line_of_tc_that_is_not_there_is_refused(cli: Cli) -> None:
+    ran = cli("compare", "--aqm", "hfsc 1: root refcnt 2 default 0x1", "--duration", "1 s")
+    assert ran.exit_code == 2
+    assert "hfsc is not there" in ran.output

@@ -105,7 +105,6 @@ def command(
     tail drop with 1000 packets. With several seeds the table shows means ± half of their 95 % confidence interval,
     and a second table compares the queue managers seed by seed. The exit code is 1 if --until was not reached.
     """
-    from sojourn.aqms.spelling import split_list
     from sojourn.base.progress import progress
     from sojourn.cli import output
     from sojourn.figures.api import draw
@@ -115,7 +114,7 @@ def command(
     wanted.check(plot)
     with progress() as report:
         found = compare(
-            split_list(aqms),
+            options.queue_managers(aqms),
             rate=_listed("--rate", rates) or None,
             reverse_rate=reverse_rate,
             trace=trace,

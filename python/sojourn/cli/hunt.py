@@ -73,7 +73,6 @@ def command(
     a scenario file with a figure. Finished runs are kept. The exit code is 1 if nothing is found, or if it is not true
     with most seeds.
     """
-    from sojourn.aqms.spelling import split_list
     from sojourn.base.progress import progress
     from sojourn.cli import output
     from sojourn.cli.running import opened
@@ -85,7 +84,7 @@ def command(
     from sojourn.hunting.where import sentence
     from sojourn.hunting.words import words_of
 
-    place = Space.load(space, split_list(aqm) if aqm else [], options.changes(sets))
+    place = Space.load(space, options.queue_managers(aqm) if aqm else [], options.changes(sets))
     meant = sentence(where, words_of(place))
     with progress("evaluations") as tell, opened(out, jobs, dask=dask, progress=False) as runner:
         search = Search(Trials(place, meant, runner), seed or 1, evaluations, local=not at_random)

@@ -154,6 +154,16 @@ def _split(text: str) -> tuple[str, str]:
     return key.strip(), value.strip()
 
 
+def queue_managers(text: str) -> list[str]:
+    """Queue managers of a list with commas, also as `tc qdisc show` prints them; what is not in them is a warning."""
+    from sojourn.aqms.spelling import split_list
+    from sojourn.tc.pasted import ours
+
+    spelled, notes = ours(split_list(text))
+    warn(notes)
+    return spelled
+
+
 def is_given(name: str) -> bool:
     """Whether an option of the running command was given on the command line."""
     return click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE

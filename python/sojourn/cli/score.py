@@ -97,11 +97,10 @@ def _wanted(
     aqms: str, baseline: str, profile_name: str, quick: bool, seeds: int | None, engine: str
 ) -> tuple[dict[str, str], Wanted]:
     """What the queue managers are called, and what is asked of all rows."""
-    from sojourn.aqms.spelling import split_list
     from sojourn.score.plan import Wanted
     from sojourn.score.profiles import profile
 
-    names = _names([*split_list(aqms), baseline])
+    names = _names([*options.queue_managers(aqms), baseline])
     whole = next(iter(_names([baseline])))
     return names, Wanted(tuple(names), whole, profile(profile_name), quick, seeds, engine)
 
