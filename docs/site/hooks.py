@@ -16,6 +16,7 @@ from mkdocs.structure.pages import Page
 from documents import FIGURE, sections_of
 from figures import drawn, forget, key
 from outside import DOCS, outside_pages, with_links
+from reference import reference_pages
 
 # Figures that are not stored are left out, and no command is run.
 STORED_ONLY = os.environ.get("SITE_FIGURES") == "stored"
@@ -24,13 +25,14 @@ KEYS: set[str] = set()
 
 def on_config(config: MkDocsConfig) -> None:
     """Put the pages of folders where the navigation has NAME/*."""
-    names = {path.relative_to(DOCS).as_posix() for path in DOCS.glob("**/*.md")} | {name for name, _ in outside_pages()}
+    names = {path.relative_to(DOCS).as_posix() for path in DOCS.glob("**/*.md")}
+    names |= {name for name, _ in (*outside_pages(), *reference_pages())}
     config.nav = expanded(config.nav, names)
 
 
 def on_files(files: Files, config: MkDocsConfig) -> None:
     """Add the pages that are not in docs."""
-    for name, markdown in outside_pages():
+    for name, markdown in (*outside_pages(), *reference_pages()):
         files.append(File.generated(config, name, content=markdown))
 
 

@@ -13,8 +13,11 @@ from urllib.parse import unquote
 import pytest
 
 import figures
+import sojourn
 from documents import FIGURE, ROOT, Section, sections_of
 from outside import site_name, with_links
+from sojourn.cli import COMMANDS
+from sojourn.emulated.command import SHELLS
 from sojourn.figures import KINDS
 
 pytest.importorskip("mkdocs", reason="needs MkDocs (the extra dev)")
@@ -56,6 +59,19 @@ def test_links_within_the_site_lead_to_a_page_and_a_place_on_it(site: Path) -> N
                 assert anchor in places[target], f"{page.relative_to(site)}: {link}"
             seen += 1
     assert seen > 5000
+
+
+def test_every_command_and_public_name_is_in_the_reference(site: Path) -> None:
+    listed = (site / "cli" / "index.html").read_text(encoding="utf-8")
+    for name in (*COMMANDS, *SHELLS):
+        assert f"sojourn {name}" in listed
+        assert (site / "cli" / f"{name}.html").is_file()
+    compare = (site / "cli" / "compare.html").read_text(encoding="utf-8")
+    assert all(option in compare for option in ("--aqm", "--seeds", "--reverse-rate"))
+    assert "sojourn pcap export" in (site / "cli" / "pcap.html").read_text(encoding="utf-8")
+    assert "--netem" in (site / "cli" / "link.html").read_text(encoding="utf-8")
+    api = (site / "api.html").read_text(encoding="utf-8")
+    assert all(f'id="{name.lower()}"' in api for name in sojourn.__all__)
 
 
 def test_the_site_asks_no_other_host(site: Path) -> None:
