@@ -44,6 +44,7 @@ LATE = {
     "sojourn.cli": "all but click: help starts at once",
     "sojourn.demo": "everything: Ctrl-C works while it is loaded",
     "sojourn.emulated.command": "everything: a shell forks before any thread runs",
+    "sojourn.engines": "the core: the command line names the engines before it needs any",
     "sojourn.figures": "the core: help lists the kinds without it",
     "sojourn.figures.api": "matplotlib: runs whose figures nobody asks for",
     "sojourn.figures.canvas": "matplotlib's backend for TeX",

@@ -7,8 +7,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
 
-from sojourn.engines.refusal import refuse
-
 if TYPE_CHECKING:  # the command line names the engines before it needs any
     from sojourn.results.result import Result
     from sojourn.scenarios.scenario import Scenario
@@ -67,6 +65,8 @@ def check(engine: str, scenario: Scenario) -> None:
 def _refuse_changes(engine: str, scenario: Scenario) -> None:
     """Refuse changes of queues and losses where an engine has none; those of rates and delays have become schedules."""
     if kind(engine) != SIMULATE and "changes" in scenario.document:
+        from sojourn.engines.refusal import refuse
+
         remedy = "leave out what changes besides rate and delay, or use --engine simulate"
         refuse(engine, "changes", "keeps queues and losses as they are", remedy)
 
