@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 
+import sojourn as sj
 from conftest import REPO, Cli, printed_json
 
-SHIPPED = sorted(path.stem for path in (REPO / "scenarios").glob("*.toml"))
+FOLDER = REPO / "python" / "sojourn" / "scenarios" / "shipped"
+SHIPPED = {path.relative_to(FOLDER).with_suffix("").as_posix() for path in FOLDER.rglob("*.toml")} - {"score/setup"}
 
 
 def test_the_first_scenario_runs(cli: Cli, tmp_path: Path) -> None:
@@ -52,10 +54,23 @@ def test_nothing_is_written_over(cli: Cli, tmp_path: Path) -> None:
 
 def test_every_shipped_scenario_is_an_example_and_says_what_it_shows(cli: Cli) -> None:
     found = printed_json(cli("example", "--json"))
-    assert [one["name"] for one in found] == SHIPPED
+    assert {one["name"] for one in found} == SHIPPED
+    assert [one["name"] for one in found][:2] == ["access-points", "adsl"], "those in folders are last"
     assert all(len(one["about"]) > 20 and "\n" not in one["about"] for one in found)
     commands = {one["name"]: one["command"] for one in found}
-    assert (commands["codel"], commands["loads"]) == ("run", "sweep")
+    assert (commands["codel"], commands["loads"], commands["score/bidir"]) == ("run", "sweep", "sweep")
+    short, every = cli("example").output, cli("example", "--all").output
+    assert "in score/" in short and "score/bidir" not in short
+    assert "score/bidir" in every
+
+
+def test_a_copied_study_has_what_it_extends(cli: Cli, tmp_path: Path) -> None:
+    assert cli("example", "score/bidir").exit_code == 0
+    assert {path.name for path in tmp_path.iterdir()} == {"bidir.toml", "setup.toml"}
+    assert sj.Study.load(tmp_path / "bidir.toml").points
+    assert cli("example", "score/tunnel").exit_code == 0, "what both extend is there already"
+    (tmp_path / "setup.toml").write_text("mine")
+    assert cli("example", "score/flood").exit_code == 2
 
 
 @pytest.mark.parametrize("name", ["outages", "two-way"])

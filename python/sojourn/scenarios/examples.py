@@ -18,7 +18,7 @@ class Example:
     """A file that comes with Sojourn."""
 
     name: str
-    """The file's, without the suffix."""
+    """The file's, without the suffix; in a folder behind its name, as `score/bidir`."""
     about: str
     """The first sentence of the file."""
     command: str
@@ -33,9 +33,11 @@ def shipped() -> Iterator[Path]:
 
 
 def examples() -> list[Example]:
-    """All of them, by name."""
+    """All of them by name, those in folders last."""
     with shipped() as folder:
-        return [_example(path) for path in sorted(folder.glob("*.toml"))]
+        paths = sorted(folder.rglob("*.toml"), key=lambda path: (path.parent != folder, path))
+        found = [_example(path, path.relative_to(folder).with_suffix("").as_posix()) for path in paths]
+        return [one for one in found if one is not None]
 
 
 def named(name: str) -> Example:
@@ -53,13 +55,17 @@ def text_of(example: Example) -> str:
 
 
 def write_example(example: Example, target: Path) -> list[Path]:
-    """Copy the example to `target`, and beside it the files that it reads. Returns the files that were written.
+    """Copy the example to `target`, and beside it the files that it needs. Returns the files that were written.
 
     Raises `InputError` if one of them is there already; then none is written.
     """
     with shipped() as folder:
-        beside = sorted(folder.glob(f"{example.name}.*"))
-        copies = {path: target if path.suffix == ".toml" else target.parent / path.name for path in beside}
+        own = folder / f"{example.name}.toml"
+        base = parse_toml(read_text(own)).get("extends")
+        beside = [*(path for path in sorted(own.parent.glob(f"{own.stem}.*")) if path != own)]
+        beside += [own.parent / base] if base else []
+        copies = {own: target} | {path: target.parent / path.name for path in beside}
+        copies = {path: copy for path, copy in copies.items() if path == own or not _is_there(path, copy)}
         for copy in copies.values():
             refuse_existing(copy)
         return [_copy(path, copy) for path, copy in copies.items()]
@@ -71,13 +77,22 @@ def refuse_existing(path: Path) -> None:
         raise InputError(f"{path}: there is such a file already; choose another name, or remove it")
 
 
+def _is_there(path: Path, copy: Path) -> bool:
+    """Whether the copy has been made before."""
+    return copy.is_file() and copy.read_bytes() == path.read_bytes()
+
+
 def _copy(path: Path, copy: Path) -> Path:
     return write_file(copy, lambda file: file.write(path.read_bytes()))
 
 
-def _example(path: Path) -> Example:
+def _example(path: Path, name: str) -> Example | None:
+    """The example in a file; none where it is only what others extend."""
     text = read_text(path)
-    return Example(path.stem, _about(text), "sweep" if "sweep" in parse_toml(text) else "run")
+    document = parse_toml(text)
+    if "flows" not in document:
+        return None
+    return Example(name, _about(text), "sweep" if document.keys() & {"sweep", "extends"} else "run")
 
 
 def _about(text: str) -> str:
