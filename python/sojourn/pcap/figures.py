@@ -243,42 +243,45 @@ def _sequence(
 
 
 def _draw_flow(one: Tapped, flow: str, wanted: tuple[float | None, float | None], axes: Axes) -> set[str]:
+    """Draw a flow's part of a time span; give the names of what was drawn. Sequence numbers begin at 1."""
     sent = one.packets.filter(pl.col("flow") == flow)
     base = int(sent["seq"][0])
-    segments = sent.with_columns(start=unwrapped(sent["seq"], base) + 1).filter(pl.col("payload") > 0)
-    back = one.packets.filter(pl.col("flow") == _reversed(sent), (pl.col("flags") & ACK_FLAG) > 0)
-    acks = back.with_columns(una=unwrapped(back["ack"], base) + 1)
+    segments = sent.with_columns(seq=unwrapped(sent["seq"], base) + 1).filter(pl.col("payload") > 0)
     span = _shown(segments["time_s"], wanted, one.duration_s)
-    inside = segments.filter(pl.col("time_s").is_between(*span))
-    covered = acks.filter(pl.col("time_s").is_between(*span))
-    ends = (inside["start"] + inside["payload"].cast(pl.Int64)).to_list()
-    top = max([1, *ends, *covered["una"]])
-    low = min([top, *inside["start"], *covered["una"]])
+    back = one.packets.filter(pl.col("flow") == _reversed(sent), (pl.col("flags") & ACK_FLAG) > 0)
+    acks = back.with_columns(una=unwrapped(back["ack"], base) + 1).filter(pl.col("time_s").is_between(*span))
+    segments = segments.with_columns(pl.col("payload").cast(pl.Int64)).filter(pl.col("time_s").is_between(*span))
+    top = max([1, *(segments["seq"] + segments["payload"]), *acks["una"]])
+    low = min([top, *segments["seq"], *acks["una"]])
     drawing = Drawing(axes, span, low, top)
-    if covered.height:
-        drawing.level(ACK, covered.select("time_s", pl.col("una").cum_max()), "una")
-    for name, own in (
-        (SENT, inside.filter(pl.col("new") == pl.col("payload"))),
-        (RESENT, inside.filter(pl.col("new") < pl.col("payload"))),
-    ):
-        if own.height:
-            stops = own["start"] + own["payload"].cast(pl.Int64)
-            drawing.strokes(name, own["time_s"], (own["start"], stops), linewidth=STROKE * thin(1.0), zorder=2)
-    if drawing.names and RESENT in drawing.names:
-        again = inside.filter(pl.col("new") < pl.col("payload")).select(
-            "time_s", pl.col("start").alias("seq"), "payload"
-        )
-        drawing.points(RESENT, again, 3.2)
-    sacked = one.blocks.join(covered.select("row", "time_s"), on="row", how="inner", maintain_order="right")
-    if sacked.height:
-        first, stop = (unwrapped(sacked[name], base) + 1 for name in ("first", "end"))
-        drawing.strokes(SACKED, sacked["time_s"], (first, stop), linewidth=thin(0.5), zorder=1.8)
+    if acks.height:
+        drawing.level(ACK, acks.select("time_s", pl.col("una").cum_max()), "una")
+    _draw_segments(segments, drawing)
+    _draw_sacked(one.blocks.join(acks.select("row", "time_s"), on="row", maintain_order="right"), base, drawing)
     room = 0.03 * ((top - low) or 1) * drawing.factor
     least, most = drawing.shown([low, top])
     axes.set_ylim(least - room, most + room)
     axes.set_xlim(*span)
     axes.set_ylabel(f"sequence number [{'MB' if drawing.factor < 1e-3 else 'kB'}]")
     return drawing.names
+
+
+def _draw_segments(segments: pl.DataFrame, drawing: Drawing) -> None:
+    """Draw segments as strokes; those of which a part was seen before also as points."""
+    again = pl.col("new") < pl.col("payload")
+    for name, own in ((SENT, segments.filter(~again)), (RESENT, segments.filter(again))):
+        if own.height:
+            ends = (own["seq"], own["seq"] + own["payload"])
+            drawing.strokes(name, own["time_s"], ends, linewidth=STROKE * thin(1.0), zorder=2)
+        if own.height and name == RESENT:
+            drawing.points(name, own, 3.2)
+
+
+def _draw_sacked(blocks: pl.DataFrame, base: int, drawing: Drawing) -> None:
+    """Draw the blocks of SACK when they came."""
+    if blocks.height:
+        ends = (unwrapped(blocks["first"], base) + 1, unwrapped(blocks["end"], base) + 1)
+        drawing.strokes(SACKED, blocks["time_s"], ends, linewidth=thin(0.5), zorder=1.8)
 
 
 def _shown(times: pl.Series, wanted: tuple[float | None, float | None], duration: float) -> tuple[float, float]:
