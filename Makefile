@@ -92,6 +92,11 @@ museum-score: $(VENV)/.built ## which rows of the scorecard see which error of t
 docs: $(VENV)/.made ## build the API documentation of the crates, warnings denied
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
 
+.PHONY: wheel
+wheel: $(VENV)/.installed ## build a wheel and a source distribution into OUT=out
+	@$(BIN)/maturin build --release --locked --quiet --sdist --out "$(OUT)/dist"
+	@ls "$(OUT)"/dist/*
+
 .PHONY: capi
 capi: $(VENV)/.made ## build libsojourn_aqm.{so,a} for programs in C; with sojourn_aqm.h into OUT=out
 	$(CARGO) rustc --package sojourn-capi --release --locked --crate-type cdylib,staticlib
