@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import click
@@ -39,31 +40,10 @@ def tc_command(
     scenario has the two directions of the home's link and what a home does at the same time. What was understood
     is said, and what was not, by line.
     """
-    from sojourn.base.files import write_file
-    from sojourn.cli import output
     from sojourn.tc.scenario import Wanted, load
 
     found = load(file, Wanted(download, upload, rate, class_id))
-    if target:
-        write_file(target, lambda out: out.write(found.text.encode()))
-    if as_json:
-        output.print_json(
-            {
-                "file": str(target) if target else None,
-                "scenario": None if target else found.text,
-                "understood": list(found.understood),
-                "not_understood": list(found.notes),
-            }
-        )
-        return
-    if target is None:
-        echo(found.text.rstrip("\n"))
-    for sentence in found.understood:
-        echo(f"Understood, {sentence}", err=True)
-    for note in found.notes:
-        echo(f"Not understood: {note}", err=True)
-    if target:
-        echo(f"Scenario: {target}")
+    _write(found.text, target, {"understood": found.understood, "not_understood": found.notes}, as_json)
 
 
 @command.command("pcap")
@@ -94,20 +74,27 @@ def pcap_command(
     as_json: bool,
 ) -> None:
     """Make a scenario that replays a capture, or add it to one: what goes to the home forward, the rest back."""
-    from sojourn.base.files import write_file
-    from sojourn.cli import output
     from sojourn.pcap.replay import Wanted, replayed
 
     found = replayed(file, target.parent if target else Path(), Wanted(send, home, rate, rtt, into))
+    _write(found.text, target, {"understood": found.understood}, as_json)
+
+
+def _write(text: str, target: Path | None, told: Mapping[str, Sequence[str]], as_json: bool) -> None:
+    """Write or print a scenario, and say on stderr what was understood of its source, and what was not."""
+    from sojourn.base.files import write_file
+    from sojourn.cli import output
+
     if target:
-        write_file(target, lambda out: out.write(found.text.encode()))
+        write_file(target, lambda out: out.write(text.encode()))
     if as_json:
-        about = {"file": str(target) if target else None, "scenario": None if target else found.text}
-        output.print_json(about | {"understood": list(found.understood)})
+        about = {"file": str(target) if target else None, "scenario": None if target else text}
+        output.print_json(about | {key: list(sentences) for key, sentences in told.items()})
         return
     if target is None:
-        echo(found.text.rstrip("\n"))
-    for sentence in found.understood:
-        echo(f"Understood, {sentence}", err=True)
+        echo(text.rstrip("\n"))
+    for key, begin in {"understood": "Understood, ", "not_understood": "Not understood: "}.items():
+        for sentence in told.get(key, ()):
+            echo(begin + sentence, err=True)
     if target:
         echo(f"Scenario: {target}")

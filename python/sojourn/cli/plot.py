@@ -56,19 +56,21 @@ def command(
     from sojourn.analysis.labels import names_of
     from sojourn.base.errors import InputError
     from sojourn.figures.api import draw
-    from sojourn.pcap import figures as of_captures
+    from sojourn.pcap.capture import is_capture
     from sojourn.runs.store import load_all
 
     chosen = {name: text for name in OPTIONS if (text := given[f"option_{name}"]) is not None}
     drawer = figures.kind(kind, chosen)  # what is wrong with it is said before anything is read
     target = file or Path(f"{kind}{wanted.suffix}")
     wanted.check(target)
-    captures = [path for path in results if of_captures.is_capture(path)]
+    captures = [path for path in results if is_capture(path)]
     if captures:
         if len(captures) < len(results) or link is not None:
             raise InputError(
                 f"{captures[0]}: a capture is drawn beside captures only, and has no link; draw them apart"
             )
+        from sojourn.pcap import figures as of_captures
+
         drawn, notes = of_captures.draw(kind, captures, getattr(drawer, "keywords", {}), wanted.look)
         wanted.write(drawn.figure, target, notes, {"captures": [str(path) for path in captures]}, as_json)
         return

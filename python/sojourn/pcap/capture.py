@@ -30,11 +30,11 @@ def load_capture(path: Path | str) -> Capture:
     Of a file that was cut off, what is complete is used; other protocols and later fragments are left out. Both are
     said in `warning`.
     """
+    data = read_bytes(path, "capture")
     try:
-        packets, blocks, addresses, notes = _core.read_capture(read_bytes(path, "capture"))
+        packets, blocks, addresses, notes = _core.read_capture(data)
     except InputError as error:
-        text = str(error)
-        raise InputError(text if text.startswith(f"{path}: ") else f"{path}: {text}") from None
+        raise InputError(f"{path}: {error}") from None
     names = pl.Series(addresses, dtype=pl.String)
     ends = {name: names.gather(packets[name]) for name in ("source", "destination")}
     protocol = pl.Series(["udp", "tcp"]).gather(packets["protocol"])
@@ -42,6 +42,17 @@ def load_capture(path: Path | str) -> Capture:
     return Capture(table, pl.DataFrame(blocks), f"{path}: {'; '.join(notes)}" if notes else None)
 
 
+def is_capture(path: Path) -> bool:
+    """Whether a file begins as a capture does; what cannot be read is none."""
+    try:
+        with path.open("rb") as file:
+            return file.read(4) in MAGICS
+    except OSError:
+        return False
+
+
+MAGICS = (b"\x0a\x0d\x0d\x0a", b"\xd4\xc3\xb2\xa1", b"\xa1\xb2\xc3\xd4", b"\x4d\x3c\xb2\xa1", b"\xa1\xb2\x3c\x4d")
+"""The first bytes of pcapng, and of pcap with either unit and byte order."""
 SCHEMA = {
     "time_ns": pl.Int64,
     "source": pl.String,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,21 +32,10 @@ if TYPE_CHECKING:
     from sojourn.figures.canvas import Sheet
     from sojourn.figures.look import Look
 
-MAGICS = (b"\x0a\x0d\x0d\x0a", b"\xd4\xc3\xb2\xa1", b"\xa1\xb2\xc3\xd4", b"\x4d\x3c\xb2\xa1", b"\xa1\xb2\x3c\x4d")
-"""How files of pcapng and pcap begin."""
 MOST = 6
 """Flows that are shown one by one."""
 STEPS = 50
 """Steps of time that lines of several flows are still readable in."""
-
-
-def is_capture(path: Path) -> bool:
-    """Whether a file is a capture; what cannot be read is none."""
-    try:
-        with path.open("rb") as file:
-            return file.read(4) in MAGICS
-    except OSError:
-        return False
 
 
 def draw(
@@ -73,7 +62,7 @@ class Tapped:
 
     name: str
     packets: pl.DataFrame
-    """With `time_s` since the first packet, `flow`, and `new`, the payload that was not seen before."""
+    """With `time_s` since the first packet, and `flow`."""
     blocks: pl.DataFrame
     warning: str | None
 
@@ -82,14 +71,18 @@ class Tapped:
         """Read a file."""
         capture: Capture = load_capture(path)
         since = (pl.col("time_ns") - pl.col("time_ns").min()) / 1e9
-        new = pl.Series(new_bytes(capture.packets), dtype=pl.Int64)
-        packets = capture.packets.with_row_index("row").with_columns(time_s=since, flow=flow_name(), new=new)
+        packets = capture.packets.with_row_index("row").with_columns(time_s=since, flow=flow_name())
         return cls(path.name, packets, capture.blocks, capture.warning)
 
     @property
     def duration_s(self) -> float:
         """Time from the first packet to the last."""
         return float(self.packets["time_s"].max() or 0.0)  # type: ignore[arg-type]
+
+    @cached_property
+    def counted(self) -> pl.DataFrame:
+        """The packets with `new`, the payload that was not seen before."""
+        return self.packets.with_columns(new=pl.Series(new_bytes(self.packets), dtype=pl.Int64))
 
     @property
     def senders(self) -> list[str]:
@@ -110,7 +103,7 @@ class Tapped:
     def again(self) -> pl.DataFrame:
         """Segments of which a part had been seen before: `time_s`, `flow`."""
         tcp = (pl.col("protocol") == "tcp") & (pl.col("new") < pl.col("payload"))
-        return self.packets.filter(tcp).select("time_s", "flow")
+        return self.counted.filter(tcp).select("time_s", "flow")
 
 
 @dataclass(frozen=True)
@@ -204,7 +197,7 @@ def _rates(tapped: Sequence[Tapped], sheet: Sheet, step_s: float | None = None) 
 
 
 def _draw_rates(one: Tapped, step: float, axes: Axes, sheet: Sheet) -> None:
-    table = goodput(one.packets.drop("flow", "new"), max(1, round(1e9 * step)))
+    table = goodput(one.packets, max(1, round(1e9 * step)))
     sums = table.filter(pl.col("flow") != ALL).group_by("flow").agg(pl.col("bytes").sum())
     largest = sums.sort("bytes", "flow", descending=[True, False])["flow"].to_list()
     if len(largest) > MOST:
@@ -244,7 +237,7 @@ def _sequence(
 
 def _draw_flow(one: Tapped, flow: str, wanted: tuple[float | None, float | None], axes: Axes) -> set[str]:
     """Draw a flow's part of a time span; give the names of what was drawn. Sequence numbers begin at 1."""
-    sent = one.packets.filter(pl.col("flow") == flow)
+    sent = one.counted.filter(pl.col("flow") == flow)
     base = int(sent["seq"][0])
     segments = sent.with_columns(seq=unwrapped(sent["seq"], base) + 1).filter(pl.col("payload") > 0)
     span = _shown(segments["time_s"], wanted, one.duration_s)

@@ -86,7 +86,7 @@ def _of(group: Mapping[str, str]) -> str:
 
 
 def _document(file: Path, packets: pl.DataFrame, wanted: Wanted) -> tomlkit.TOMLDocument:
-    """The scenario to add to, or a new one: a link that long enough carries what the capture has."""
+    """The scenario to add to, or a new one that lasts as long as the capture."""
     if wanted.into is not None:
         return tomlkit.parse(read_text(wanted.into, "scenario"))
     span = (int(packets["time_ns"].max()) - int(packets["time_ns"].min())) / 1e9  # type: ignore[arg-type]

@@ -235,7 +235,11 @@ def _sum(groups: Sequence[int]) -> Any:
     return read
 
 
-ABOUT = {"voice": "calls", "cbr": "games", "browser": "pages", "web": "pages", "packmime": "pages", "tcp": "bulk"} | {
-    "pcap": "capture"
+ABOUT = {
+    "voice": "calls",
+    "cbr": "games",
+    **dict.fromkeys(("browser", "web", "packmime"), "pages"),
+    "tcp": "bulk",
+    "pcap": "capture",
 }
 """Whose traffic a kind is."""
