@@ -68,6 +68,8 @@ impl MediaFlow {
 }
 
 impl Endpoints for MediaFlow {
+    // Out of line: in line, every packet of the other kinds would pay for the size of the function that tells kinds apart.
+    #[inline(never)]
     fn on_source_timer(&mut self, now: Instant, host: &mut impl Host) {
         let before = self.sender.made();
         while let Some(packet) = self.sender.poll(now) {
@@ -83,6 +85,7 @@ impl Endpoints for MediaFlow {
         }
     }
 
+    #[inline(never)]
     fn on_sink_timer(&mut self, now: Instant, host: &mut impl Host) {
         if let Some(report) = self.receiver.poll(now) {
             let header = Header { seq: self.first + self.reports.len() as u64, ..Header::default() };
@@ -92,6 +95,7 @@ impl Endpoints for MediaFlow {
         }
     }
 
+    #[inline(never)]
     fn on_sink_packet(&mut self, now: Instant, header: &Header, packet: Packet, host: &mut impl Host) {
         self.arrived += u64::from(packet.len - HEADERS);
         let delay = self.seen.datagram(now, header);
@@ -109,6 +113,7 @@ impl Endpoints for MediaFlow {
         }
     }
 
+    #[inline(never)]
     fn on_source_packet(&mut self, now: Instant, header: &Header, _: Packet, host: &mut impl Host) {
         // One that another report has overtaken is no longer there.
         let Some(overtaken) = header.seq.checked_sub(self.first) else { return };
