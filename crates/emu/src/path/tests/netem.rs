@@ -39,11 +39,11 @@ fn a_damaged_packet_differs_in_a_bit_from_one_whose_sums_are_right() {
             };
             // With exactly one bit flipped back it is the segment.
             let flipped_back = (0..ip.len() * 8).filter(|bit| {
-                let mut mended = ip.to_vec();
-                mended[bit / 8] ^= 1 << (bit % 8);
-                right(&mended)
-                    && mended[head + 4..head + 8] == (1000 + 1448 * i as u32).to_be_bytes()
-                    && mended[head + 32..].iter().all(|&byte| byte == 9)
+                let mut repaired = ip.to_vec();
+                repaired[bit / 8] ^= 1 << (bit % 8);
+                right(&repaired)
+                    && repaired[head + 4..head + 8] == (1000 + 1448 * i as u32).to_be_bytes()
+                    && repaired[head + 32..].iter().all(|&byte| byte == 9)
             });
             assert!(flipped_back.count() >= 1, "IPv{version}, segment {i}");
         }
