@@ -70,7 +70,9 @@ def test_an_agent_that_never_acts_is_tail_drop_to_the_last_record(step: str) -> 
     assert info["summary"]["goodput_bps"] == summary["goodput_bps"][0]
 
 
-@pytest.mark.parametrize("aqm", ["codel", "pie", "red", "choke", "droptail", "drophead", "sfb", "pi2"])
+@pytest.mark.parametrize(
+    "aqm", ["codel", "pie", "red", "choke", "droptail", "drophead", "sfb", "pi2", "dualpi2", "dualpi2@linux target 9ms"]
+)
 @pytest.mark.parametrize("step", ["3 ms", "1 s"])
 def test_a_queue_manager_that_is_judged_in_steps_runs_as_ever(aqm: str, step: str) -> None:
     from sojourn.gym.settings import Settings
@@ -147,7 +149,7 @@ def test_steps_tell_what_the_summary_tells() -> None:
     assert sums["used_s"] / 6.0 == pytest.approx(forward["utilisation"], rel=1e-9)
 
 
-@pytest.mark.parametrize("reward", ["delay-goodput", "power", "fair"])
+@pytest.mark.parametrize("reward", names()["rewards"])
 def test_no_constant_at_either_end_is_the_best(reward: str) -> None:
     env = AqmEnv(scenario({"duration": "10 s"}), reward=reward)
     mean = {p: float(np.mean(episode(env, [p])[1])) for p in (0.0, 0.003, 0.01, 0.03, 1.0)}
@@ -212,12 +214,12 @@ def test_pictures_and_lines() -> None:
     ("setting", "text"),
     [
         ({"action": "probabilty"}, "unknown action"),
-        ({"action": "coupled"}, "coupled needs the two queues of DualPI2"),
+        ({"action": "coupled", "start": "codel"}, "start: has not the two queues"),
         ({"action": "weights"}, "weights needs classes"),
         ({"observe": ["sojourn", "rtt"]}, 'unknown entry "rtt"'),
         ({"observe": ["sojourn", "sojourn"]}, "is there twice"),
         ({"observe": "all"}, "observe"),
-        ({"reward": "qoo"}, "unknown reward"),
+        ({"reward": "qos"}, "unknown reward"),
         ({"step": "2 s"}, "step: 2 s is out of range; from 1 ms to 1 s"),
         ({"step": "10"}, "step: "),
         ({"stack": 0}, "stack: 0 is out of range"),

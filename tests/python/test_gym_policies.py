@@ -110,7 +110,7 @@ def test_it_is_a_queue_manager_wherever_one_is(tmp_path: Path, monkeypatch: pyte
     [
         ({"sojourn_policy": 2}, "sojourn_policy: 2 is not a version that is known; write 1"),
         ({"step": "5 s"}, "step: 5 s is out of range"),
-        ({"action": "coupled"}, "action: coupled needs"),
+        ({"action": "weights"}, "action: weights needs classes"),
         ({"observe": ["sojourn"]}, "layers[0].weights: 8 numbers, not 1"),
         ({"layers": []}, "layers: 0 of them; from 1 to 3"),
         ({"weights": []}, "is no policy: unknown field `weights`"),

@@ -72,6 +72,11 @@ pub trait DualAqm: 'static {
         Verdict::Accept
     }
 
+    /// The limits refused an arriving packet; `waiting` is what both queues hold.
+    fn overflowed(&mut self, now: Instant, meta: &Meta, waiting: Backlog) {
+        let _ = (now, meta, waiting);
+    }
+
     /// The queue that is served next, which is not empty; `None` where both are.
     fn choose(&mut self, now: Instant, link: Link, queues: &Both) -> Option<Side>;
 
@@ -187,7 +192,9 @@ impl<A: DualAqm, P: 'static> Qdisc<P> for DualQueue<A, P> {
         self.run_updates(now, false);
         meta.enqueued = now;
         self.stats.arrived.add(meta.len);
-        if !self.limits.admit(self.total(), meta.len, self.host.link) {
+        let total = self.total();
+        if !self.limits.admit(total, meta.len, self.host.link) {
+            self.aqm.overflowed(now, &meta, total);
             return self.discard(meta, packet, DropReason::Limit, sink);
         }
         let side = self.aqm.classify(&meta);

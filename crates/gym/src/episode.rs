@@ -54,7 +54,10 @@ pub struct Measured {
 impl Episode {
     /// A place for episodes of this set-up.
     pub fn new(setup: Arc<Setup>) -> Self {
-        let board = Arc::new(Board::new(setup.sight.has(Entry::Flows)));
+        let board = Board::new(setup.sight.has(Entry::Flows));
+        // A reward that somebody else gives may be of anything.
+        let counts = setup.reward.is_none_or(|reward| reward == Reward::Qoo);
+        let board = Arc::new(if counts { board.with_sojourns() } else { board });
         let observer = Observer::new(setup.sight.clone());
         Self { setup, board, observer, scenario: None, run: None }
     }

@@ -1,10 +1,11 @@
 //! Policies in files: small networks with what they see, how often they act and what their action means, as queue managers
 //! by name.
 
+use crate::coupled;
 use crate::setup::{LEAST_STEP, MOST_STEP, read_sight};
 use serde::Deserialize;
 use sojourn_aqm::params::{Value, unknown};
-use sojourn_aqm::policy::{Activation, Layer, Network, Pilot, Policy, Sight};
+use sojourn_aqm::policy::{Activation, Law, Layer, Network, Pilot, Policy, Sight};
 use sojourn_aqm::refusal::Refusal;
 use sojourn_aqm::registry::{Algorithm, AnyConfig, Catalogue, Own, OwnConfig, Queues};
 use sojourn_aqm::{Duration, DynAqm, SingleQueue, units};
@@ -78,6 +79,12 @@ impl PolicyFile {
         network.check(sight.len(), sight.law.outputs()).map_err(|error| error.to_string())?;
         Ok(Self { step, sight, network })
     }
+
+    /// What acts by it.
+    fn pilot(&self) -> Pilot {
+        let pilot = Pilot::new(self.network.clone(), self.sight.clone(), self.step, self.sight.law);
+        pilot.expect("the file was checked")
+    }
 }
 
 impl LayerText {
@@ -128,10 +135,12 @@ fn algorithm(path: &Path, text: String) -> Result<&'static Algorithm, String> {
         return Ok(algorithm);
     }
     let policy = Arc::new(PolicyFile::parse(&text)?);
+    let is_coupled = policy.sight.law == Law::Coupled;
     let configure = move |algorithm: &'static Algorithm, profile: &str, params: &[(String, String)]| {
         let of_profile = (!["", PROFILES[0].0].contains(&profile)).then_some(("profile", profile));
         match of_profile.or(params.first().map(|(name, _)| ("parameter", name.as_str()))) {
             Some((what, name)) => Err(Refusal::Unknown(unknown(what, name, std::iter::empty()))),
+            None if is_coupled => Ok(AnyConfig::Foreign(coupled::piloted(algorithm, policy.pilot()))),
             None => Ok(AnyConfig::Own(Own::new(algorithm, Box::new(Piloted(Arc::clone(&policy)))))),
         }
     };
@@ -141,7 +150,7 @@ fn algorithm(path: &Path, text: String) -> Result<&'static Algorithm, String> {
         source: "its file",
         params: &[],
         profiles: PROFILES,
-        queues: Queues::One,
+        queues: if is_coupled { Queues::Two } else { Queues::One },
         state_bytes: size_of::<Policy>(),
         queue_bytes: size_of::<SingleQueue<Policy, u32>>(),
         words: None,
@@ -162,9 +171,7 @@ impl OwnConfig for Piloted {
         None
     }
     fn manager(&self) -> Box<dyn DynAqm + Send> {
-        let PolicyFile { step, sight, network } = &*self.0;
-        let pilot = Pilot::new(network.clone(), sight.clone(), *step, sight.law);
-        Box::new(Policy::piloted(pilot.expect("the file was checked"), sight.law))
+        Box::new(Policy::piloted(self.0.pilot(), self.0.sight.law))
     }
     fn boxed(&self) -> Box<dyn OwnConfig> {
         Box::new(self.clone())

@@ -8,6 +8,7 @@
 //! | `setup` | what an agent sees and does in which scenario; what is refused |
 //! | `episode` | a run in steps: observation, reward, counters of each |
 //! | `packets` | a run packet by packet |
+//! | `coupled` | the two queues of DualPI2 with a policy in place of its controller |
 //! | `reward` | what a step is worth |
 //! | `batch` | many episodes at once, on one thread or several, with the same numbers |
 //! | `cc` | connections that an agent steers: congestion control in steps |
@@ -16,6 +17,7 @@
 
 mod batch;
 pub mod cc;
+mod coupled;
 mod episode;
 mod file;
 mod packets;

@@ -13,7 +13,15 @@ pub enum Reward {
     /// As the first one, with the utilisation times Jain's index of what each flow was delivered in the last second: what
     /// only a simulator knows.
     Fair,
+    /// Quality of Outcome of a video call (draft-ietf-ippm-qoo) by what this queue adds: the 95th percentile of its
+    /// sojourn times, and the share that was dropped. From 0 to 1; 0 where nothing was sent.
+    Qoo,
 }
+
+/// A video call is as good as it can be up to the first value, and of no use from the second one on, as `sojourn qoo` has
+/// it.
+const LATENCY_S: (f64, f64) = (0.05, 0.1);
+const LOSS: (f64, f64) = (0.001, 0.005);
 
 /// Weights of delay and drops.
 const ALPHA: f64 = 0.5;
@@ -25,8 +33,8 @@ const LEAST_USE: f64 = 1e-3;
 
 impl Reward {
     /// Every reward, with its name.
-    pub const ALL: [(&'static str, Self); 3] =
-        [("delay-goodput", Self::DelayGoodput), ("power", Self::Power), ("fair", Self::Fair)];
+    pub const ALL: [(&'static str, Self); 4] =
+        [("delay-goodput", Self::DelayGoodput), ("power", Self::Power), ("fair", Self::Fair), ("qoo", Self::Qoo)];
 
     pub(crate) fn of(self, measured: &Measured) -> f64 {
         let &Measured { utilisation, jain, base_s, step } = measured;
@@ -36,8 +44,15 @@ impl Reward {
             Self::DelayGoodput => utilisation - cost,
             Self::Fair => utilisation * jain - cost,
             Self::Power => utilisation.max(LEAST_USE).ln() - (delay_s / base_s).ln_1p(),
+            // What nobody receives is of no use; a closed link would have the best delay.
+            Self::Qoo if step.departed == 0 => 0.0,
+            Self::Qoo => score(step.p95_s, LATENCY_S).min(score(step.loss(), LOSS)),
         }
     }
+}
+
+fn score(measured: f64, (optimal, unacceptable): (f64, f64)) -> f64 {
+    (1.0 - (measured - optimal) / (unacceptable - optimal)).clamp(0.0, 1.0)
 }
 
 #[cfg(test)]
@@ -47,16 +62,19 @@ mod tests {
 
     #[test]
     fn rewards_are_as_documented() {
-        let busy = Step { departed: 10, sojourn_s: 0.1, arrived: 20, dropped: 5, ..Step::default() };
+        let busy = Step { departed: 10, sojourn_s: 0.1, p95_s: 0.06, arrived: 20, dropped: 5, ..Step::default() };
         let stuck = Step { head_s: 9.0, ..Step::default() };
         let closed = Step { arrived: 4, dropped: 4, ..Step::default() };
+        // 60 ms are a fifth of the way from 50 to 100 ms, 2 of 1000 a quarter of that from 0.1 to 0.5 %.
+        let call = Step { departed: 10, sojourn_s: 0.2, p95_s: 0.06, arrived: 1000, dropped: 2, ..Step::default() };
         for (step, utilisation, jain, rewards) in [
+            (call, 1.0, 1.0, [0.499, -(1.5_f64.ln()), 0.499, 0.75]),
             // 10 ms of delay are half of the reference; a quarter is dropped.
-            (busy, 0.9, 0.5, [0.9 - 0.25 - 0.125, 0.9_f64.ln() - 1.25_f64.ln(), 0.45 - 0.25 - 0.125]),
+            (busy, 0.9, 0.5, [0.9 - 0.25 - 0.125, 0.9_f64.ln() - 1.25_f64.ln(), 0.45 - 0.25 - 0.125, 0.0]),
             // A link that stands still under a queue: the delay counts ten times the reference at most.
-            (stuck, 0.0, 1.0, [-5.0, 1e-3_f64.ln() - 226.0_f64.ln(), -5.0]),
-            (closed, 0.0, 1.0, [-0.5, 1e-3_f64.ln(), -0.5]),
-            (Step::default(), 0.0, 1.0, [0.0, 1e-3_f64.ln(), 0.0]),
+            (stuck, 0.0, 1.0, [-5.0, 1e-3_f64.ln() - 226.0_f64.ln(), -5.0, 0.0]),
+            (closed, 0.0, 1.0, [-0.5, 1e-3_f64.ln(), -0.5, 0.0]),
+            (Step::default(), 0.0, 1.0, [0.0, 1e-3_f64.ln(), 0.0, 0.0]),
         ] {
             let measured = Measured { utilisation, jain, base_s: 0.04, step };
             for ((name, reward), expected) in Reward::ALL.into_iter().zip(rewards) {

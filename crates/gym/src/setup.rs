@@ -1,5 +1,6 @@
 //! What an agent sees and does, and the scenarios in which it can.
 
+use crate::coupled;
 use crate::reward::Reward;
 use sojourn_aqm::params::{Value, unknown};
 use sojourn_aqm::policy::{Board, Entry, Law, Policy, Sight};
@@ -46,8 +47,16 @@ pub enum Refused {
 }
 
 impl Setup {
-    /// Reads names as a user writes them; an empty `observe` is the default, an empty `start` none.
-    pub fn read(step: Duration, action: &str, observe: &[String], stack: usize, start: &str) -> Result<Self, Refused> {
+    /// Reads names as a user writes them; an empty `observe` is the default, an empty `start` none. Where that is `native`,
+    /// the action is one of its queues, whatever is said.
+    pub fn read(
+        step: Duration,
+        action: &str,
+        observe: &[String],
+        stack: usize,
+        start: &str,
+        native: bool,
+    ) -> Result<Self, Refused> {
         if step < LEAST_STEP || step > MOST_STEP {
             return Err(place("step", format!("{step} is out of range; from {LEAST_STEP} to {MOST_STEP}")));
         }
@@ -55,10 +64,23 @@ impl Setup {
             "" => None,
             text => Some(Named::parse(text).map_err(|refusal| Refused::Aqm("start", refusal))?),
         };
-        if start.as_ref().is_some_and(|named| named.config.manager().is_none()) {
-            return Err(place("start", r#"manages no single queue; write e.g. "codel""#.into()));
+        let mut sight = read_sight(action, observe, stack)?;
+        if let Some(named) = start.as_ref().filter(|_| native) {
+            sight.law = if matches!(named.config, AnyConfig::DualPi2(_)) { Law::Coupled } else { Law::Probability };
         }
-        Ok(Self { step, sight: read_sight(action, observe, stack)?, reward: None, start, native: false })
+        match (&start, sight.law) {
+            (Some(named), Law::Coupled) if !matches!(named.config, AnyConfig::DualPi2(_)) => {
+                return Err(place(
+                    "start",
+                    r#"has not the two queues of the action "coupled"; write "dualpi2""#.into(),
+                ));
+            }
+            (Some(named), law) if law != Law::Coupled && named.config.manager().is_none() => {
+                return Err(place("start", r#"manages no single queue; write e.g. "codel""#.into()));
+            }
+            _ => {}
+        }
+        Ok(Self { step, sight, reward: None, start, native })
     }
 
     /// When the first step begins: after the warm-up, or at once.
@@ -87,9 +109,13 @@ impl Setup {
             return Err(place("aqm", text));
         }
         let until = if self.native { Instant::NEVER } else { until };
-        let start = self.start.clone().map(|named| (named, until));
-        let steered = Steered { board: Arc::clone(board), law: self.sight.law, start };
-        scenario.link.aqm.config = AnyConfig::Own(Own::new(&STEERED, Box::new(steered)));
+        let board = Arc::clone(board);
+        scenario.link.aqm.config = if self.sight.law == Law::Coupled {
+            AnyConfig::Foreign(coupled::steered(board, self.start.as_ref(), until))
+        } else {
+            let start = self.start.clone().map(|named| (named, until));
+            AnyConfig::Own(Own::new(&STEERED, Box::new(Steered { board, law: self.sight.law, start })))
+        };
         scenario.probes = Probes::default();
         Ok(scenario)
     }
@@ -99,8 +125,7 @@ impl Setup {
 pub(crate) fn read_sight(action: &str, observe: &[String], stack: usize) -> Result<Sight, Refused> {
     let laws = Law::ALL.map(|(name, _)| name).join(", ");
     let law = match action {
-        "coupled" => Err("coupled needs the two queues of DualPI2, and a policy has one".to_string()),
-        "weights" => Err("weights needs classes, and a policy's queue has none".to_string()),
+        "weights" => Err("weights needs classes, and a policy's queues have none".to_string()),
         name => Law::find(name).ok_or_else(|| format!("unknown action {name:?}")),
     };
     let law = law.map_err(|text| place("action", format!("{text}; one of {laws}")))?;

@@ -50,8 +50,7 @@ impl Episodes {
         threads: usize,
     ) -> PyResult<Self> {
         let step = units::duration(step).map_err(|error| input(format!("step: {error}")))?;
-        let mut setup = Setup::read(step, action, &observe, stack, start).map_err(input)?;
-        setup.native = native;
+        let mut setup = Setup::read(step, action, &observe, stack, start, native).map_err(input)?;
         setup.reward = read_reward(reward, &Reward::ALL)?;
         let batch = Batch::new(setup, count, threads).map_err(|error| input(format!("threads: {error}")))?;
         let width = batch.width();
@@ -171,6 +170,7 @@ impl Episodes {
                 ("span_s", step.span_s),
                 ("sojourn_s", step.sojourn_s),
                 ("longest_s", step.longest_s),
+                ("p95_s", step.p95_s),
                 ("empty_s", step.empty_s),
                 ("head_s", step.head_s),
                 ("utilisation", utilisation),
@@ -219,7 +219,7 @@ impl PacketEpisodes {
     #[new]
     fn new(py: Python<'_>, observe: Vec<String>, stack: usize) -> PyResult<Self> {
         // The step is that of nobody: a packet is one.
-        let setup = Setup::read(sojourn_gym::LEAST_STEP, "probability", &observe, stack, "").map_err(input)?;
+        let setup = Setup::read(sojourn_gym::LEAST_STEP, "probability", &observe, stack, "", false).map_err(input)?;
         let packets = Packets::new(setup);
         let observation = PyArray1::zeros(py, packets.width(), false).unbind();
         Ok(Self { packets: Mutex::new(packets), observation })
@@ -331,7 +331,7 @@ pub fn gym_names(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let actions = PyDict::new(py);
     for (name, law) in Law::ALL {
         let (least, most) = match law {
-            Law::Probability => (0.0, 1.0),
+            Law::Probability | Law::Coupled => (0.0, 1.0),
             Law::ProbabilityLog => (LEAST_LOG, 0.0),
             Law::Delta => (0.0, law.outputs() as f64 - 1.0),
             Law::Packet => (0.0, 2.0),

@@ -33,7 +33,8 @@ class PiStep:
 
     `alpha` and `beta` are per second and update, for the deviation from `target_s` and for the delay's change; with
     `scaled` they are lowered where the probability is small, as RFC 8033 (section 4.2) has it. For the actions
-    "probability" and "probability-log"; `sojourn_now` has to be observed.
+    "probability" and "probability-log"; `sojourn_now` has to be observed. For "coupled" it sets p', which DualPI2 does
+    (RFC 9332, Appendix A) with alpha 0.15, beta 3, without `scaled`, every 15 ms.
     """
 
     settings: Settings = field(default_factory=Settings)
@@ -44,7 +45,7 @@ class PiStep:
 
     def __post_init__(self) -> None:
         """Refuse settings under which it cannot act."""
-        if self.settings.action not in ("probability", "probability-log"):
+        if self.settings.action not in ("probability", "probability-log", "coupled"):
             raise InputError(f'action: a controller sets a probability, not "{self.settings.action}"')
         if "sojourn_now" not in self.settings.entries:
             raise InputError("observe: a controller needs sojourn_now; add it")
@@ -62,7 +63,7 @@ class PiStep:
         change = self.alpha * (delay - self.target_s) + self.beta * (delay - self._before)
         self._p = min(1.0, max(0.0, self._p + change * (_scale(self._p) if self.scaled else 1.0)))
         self._before = delay
-        if self.settings.action == "probability":
+        if self.settings.action != "probability-log":
             return np.array([self._p], np.float32)
         return np.array([log2(self._p) if self._p > 2.0**-14 else -14.0], np.float32)
 

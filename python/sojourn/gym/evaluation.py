@@ -21,7 +21,7 @@ from sojourn.gym.suites import Suite
 from sojourn.scenarios.scenario import Scenario
 
 Candidate = Policy | str
-"""A policy, or by name a queue manager of a single queue, or a congestion control, which runs as it is."""
+"""A policy, or by name a queue manager of a single queue, DualPI2, or a congestion control, which runs as it is."""
 
 
 @dataclass(frozen=True)

@@ -75,15 +75,18 @@ class Settings(Sight):
     step: str = "10 ms"
     """Length of a step, from 1 ms to 1 s."""
     action: str = "probability"
-    """"probability", "probability-log", "delta" or "target"."""
+    """"probability", "probability-log", "delta", "target" or "coupled"."""
     observe: str | Sequence[str] = "default"
     """Entries by name."""
     stack: int = 1
     """Of how many steps they are shown."""
     reward: Reward = "delay-goodput"
     """A name, or a function of what was counted in the step."""
-    start: str | None = "codel"
-    """The queue manager until the scenario's warm-up is over, where the first step begins; None: that begins at 0."""
+    start: str | None = "default"
+    """The queue manager until the scenario's warm-up is over, where the first step begins; None: that begins at 0.
+
+    The default is "codel", with two coupled queues "dualpi2".
+    """
     native: bool = False
     """Whether `start` rules to the end: a queue manager that is judged as a policy is."""
 
@@ -96,6 +99,8 @@ class Settings(Sight):
         """Places for so many episodes."""
         reward = "" if callable(self.reward) else self.reward
         start = self.start or ""
+        if start == "default":
+            start = "dualpi2" if self.action == "coupled" else "codel"
         return _core.Episodes(
             self.step, self.action, self.entries, self.stack, reward, start, self.native, count, threads
         )

@@ -37,7 +37,7 @@ def soak(episodes: int, first: int = 0) -> tuple[int, list[str]]:
         random = np.random.default_rng(seed)
         step = ("1 ms", "10 ms", "100 ms", "1 s")[int(random.integers(4))]
         reward = names()["rewards"][int(random.integers(len(names()["rewards"])))]
-        start = None if random.integers(2) else "codel"
+        start = None if random.integers(2) else "default"
         settings = Settings(step, action, observe, int(random.integers(1, 4)), reward, start)
         found = _episode(settings, sources[suite].scenario(seed).canonical, seed, random)
         if found:

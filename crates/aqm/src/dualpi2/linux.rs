@@ -87,6 +87,16 @@ impl Linux {
         applies && qdelay > self.step_thresh
     }
 
+    pub fn steer(&mut self, p: f64) {
+        self.pi2_prob = ((p * MAX_PROB as f64) as u32).min(self.most());
+    }
+
+    /// The largest probability: where nothing is dropped in overload, that of the L queue ends at one, so that windows stay
+    /// in proportion.
+    fn most(&self) -> u32 {
+        if self.config.drop_on_overload { MAX_PROB } else { MAX_PROB / self.coupling_factor as u32 }
+    }
+
     /// `calculate_probability`.
     fn calculate_probability(&self, qdelay: i64) -> u32 {
         let deviation = (qdelay - self.pi2_target).wrapping_mul(self.pi2_alpha as i64);
@@ -99,11 +109,7 @@ impl Linux {
             true => Some(self.pi2_prob.wrapping_add(step)).filter(|&new| new >= self.pi2_prob).unwrap_or(MAX_PROB),
             false => Some(self.pi2_prob.wrapping_sub(step)).filter(|&new| new <= self.pi2_prob).unwrap_or(0),
         };
-        match self.config.drop_on_overload {
-            true => new_prob,
-            // The L queue's probability ends at one, so that windows stay in proportion.
-            false => new_prob.min(MAX_PROB / self.coupling_factor as u32),
-        }
+        new_prob.min(self.most())
     }
 }
 

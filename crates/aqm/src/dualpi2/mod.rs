@@ -32,6 +32,16 @@ use crate::time::Instant;
 use linux::Linux;
 use rfc9332::Rfc9332;
 
+/// Hands a call on to the version's own.
+macro_rules! of_version {
+    ($dualpi2:expr, $version:ident => $call:expr) => {
+        match $dualpi2 {
+            Engine::Rfc9332($version) => $call,
+            Engine::Linux($version) => $call,
+        }
+    };
+}
+
 /// The state of two coupled queues.
 #[derive(Clone, Debug)]
 pub struct DualPi2(Engine);
@@ -50,16 +60,11 @@ impl DualPi2 {
             Version::Linux => Engine::Linux(Linux::new(config)),
         })
     }
-}
 
-/// Hands a call on to the version's own.
-macro_rules! of_version {
-    ($dualpi2:expr, $version:ident => $call:expr) => {
-        match $dualpi2 {
-            Engine::Rfc9332($version) => $call,
-            Engine::Linux($version) => $call,
-        }
-    };
+    /// Lets p' be `p`, from 0 to 1, until its controller's next update.
+    pub(crate) fn steer(&mut self, p: f64) {
+        of_version!(&mut self.0, pi2 => pi2.steer(p));
+    }
 }
 
 impl DualAqm for DualPi2 {

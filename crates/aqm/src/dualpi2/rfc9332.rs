@@ -35,6 +35,10 @@ impl Rfc9332 {
         }
     }
 
+    pub fn steer(&mut self, p: f64) {
+        self.controller.p = p.min(self.coupling.most());
+    }
+
     /// What becomes of a packet at p', its own queue asking for a mark with probability `native`.
     fn decide(&mut self, p: f64, native: f64, cx: &mut Cx, meta: &Meta, side: Side) -> Verdict {
         let packet = Judged { ect: meta.ecn.is_ect(), scalable: side == Side::L4s, native };

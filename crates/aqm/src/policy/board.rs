@@ -3,7 +3,9 @@
 //! One writes at a time: the queue while it is called, its agent between two calls. So plain loads and stores suffice,
 //! which cost what those of a struct do.
 
-use crate::aqm::{Cx, Fifo, Popped, Verdict};
+use super::standing::Standing;
+use crate::aqm::{Popped, Verdict};
+use crate::backlog::Backlog;
 use crate::link::Link;
 use crate::packet::{Ecn, Meta};
 use crate::time::{Duration, Instant};
@@ -32,6 +34,8 @@ macro_rules! board {
             rate_bps: AtomicU64,
             /// By the lower bits of a flow's number: one more than when it was seen last, or zero.
             flows: Box<[AtomicU64]>,
+            /// Departures of the step by their sojourn time, where they are counted.
+            sojourns: Box<[AtomicU64]>,
         }
 
         impl Board {
@@ -52,6 +56,7 @@ macro_rules! board {
                     verdict: AtomicU64::new(0),
                     rate_bps: AtomicU64::new(0),
                     flows,
+                    sojourns: Box::new([]),
                 }
             }
         }
@@ -73,7 +78,7 @@ board! {
     departed_bytes,
     /// Sum of their sojourn times, in nanoseconds.
     sojourn_ns,
-    /// The longest of these since [`Board::forget_longest`].
+    /// The longest of these in the step.
     longest_ns,
     /// Packets dropped, for any reason.
     dropped,
@@ -107,6 +112,10 @@ pub(super) const NEVER: u64 = u64::MAX;
 /// Flows that are told apart: more than queues on slow links see at a time.
 const FLOWS: usize = 1024;
 
+/// What sojourn times are counted by: 0.5 ms, up to 200 ms.
+const BIN: Duration = Duration::from_micros(500);
+const BINS: usize = 400;
+
 impl Board {
     /// The board of an empty queue; `flows` are counted or not.
     pub fn new(flows: bool) -> Self {
@@ -116,13 +125,18 @@ impl Board {
         board
     }
 
+    /// The same, and sojourn times are counted, for [`Board::sojourn_quantile`].
+    pub fn with_sojourns(self) -> Self {
+        Self { sojourns: (0..BINS).map(|_| AtomicU64::new(0)).collect(), ..self }
+    }
+
     /// Begins anew, as [`Board::new`] does.
     pub fn clear(&self) {
         self.set(&Counts::START);
         self.probability.store(0, Relaxed);
         self.target_ns.store(crate::codel::Config::default().target.as_nanos() as u64, Relaxed);
         self.verdict.store(0, Relaxed);
-        self.flows.iter().for_each(|seen| seen.store(0, Relaxed));
+        self.flows.iter().chain(&self.sojourns).for_each(|count| count.store(0, Relaxed));
     }
 
     /// What becomes of the next packet, as [`Law::Packet`](super::Law::Packet) numbers it.
@@ -136,9 +150,23 @@ impl Board {
         self.verdict.store(verdict, Relaxed);
     }
 
-    /// Lets the longest sojourn time be that of a new step.
-    pub fn forget_longest(&self) {
+    /// Lets the sojourn times be those of a new step.
+    pub fn forget_sojourns(&self) {
         self.longest_ns.store(0, Relaxed);
+        self.sojourns.iter().for_each(|count| count.store(0, Relaxed));
+    }
+
+    /// The sojourn time that a `share` of the step's departures did not exceed, in steps of 0.5 ms and 200 ms at most;
+    /// zero where nothing was sent, or where they are not counted.
+    pub fn sojourn_quantile(&self, share: f64) -> Duration {
+        let counts = || self.sojourns.iter().map(|count| count.load(Relaxed));
+        let least = share * counts().sum::<u64>() as f64;
+        let mut below = 0;
+        let bin = counts().position(|count| {
+            below += count;
+            below > 0 && below as f64 >= least
+        });
+        bin.map_or(Duration::ZERO, |bin| BIN * (bin as i64 + 1))
     }
 
     /// The probability with which an arrival is marked, or dropped if it does not understand marks.
@@ -195,19 +223,21 @@ impl Board {
         self.arrival(now, meta);
         add(&self.departed, 1);
         add(&self.departed_bytes, meta.len.into());
+        if let Some(count) = self.sojourns.first() {
+            add(count, 1);
+        }
     }
 
-    /// An arrival was judged; `queue` is without it.
+    /// An arrival was judged; `standing` is without it.
     #[inline]
-    pub(super) fn judged<Q: Fifo>(&self, now: Instant, meta: &Meta, verdict: Verdict, queue: &Q) {
+    pub(super) fn judged(&self, now: Instant, meta: &Meta, verdict: Verdict, standing: Standing) {
         let marks = verdict == Verdict::Mark && meta.ecn.is_ect();
         let queued = verdict == Verdict::Accept || marks;
         add(&self.marked, (marks && meta.ecn != Ecn::Ce).into());
         add(&self.dropped, (!queued).into());
-        let (packets, bytes) = (queue.len() as u64, queue.bytes());
-        self.waiting.store(packets + u64::from(queued), Relaxed);
-        self.waiting_bytes.store(bytes + if queued { meta.len.into() } else { 0 }, Relaxed);
-        let head = queue.meta(0).map(|head| head.enqueued).or(queued.then_some(now));
+        self.waiting.store(standing.packets + u64::from(queued), Relaxed);
+        self.waiting_bytes.store(standing.bytes + if queued { meta.len.into() } else { 0 }, Relaxed);
+        let head = standing.head.or(queued.then_some(now));
         self.head.store(head.map_or(NEVER, Instant::as_nanos), Relaxed);
         if head.is_some() {
             let since = self.empty_since.swap(NEVER, Relaxed);
@@ -217,9 +247,9 @@ impl Board {
         }
     }
 
-    /// The queue was asked for a packet; `queue` is without the one that leaves.
+    /// The queue was asked for a packet; `standing` is without the one that leaves.
     #[inline]
-    pub(super) fn departure<Q: Fifo>(&self, now: Instant, popped: Option<Popped>, queue: &Q) {
+    pub(super) fn departure(&self, now: Instant, popped: Option<Popped>, standing: Standing) {
         let now_ns = now.as_nanos();
         let since = self.busy_since.load(Relaxed);
         if since != NEVER && popped.is_some() {
@@ -232,13 +262,16 @@ impl Board {
             add(&self.departed_bytes, meta.len.into());
             add(&self.sojourn_ns, sojourn);
             self.longest_ns.store(self.longest_ns.load(Relaxed).max(sojourn), Relaxed);
+            if let Some(last) = self.sojourns.len().checked_sub(1) {
+                add(&self.sojourns[last.min((sojourn / BIN.as_nanos() as u64) as usize)], 1);
+            }
             self.busy_len.store(meta.len.into(), Relaxed);
         }
-        self.waiting.store(queue.len() as u64, Relaxed);
-        self.waiting_bytes.store(queue.bytes(), Relaxed);
-        match queue.meta(0) {
+        self.waiting.store(standing.packets, Relaxed);
+        self.waiting_bytes.store(standing.bytes, Relaxed);
+        match standing.head {
             Some(head) => {
-                self.head.store(head.enqueued.as_nanos(), Relaxed);
+                self.head.store(head.as_nanos(), Relaxed);
                 if popped.is_some() {
                     self.busy_since.store(now_ns, Relaxed);
                 }
@@ -253,14 +286,19 @@ impl Board {
         }
     }
 
-    pub(super) fn overflowed(&self, cx: &Cx, meta: &Meta, was_judged: bool) {
+    pub(super) fn overflowed(&self, now: Instant, meta: &Meta, was_judged: bool, waiting: Backlog) {
         if !was_judged {
-            self.arrival(cx.now, meta);
+            self.arrival(now, meta);
         }
         add(&self.dropped, 1);
         add(&self.overflowed, 1);
-        self.waiting.store(cx.backlog.packets.into(), Relaxed);
-        self.waiting_bytes.store(cx.backlog.bytes, Relaxed);
+        self.waiting.store(waiting.packets.into(), Relaxed);
+        self.waiting_bytes.store(waiting.bytes, Relaxed);
+    }
+
+    /// When the first packet that waits has come.
+    pub(super) fn head(&self) -> Option<Instant> {
+        Some(self.head.load(Relaxed)).filter(|&head| head != NEVER).map(Instant::from_nanos)
     }
 
     pub(super) fn shed(&self, n: u32) {

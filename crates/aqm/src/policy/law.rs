@@ -14,6 +14,8 @@ pub enum Law {
     Delta,
     /// The natural logarithm of the target, in milliseconds from 0.5 to 100, of a CoDel below (RFC 8289).
     Target,
+    /// The action is p' of two coupled queues ([`Coupled`](super::Coupled)), from 0 to 1.
+    Coupled,
     /// A verdict on each packet, set before it arrives: 0 lets it in, 1 marks it, or drops it if it does not understand marks,
     /// 2 drops it. For an agent outside only, that sees packets one by one.
     Packet,
@@ -28,11 +30,12 @@ const DELTAS: [f64; 5] = [-0.1, -0.01, 0.0, 0.01, 0.1];
 
 impl Law {
     /// Every law of steps, with its name.
-    pub const ALL: [(&'static str, Self); 4] = [
+    pub const ALL: [(&'static str, Self); 5] = [
         ("probability", Self::Probability),
         ("probability-log", Self::ProbabilityLog),
         ("delta", Self::Delta),
         ("target", Self::Target),
+        ("coupled", Self::Coupled),
     ];
 
     /// The law called `name`.
@@ -61,7 +64,7 @@ impl Law {
     pub fn act(self, action: f64, board: &Board) {
         let within = |least: f64, most: f64| if action > least { action.min(most) } else { least };
         match self {
-            Self::Probability => board.set_probability(within(0.0, 1.0)),
+            Self::Probability | Self::Coupled => board.set_probability(within(0.0, 1.0)),
             Self::ProbabilityLog => {
                 let log = within(LEAST_LOG, 0.0);
                 board.set_probability(if log > LEAST_LOG { libm::exp2(log) } else { 0.0 });
@@ -83,7 +86,7 @@ impl Law {
     pub(super) fn in_force(self, board: &Board) -> f64 {
         match self {
             Self::Target => board.target().as_millis_f64() / MOST_TARGET_MS.1,
-            Self::Probability | Self::ProbabilityLog | Self::Delta => board.probability(),
+            Self::Probability | Self::ProbabilityLog | Self::Delta | Self::Coupled => board.probability(),
             Self::Packet => board.verdict() as f64,
         }
     }

@@ -1,18 +1,21 @@
 //! A queue manager that does what a policy says, a step at a time: an agent outside that writes on its [`Board`] between
 //! two steps, or a small [`Network`] that it carries itself.
 //!
-//! What it has seen is counted on the board, and an [`Observer`] makes the numbers of a step from that. Both kinds of
+//! [`Policy`] manages one queue, [`Coupled`] the two of DualPI2. What they have seen is counted on the board, and an [`Observer`] makes the numbers of a step from that. Both kinds of
 //! policy see through the same observer and act through the same [`Law`], so that a policy which was learned in steps
 //! from outside is the same queue manager when it runs by itself.
 
 mod board;
+mod coupled;
 mod entries;
 mod law;
 mod network;
 mod observer;
+mod standing;
 mod watched;
 
 pub use board::{Board, Counts};
+pub use coupled::Coupled;
 pub use law::{LEAST_LOG, Law, MOST_TARGET_MS};
 pub use network::{Activation, Layer, MOST_INPUTS, MOST_LAYERS, MOST_WIDTH, Network, ShapeError};
 pub use observer::{Entry, Observer, REFERENCE, Sight, Step};
@@ -27,6 +30,7 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
+use standing::Standing;
 use watched::Watched;
 
 /// A queue under a policy.
@@ -138,7 +142,7 @@ impl Aqm for Policy {
     fn enqueue<Q: Fifo>(&mut self, cx: &mut Cx, meta: &Meta, queue: &mut Q) -> Verdict {
         self.board.arrival(cx.now, meta);
         let verdict = self.judge(cx, meta, queue);
-        self.board.judged(cx.now, meta, verdict, queue);
+        self.board.judged(cx.now, meta, verdict, Standing::of(queue));
         verdict
     }
 
@@ -156,7 +160,7 @@ impl Aqm for Policy {
                 watched.pop()
             }
         };
-        self.board.departure(cx.now, popped, queue);
+        self.board.departure(cx.now, popped, Standing::of(queue));
         popped
     }
 
@@ -186,7 +190,7 @@ impl Aqm for Policy {
     fn overflowed(&mut self, cx: &mut Cx, meta: &Meta) {
         // One that was judged has been counted as an arrival.
         let was_judged = self.judges_overflow();
-        self.board.overflowed(cx, meta, was_judged);
+        self.board.overflowed(cx.now, meta, was_judged, cx.backlog);
         if let Some((manager, _)) = &mut self.start {
             manager.dyn_overflowed(cx, meta);
         }
@@ -208,7 +212,7 @@ impl Aqm for Policy {
     fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
         match self.law {
             Law::Target => see("target", self.board.target().as_secs_f64()),
-            Law::Probability | Law::ProbabilityLog | Law::Delta => see("p", self.board.probability()),
+            Law::Probability | Law::ProbabilityLog | Law::Delta | Law::Coupled => see("p", self.board.probability()),
             Law::Packet => see("verdict", self.board.verdict() as f64),
         }
     }

@@ -237,3 +237,91 @@ fn a_pilot_does_what_an_agent_outside_does() {
     let dropped = fates.iter().filter(|fate| **fate == Enqueued::Dropped(DropReason::Early)).count();
     assert!((100..1900).contains(&dropped), "{dropped} of 2000");
 }
+
+/// DualPI2's queues under a policy, of four packets; a probability of one is met at once.
+fn pair(board: &Arc<Board>, start: Option<Instant>) -> crate::DualQueue<Coupled, u32> {
+    let marking = crate::dualpi2::Marking::Random;
+    let config = crate::dualpi2::Config { marking, ..Default::default() };
+    let host = Host { link: LINK, rng: Rng::stream(1, "queue", 0) };
+    Coupled::steered(Arc::clone(board), &config, start).queue(&config, Limits::parse("4 packets").unwrap(), host)
+}
+
+#[test]
+fn a_pair_of_queues_is_counted_as_one() {
+    let board = Arc::new(Board::new(true).with_sojourns());
+    let mut queues = pair(&board, None);
+    let mut observer = Observer::new(Sight { law: Law::Coupled, ..sight(&[Entry::SojournNow]) });
+    let mut lost = 0;
+    let mut push = |queues: &mut crate::DualQueue<Coupled, u32>, at: f64, flow: u32, ecn: Ecn| {
+        let meta = Meta::new(1000, flow).with_ecn(ecn);
+        queues.enqueue(ms(at), meta, 0, &mut |_, _, _| lost += 1)
+    };
+    assert_eq!(push(&mut queues, 2.0, 1, Ecn::NotEct), Enqueued::Queued);
+    assert_eq!(push(&mut queues, 3.0, 2, Ecn::Ect1), Enqueued::Queued);
+    for at in [4.0, 5.0] {
+        assert_eq!(push(&mut queues, at, 1, Ecn::Ect0), Enqueued::Queued);
+    }
+    assert_eq!(push(&mut queues, 6.0, 2, Ecn::Ect1), Enqueued::Dropped(DropReason::Limit));
+    assert_eq!(lost, 1);
+    // The L4S packet goes first, and is marked by its own queue: it has waited more than 1.2 ms.
+    let Dequeued::Packet(meta, _) = queues.dequeue(ms(7.0), &mut |_, _, _| {}) else { panic!("four wait") };
+    assert_eq!((meta.flow, meta.ecn), (2, Ecn::Ce));
+    let step = *observer.look(ms(10.0), &board);
+    let expected = Step {
+        span_s: 0.01,
+        arrived: 5,
+        arrived_bytes: 5000,
+        ect: 4,
+        ect1: 2,
+        departed: 1,
+        departed_bytes: 1000,
+        sojourn_s: 0.004,
+        longest_s: 0.004,
+        // Counted in steps of 0.5 ms, rounded up.
+        p95_s: 0.0045,
+        dropped: 1,
+        overflowed: 1,
+        marked: 1,
+        empty_s: 0.002,
+        waiting: 3,
+        waiting_bytes: 3000,
+        head_s: 0.008,
+    };
+    assert_eq!(step, expected);
+    // p' = 1: what does not understand marks is dropped, as all is where k p' is above one.
+    Law::Coupled.act(1.0, &board);
+    let mut dropped = 0;
+    assert!(matches!(queues.dequeue(ms(11.0), &mut |_, _, _| dropped += 1), Dequeued::Empty));
+    let step = *observer.look(ms(12.0), &board);
+    assert_eq!((dropped, step.dropped, step.departed, step.waiting, step.empty_s), (3, 3, 0, 0, 0.001));
+    assert_eq!((step.head_s, step.p95_s), (0.0, 0.0));
+}
+
+#[test]
+fn a_pair_obeys_its_own_controller_until_the_policy_begins() {
+    let until = ms(100.0);
+    let board = Arc::new(Board::new(false));
+    let mut queues = pair(&board, Some(until));
+    let p = |queues: &crate::DualQueue<Coupled, u32>| {
+        let mut found = f64::NAN;
+        Qdisc::observe(queues, &mut |name, value| {
+            if name == "p" {
+                found = value;
+            }
+        });
+        found
+    };
+    let mut sink = |_, _, _| {};
+    queues.enqueue(ms(1.0), Meta::new(1000, 1), 0, &mut sink);
+    Law::Coupled.act(0.25, &board);
+    queues.settle(ms(90.0));
+    let own = p(&queues);
+    assert!(own > 0.0 && own != 0.25, "the queue stands for longer than the target: {own}");
+    // At the instant itself it still rules.
+    queues.dequeue(until, &mut sink);
+    assert_eq!(p(&queues), own);
+    queues.enqueue(ms(100.1), Meta::new(1000, 1), 0, &mut sink);
+    assert_eq!(p(&queues), 0.25);
+    queues.settle(ms(500.0));
+    assert_eq!(p(&queues), 0.25);
+}

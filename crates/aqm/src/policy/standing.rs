@@ -1,0 +1,30 @@
+//! How a queue stands, or two that are served as one.
+
+use crate::aqm::Fifo;
+use crate::dual::Both;
+use crate::time::Instant;
+
+/// What waits.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Standing {
+    pub packets: u64,
+    pub bytes: u64,
+    /// When the first packet has come.
+    pub head: Option<Instant>,
+}
+
+impl Standing {
+    #[inline]
+    pub fn of<Q: Fifo>(queue: &Q) -> Self {
+        Self { packets: queue.len() as u64, bytes: queue.bytes(), head: queue.meta(0).map(|head| head.enqueued) }
+    }
+
+    pub fn both(queues: &Both) -> Self {
+        let (classic, l4s) = (&queues.classic, &queues.l4s);
+        Self {
+            packets: u64::from(classic.backlog.packets) + u64::from(l4s.backlog.packets),
+            bytes: classic.backlog.bytes + l4s.backlog.bytes,
+            head: classic.since.into_iter().chain(l4s.since).min(),
+        }
+    }
+}
