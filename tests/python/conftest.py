@@ -131,6 +131,14 @@ def airtime() -> list[sj.Result]:
 
 
 @pytest.fixture(scope="session")
-def everything(study: list[sj.Result], airtime: list[sj.Result]) -> dict[str, list[sj.Result]]:
+def test_of_flent() -> list[sj.Result]:
+    return sj.compare(["droptail", LONG], test="tcp_bidirectional", rate="4 Mbit/s", duration="3 s").results
+
+
+@pytest.fixture(scope="session")
+def everything(
+    study: list[sj.Result], airtime: list[sj.Result], test_of_flent: list[sj.Result]
+) -> dict[str, list[sj.Result]]:
     """Results that each kind can draw."""
-    return {kind: airtime if kind == "airtime" else study for kind in KINDS}
+    others = {"airtime": airtime, "totals": test_of_flent}
+    return {kind: others.get(kind, study) for kind in KINDS}

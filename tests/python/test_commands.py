@@ -115,7 +115,7 @@ def test_plot_every_kind_and_in_every_format(cli: Cli, scenario_file: Path, tmp_
     from sojourn.figures import KINDS
 
     starts = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
-    names = ("packets=true", "senders=true", "state=10 ms")
+    names = ("packets=true", "senders=true", "state=10 ms", "flows=200 ms")
     probes = [word for name in names for word in ("--set", f"probes.{name}")]
     for aqm in ("codel", "droptail"):
         assert cli("run", scenario_file, "--set", f"link.aqm={aqm}", *probes).exit_code == 0

@@ -77,6 +77,24 @@ METRICS = (
     Metric("jain", "Jain index", "", 1, 3),
     Metric("packets", "packets", "", 1, 0, counts=True),
 )
+MEASURES = (
+    Metric("download_bps", "download", "Mbit/s", 1e-6, 2),
+    Metric("upload_bps", "upload", "Mbit/s", 1e-6, 2),
+    Metric("ping_mean_ms", "mean", "ms", group="ping"),
+    Metric("ping_p50_ms", "p50", "ms", group="ping"),
+    Metric("ping_p95_ms", "p95", "ms", group="ping"),
+    Metric("ping_p99_ms", "p99", "ms", group="ping"),
+    Metric("mos", "quality", "MOS", group="call"),
+    Metric("call_loss", "loss", "%", 100, 2, group="call"),
+)
+"""What a summary has besides, of traffic that is one of Flent's tests."""
+ALL = (*MEASURES, *METRICS)
+
+
+def those_of(columns: Iterable[str]) -> list[Metric]:
+    """The metrics among the columns of a table of runs, of means or of differences."""
+    there = set(columns)
+    return [metric for metric in ALL if metric.column in there]
 
 
 BY_COLUMN = {metric.column: metric for metric in METRICS}
@@ -94,7 +112,7 @@ def aggregate(runs: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
         row: dict[str, Any] = dict(zip(by, key, strict=True))
         distinct = distinct_runs(group)
         row |= {"seeds": group.height, "distinct": distinct.height, **_warmup(group)}
-        for metric in METRICS:
+        for metric in those_of(runs.columns):
             values = distinct[metric.column].drop_nulls().to_list()
             mean, half = mean_ci(values)
             row[metric.column] = mean if values else None

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from sojourn.analysis.metrics import METRICS, groups
+from sojourn.analysis.metrics import groups, those_of
 from sojourn.analysis.stats import Paired, paired_difference
 from sojourn.aqms.spelling import spelled_aqm
 from sojourn.base.errors import unknown
@@ -38,7 +38,7 @@ def paired(runs: pl.DataFrame, key: str, baseline: str, by: Sequence[str] = ()) 
             same = both[prints[0]].equals(both[prints[1]], check_names=False)
             spans = (both[name] for name in ("warmup_s", f"warmup_s{OF_SECOND}") if name in both.columns)
             equally_long = len({tuple(span) for span in spans}) < 2
-            for metric in METRICS:
+            for metric in those_of(runs.columns):
                 if metric.counts and not equally_long:
                     continue
                 pairs = both.select(metric.column, f"{metric.column}{OF_SECOND}").drop_nulls()

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import polars as pl
 
-from sojourn.analysis.metrics import METRICS
+from sojourn.analysis.metrics import ALL
 from sojourn.base.errors import InputError, unknown
 
 Outcome = TypeVar("Outcome")
@@ -30,7 +30,7 @@ class Precision:
     """Most seeds."""
 
     def __post_init__(self) -> None:
-        known = [metric.column for metric in METRICS]
+        known = [metric.column for metric in ALL]
         if self.metric not in known:
             raise unknown("--metric: metric", self.metric, known)
         if not self.percent > 0:
@@ -101,6 +101,8 @@ def widest_percent(table: pl.DataFrame, metric: str) -> float:
 
     A row without the metric, such as the sojourn time of a link that sent nothing, does not count.
     """
+    if metric not in table.columns:
+        raise InputError(f"--metric: {metric} is a measure of Flent's tests (compare --test); choose another metric")
     rows: Sequence[tuple[float | None, float | None]] = table.select(metric, f"{metric}_ci95").rows()
     return max((_percent(mean, half) for mean, half in rows if mean is not None), default=0.0)
 

@@ -71,6 +71,12 @@ def _listed(option: str, texts: tuple[str, ...]) -> list[str]:
 @click.option("--cc", metavar="NAME", help="Congestion control [as in scenarios].")
 @click.option("--stack", metavar="NAME", help="TCP stack [as in scenarios: the newest Linux].")
 @click.option("--limit", metavar="LIMIT", default="1000 packets", show_default=True, help="Size limit of every queue.")
+@click.option(
+    "--test",
+    metavar="NAME",
+    shell_complete=names.FLENT_TESTS,
+    help="Traffic of one of Flent's tests, e.g. rrul, tcp_nup, voip; writes Flent's data files too.",
+)
 @click.option("--plot", type=options.NEW_FILE, metavar="FILE", help="File for the figure [in DIR].")
 @figure_options
 @options.of_study
@@ -93,6 +99,7 @@ def command(
     cc: str | None,
     stack: str | None,
     limit: str,
+    test: str | None,
     plot: Path | None,
     wanted: Wanted,
     jobs: int | None,
@@ -102,15 +109,17 @@ def command(
     """Send the same TCP traffic through several queue managers; print a table and draw a figure.
 
     The reverse path follows the trace's sibling .up if there is one; else it has the rate of the link. Its queue is
-    tail drop with 1000 packets. With several seeds the table shows means ± half of their 95 % confidence interval,
-    and a second table compares the queue managers seed by seed. The exit code is 1 if --until was not reached.
+    tail drop with 1000 packets; with --test it is that of the link, as both directions are loaded. With several seeds
+    the table shows means ± half of their 95 % confidence interval, and a second table compares the queue managers seed
+    by seed. The exit code is 1 if --until was not reached.
     """
     from sojourn.base.progress import progress
     from sojourn.cli import output
     from sojourn.figures.api import draw
     from sojourn.studies.comparison import compare
+    from sojourn.studies.flent_files import save_comparison
 
-    output.check_summary(["aqm"])
+    output.check_summary(["aqm"], of_test=test is not None)
     wanted.check(plot)
     with progress() as report:
         found = compare(
@@ -133,19 +142,21 @@ def command(
             out=out,
             command=options.command_line(),
             progress=report,
+            test=test,
         )
     options.warn(found.advice)
     differences = found.paired(paired) if paired or found.has_pairs else None
     figure = plot or out / f"compare-{figure_name(found)}{wanted.suffix}"
     drawn, notes = draw("comparison", found.results, found.names, look=wanted.look)
     wanted.save(drawn.figure, figure)
+    data = [] if test is None else save_comparison(found, out)
     if as_json:
         runs = [output.result_json(result) for result in found.results]
         document: dict[str, Any] = {"setup": found.setup, "table": found.table.to_dicts(), "notes": found.notes}
         document["warnings"] = found.advice
         document["paired"] = differences.to_dicts() if differences is not None else []
         document["until"] = output.until_json(found.reached) if found.reached else None
-        output.print_json(document | {"runs": runs, "figure": str(figure)})
+        output.print_json(document | {"runs": runs, "figure": str(figure), "flent": [str(path) for path in data]})
     else:
         if not (paired and output.one_table()):
             print_comparison(found)
@@ -155,6 +166,8 @@ def command(
         if found.reached:
             output.say(output.until_sentence(found.reached))
         output.say(f"Figure: {figure}")
+        for path in data:
+            output.say(f"Data: {path}")
         for note in notes:
             output.say(f"Note: {note}")
         output.say(f"Results: {out}")

@@ -1,4 +1,4 @@
-"""Names that a shell completes: queue managers, congestion controls, figures, papers, examples."""
+"""Names that a shell completes: queue managers, congestion controls, figures, papers, examples, Flent's tests."""
 
 from __future__ import annotations
 
@@ -62,9 +62,16 @@ def _examples() -> Iterator[tuple[str, str]]:
     return ((one.name, one.about) for one in examples())
 
 
+def _flent_tests() -> Iterator[tuple[str, str]]:
+    from sojourn.flent.tests import TESTS
+
+    return ((name, definition.about) for name, definition in TESTS.items())
+
+
 AQMS = _completing(_aqms)
 CONTROLS = _completing(_controls)
 FIGURES = _completing(_figures)
 PAPERS = _completing(_papers)
 PAPER_FIGURES: Complete = _paper_figures
 EXAMPLES = _completing(_examples)
+FLENT_TESTS = _completing(_flent_tests)

@@ -59,20 +59,22 @@ def emit(table: Table, idle: Sequence[str] = ()) -> None:
     echo(text if one_table() else f"{text}\n")
 
 
-def check_summary(names: Sequence[str]) -> None:
+def check_summary(names: Sequence[str], *, of_test: bool = False) -> None:
     """Refuse columns that a summary table named by `names` will not have, before there is work."""
-    from sojourn.analysis.metrics import METRICS
+    from sojourn.analysis.metrics import ALL, METRICS
 
     wanted = _chosen()
-    table = Table([*_keys(names), *map(_of_metric, METRICS), WARMUP, Column("fingerprint", "fingerprint")], [])
+    table = Table(
+        [*_keys(names), *map(_of_metric, ALL if of_test else METRICS), WARMUP, Column("fingerprint", "fingerprint")], []
+    )
     table.sorted(wanted.sort).chosen(wanted.columns)
 
 
 def summary_table(table: pl.DataFrame, names: Sequence[str], *, title: str = "") -> None:
     """Print one row per row of `table`, named by its columns `names`: every metric ± its confidence interval."""
-    from sojourn.analysis.metrics import METRICS
+    from sojourn.analysis.metrics import those_of
 
-    metrics = [metric for metric in METRICS if metric.column in table.columns]
+    metrics = those_of(table.columns)
     prints = ["fingerprint"] if "fingerprint" in table.columns else []
     asked = not WARMUP.words.isdisjoint([*_chosen().columns, _chosen().sort.removeprefix("-")])
     found = "not_settled" in table.columns and (asked or table["not_settled"].is_not_null().any())
@@ -112,9 +114,9 @@ def title_of_means(table: pl.DataFrame) -> str:
 
 def paired_table(differences: pl.DataFrame, names: Sequence[str]) -> None:
     """Print one row per queue manager compared with the baseline, and place named by `names`: differences by metric."""
-    from sojourn.analysis.metrics import METRICS, groups
+    from sojourn.analysis.metrics import groups, those_of
 
-    metrics = [metric for metric in METRICS if metric.column in differences["metric"].unique()]
+    metrics = those_of(differences["metric"])
     rows = []
     for key, group in groups(differences, names):
         found = {row["metric"]: row for row in group.iter_rows(named=True)}
@@ -231,10 +233,11 @@ def result_json(result: Result) -> dict[str, Any]:
 
 def describe(setup: dict[str, Any]) -> list[str]:
     """Sentences about a scenario: link, reverse path, flows, times."""
-    flows = [
-        f"{flow['count']} {flow['kind']}{_tcp(flow)} {_direction(flow)}, access delay {flow['access_delay']}"
-        for flow in setup["flows"]
-    ]
+    alike: dict[str, list[Any]] = {}
+    for flow in setup["flows"]:
+        what = f"{flow['kind']}{_tcp(flow)} {_direction(flow)}, access delay {flow['access_delay']}"
+        alike.setdefault(what, []).append(flow["count"])
+    flows = [f"{counts[0] if len(counts) == 1 else sum(map(int, counts))} {what}" for what, counts in alike.items()]
     return [
         f"link: {_link(setup['link'])}",
         f"reverse: {_link(setup['reverse'])}",

@@ -26,7 +26,8 @@ def kind_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @click.command(
     "plot",
-    help=f"Draw results. RESULT is a result folder, a folder that holds several, a log, or a capture.\n\n{KIND_LIST}",
+    help=f"Draw results. RESULT is a result folder, a folder that holds several, a log, a capture, or a data "
+    f"file of Flent.\n\n{KIND_LIST}",
 )
 @click.argument("kind", shell_complete=names.FIGURES)
 @click.argument("results", nargs=-1, required=True, type=options.PATH)
@@ -56,6 +57,7 @@ def command(
     from sojourn.analysis.labels import names_of
     from sojourn.base.errors import InputError
     from sojourn.figures.api import draw
+    from sojourn.flent.files import is_flent
     from sojourn.pcap.capture import is_capture
     from sojourn.runs.store import load_all
 
@@ -73,6 +75,16 @@ def command(
 
         drawn, notes = of_captures.draw(kind, captures, getattr(drawer, "keywords", {}), wanted.look)
         wanted.write(drawn.figure, target, notes, {"captures": [str(path) for path in captures]}, as_json)
+        return
+    files = [path for path in results if is_flent(path)]
+    if files:
+        if link is not None:
+            raise InputError("--link: a data file of Flent has no links; leave it out")
+        from sojourn.flent import figures as of_flent
+
+        rest = load_all([path for path in results if path not in files])
+        drawn, notes = of_flent.draw(kind, files, rest, getattr(drawer, "keywords", {}), wanted.look)
+        wanted.write(drawn.figure, target, notes, {"results": [str(path) for path in results]}, as_json)
         return
     loaded = load_all(list(results))
     if link is not None:

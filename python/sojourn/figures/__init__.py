@@ -72,6 +72,7 @@ KINDS = {
     ),
     "bytes": Kind("sojourn.figures.bytes", "cumulative bytes sent over time"),
     "airtime": Kind("sojourn.figures.airtime", "airtime of every station of a wireless LAN, down and up"),
+    "totals": Kind("sojourn.flent.totals", "goodput of each direction and pings over time, as Flent's plot"),
     "rates": Kind("sojourn.figures.rates", "ingress, egress and capacity over time, as areas", ("step",)),
 }
 

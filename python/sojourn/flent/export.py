@@ -12,37 +12,41 @@ import polars as pl
 from sojourn import _core
 from sojourn.base.errors import InputError
 from sojourn.base.units import seconds
+from sojourn.flent.call import CALL_UNITS, DELAY, call
 from sojourn.flent.files import Array, Flent
-from sojourn.flent.traffic import WAYS, Traffic, traffic_of
+from sojourn.flent.traffic import Traffic, traffic_of
 from sojourn.results.result import Result
 
 
 def export(
     result: Result, *, test: str | None = None, title: str | None = None, batch: Mapping[str, str] | None = None
 ) -> Flent:
-    """The data that Flent would have of a run: goodput of each TCP flow, pings, averages, sums, fairness.
+    """The data that Flent would have of a run: goodput of each TCP flow, pings, averages, sums, fairness, a call.
 
-    The run needs `probes.flows`, whose step is that of the data, and for pings `probes.transfers` and a group of flows
-    of kind `request`. Raw values are the samples of the probe and each ping; a ping that was lost is as long as it took
-    to ask again. A simulated run begins in 1970. `batch` has a name and a title of several runs that belong together.
+    The run needs `probes.flows`, whose step is that of the data, for pings `probes.transfers` and a group of flows of
+    kind `request`, and for a call `probes.packets`. Raw values are the samples of the probe, each ping and each packet
+    of the call; a ping that was lost is as long as it took to ask again. A simulated run begins in 1970. `batch` has a
+    name and a title of several runs that belong together.
     """
     traffic = traffic_of(result, test)
     start_s = int(result.totals.get("emulation", {}).get("epoch_ns", 0)) / 1e9
     raw = _goodputs(result, traffic)
     step_s = seconds(str(result.scenario.document["probes"]["flows"]))
     grid = np.arange(1, 1 + round(result.duration_s / step_s)) * step_s
-    pings = _pings(result, traffic)
-    series = {name: np.interp(grid, *pair, left=np.nan, right=np.nan) for name, pair in {**raw, **pings}.items()}
+    raw |= _pings(result, traffic)
+    if traffic.voice is not None:
+        raw |= call(result, traffic.voice, step_s)
+    series = {name: np.interp(grid, *pair, left=np.nan, right=np.nan) for name, pair in raw.items()}
     computed = _computed(traffic, series)
     about = _about(result, traffic, title, batch, start_s, step_s)
-    means = {name: pair[1] for name, pair in {**raw, **pings}.items()} | computed
+    means = {name: pair[1] for name, pair in raw.items()} | computed
     about["SERIES_META"] = {
         name: {"IDX": at, "UNITS": _unit(name), "MEAN_VALUE": _mean(values)}
         for at, (name, values) in enumerate(means.items())
     }
     measured = {
         name: [{"t": round(start_s + t, 9), "val": float(value)} for t, value in zip(*pair, strict=True)]
-        for name, pair in {**raw, **pings}.items()
+        for name, pair in raw.items()
     }
     results = {name: _listed(values) for name, values in {**series, **computed}.items()}
     return Flent(about, [round(float(x), 9) for x in grid], results, {**measured, **{name: [] for name in computed}})
@@ -74,18 +78,20 @@ def _pings(result: Result, traffic: Traffic) -> dict[str, tuple[Array, Array]]:
 def _computed(traffic: Traffic, series: Mapping[str, Array]) -> dict[str, Array]:
     """Series that Flent computes of the others."""
     found: dict[str, Array] = {}
-    several = traffic.test not in ("tcp_download", "tcp_upload", "tcp_bidirectional")
-    for way in WAYS if several else ():
+    definition = traffic.definition
+    for way, streams in definition.ways.items() if definition.sums else ():
         own = np.array([series[name] for name in traffic.names if name.startswith(f"TCP {way}")])
         if len(own):
             found[f"TCP {way} avg"] = own.mean(axis=0)
             found[f"TCP {way} sum"] = own.sum(axis=0)
-            if traffic.test in ("tcp_ndown", "tcp_nup") or traffic.test.startswith("rtt_fair"):
+            if streams.each.startswith("::") or traffic.test.startswith("rtt_fair"):
                 found[f"TCP {way} fairness"] = np.array([_core.jain(column.tolist()) for column in own.T], dtype=float)
-    if traffic.test.startswith("rrul"):
+    if traffic.test.startswith(("rrul", "voip-rrul")):
         found["TCP totals"] = np.sum([series[name] for name in traffic.names], axis=0)
-    if traffic.pings and not traffic.test.startswith("tcp"):
+    if traffic.pings and not traffic.test.startswith(("tcp", "ping")):
         found["Ping (ms) avg"] = _mean_of_some(np.array([series[name] for name in traffic.pings.values()]))
+    if DELAY in series:
+        found["VoIP::induced_delay"] = series[DELAY] - np.nanmin(series[DELAY])
     return found
 
 
@@ -124,6 +130,8 @@ def _about(
 
 
 def _unit(name: str) -> str:
+    if name in CALL_UNITS:
+        return CALL_UNITS[name]
     return "Idx" if name.endswith("fairness") else "Mbits/s" if name.startswith("TCP") else "ms"
 
 

@@ -22,6 +22,8 @@ from sojourn.base.frames import to_pandas
 from sojourn.base.progress import Progress
 from sojourn.base.units import rates, seconds
 from sojourn.figures.api import ComparisonPlots
+from sojourn.flent.measured import measured
+from sojourn.flent.scenario import PROBES, definition_of, flows_of_test
 from sojourn.results.result import Result
 from sojourn.runs.runner import Run, Runner
 from sojourn.scenarios.advice import advice
@@ -50,6 +52,8 @@ class Comparison:
     """How precise they are, where `until` asked for it."""
     named_twice: tuple[str, ...] = ()
     """A sentence on each queue manager that was named twice."""
+    test: str | None = None
+    """Which of Flent's tests the traffic is, if it is one."""
 
     @cached_property
     def runs(self) -> pl.DataFrame:
@@ -62,6 +66,8 @@ class Comparison:
             (*(name[key] for key in self.loads[0]), run.seed) for name, run in zip(names, self.results, strict=True)
         ]
         rows = [row | name for row, name in zip(summaries(self.results, places), names, strict=True)]
+        if self.test is not None:
+            rows = [row | measured(run, self.test) for row, run in zip(rows, self.results, strict=True)]
         return pl.DataFrame(rows, schema_overrides={"settled": pl.Boolean}, infer_schema_length=None)
 
     @cached_property
@@ -114,7 +120,8 @@ class Comparison:
         """What all runs share, every default written out; differences between loads are side by side, "4 | 64"."""
         per_load = len(self.results) // len(self.loads)
         scenario = dict(shared([result.scenario.document for result in self.results[::per_load]]))
-        scenario["link"] = {key: value for key, value in scenario["link"].items() if key != "aqm"}
+        for place in ("link",) if self.test is None else ("link", "reverse"):
+            scenario[place] = {key: value for key, value in scenario[place].items() if key != "aqm"}
         return {
             key: scenario[key] for key in ("duration", "warmup", "link", "reverse", "links", "flows") if key in scenario
         }
@@ -159,6 +166,7 @@ def compare(
     packets: bool = True,
     command: Sequence[str] = (),
     progress: Progress | bool | None = None,
+    test: str | None = None,
 ) -> Comparison:
     """Send `flows` saturated TCP flows through each of `aqms`; with equal seeds the traffic is the same for all.
 
@@ -172,32 +180,43 @@ def compare(
     run's own backlog, or is a tenth of `duration`, at most 10 s, where that does not settle; "auto" refuses such runs.
     With `until` there are as many seeds as that precision takes, from 1 on. `packets` records every packet of the first
     seed, for figures. With `out`, results are stored there and finished ones read instead of computed.
+
+    `test` sends what one of Flent's tests sends, such as "rrul"; both directions then have the queue manager, and the
+    numbers are about the reverse one where only that is loaded. `flows` is how many of each kind a test with any number
+    of flows has.
     """
     names, named_twice = once([aqm_text(aqm) for aqm in listed(aqms)])
     if not names:
         raise InputError('no AQM given; write e.g. "codel,pie"')
+    shown = None if test is None else _link_of(test, flows)
+    if warmup is None and shown is not None:
+        warmup = f"{min(10.0, seconds(duration) / 10):g} s"  # one that is found is that of the forward link
 
     def base_of(load: Load) -> Scenario:
-        tcp = {"kind": "tcp", "count": load.flows, "rtt": load.rtt, "spread": "1 s", "cc": cc, "stack": stack}
+        tcp = _given({"cc": cc, "stack": stack, "ecn": ecn or None})
         link = {"aqm": names[0], "limit": limit, "framing": framing, **_service(load.rate, trace)}
+        back = {"rate": reverse_rate, "limit": None if test is None else limit}
         document = {
             "duration": duration,
             "warmup": AUTO if warmup is None else warmup,
             "link": _given(link),
-            "reverse": {"rate": reverse_rate} if reverse_rate is not None else None,
-            "flows": [_given({**tcp, "ecn": ecn or None})],
+            "reverse": _given(back) or None,
+            "flows": [{"kind": "tcp", "count": load.flows, "rtt": load.rtt, "spread": "1 s", **tcp}],
         }
+        if test is not None:
+            document |= {"flows": flows_of_test(test, load.flows, load.rtt, tcp), "probes": PROBES}
         return Scenario.build({"name": "compare", **_given(document)})
 
     bases, varied = combined(rate, rtt, flows, base_of)
     chosen = seed_list(seeds)
     runner = Runner(Path(out) if out is not None else None, jobs, command=command, progress=progress)
+    places = ("link.aqm",) if test is None else ("link.aqm", "reverse.aqm")
     keeps_packets = packets and all(_is_small(base) for base in bases)
 
     def run(chosen: list[int]) -> Comparison:
         drawn = chosen[0] if keeps_packets else None
         runs = [
-            Run(base.replace({"link.aqm": name, "probes.packets": seed == drawn}), seed)
+            Run(base.replace({**dict.fromkeys(places, name), "probes.packets": seed == drawn}), seed)
             for base in bases
             for name in names
             for seed in chosen
@@ -205,7 +224,9 @@ def compare(
         results = runner(runs)
         if warmup == AUTO:
             refuse_unsettled(results)
-        return Comparison(names, results, varied, named_twice=named_twice)
+        if shown is not None:
+            results = [result.at(shown) for result in results]
+        return Comparison(names, results, varied, named_twice=named_twice, test=test)
 
     if until is None:
         return run(chosen)
@@ -244,6 +265,15 @@ def repeated(table: pl.DataFrame) -> list[str]:
     runs = "1 distinct run" if distinct == 1 else f"{distinct} distinct runs"
     why = "nothing varies with the seed; set `spread`" if distinct == 1 else "those with equal fingerprints count once"
     return [f"{seeds} seeds, {runs}{where}: {why}"]
+
+
+def _link_of(test: str, flows: int | Sequence[int]) -> str | None:
+    """The link that a test's numbers are about, if not the first one; `flows` is refused where the test has its own."""
+    definition = definition_of(test)
+    if not definition.takes_flows and flows not in (FLOWS, [FLOWS]):
+        raise InputError(f"flows: {test} has {definition.about}; leave the number of flows out")
+    down, up = (streams.bounds[1] for streams in definition.ways.values())
+    return "reverse" if not down and (up or definition.voice) else None
 
 
 def _service(rate: str | None, trace: Path | str | None) -> dict[str, str]:
