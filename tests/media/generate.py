@@ -5,7 +5,10 @@ file to the control of that name. The rules are written here a second time, from
 everything is computed anew from all packets so far at each report.
 
 A line is `begin LEAST START MOST FPS` (bit/s), `packet SEQ BYTES SENT ARRIVED MARKED` (ns; `-` for a lost one),
-`report NOW MADE` after the packets that it tells of, or `rates WAITING TARGET PACING` after that.
+`report NOW MADE` after the packets that it tells of, or `rates WAITING TARGET PACING` after that. For controls that
+have a window there are `frame AT BYTES WAITED` and `sent AT BYTES IN_FLIGHT WAITING`, too, in the order of time, the
+bytes in flight after `report NOW MADE`, and the window after the rates (-1: none). `NAME+ect0.txt` is of packets with
+ECT(0).
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ sys.path.insert(0, str(HERE))
 
 from gcc import Gcc  # noqa: E402
 from nada import Nada  # noqa: E402
+from scream import Scream1, Scream2  # noqa: E402
 
 SCRIPTS_FOLDER = HERE.parents[1] / "crates" / "media" / "tests" / "controls"
 MS = 1_000_000
@@ -70,30 +74,75 @@ class Script(NamedTuple):
     start: float
     most: float
     fps: int
+    has_window: bool = False
 
 
 SCRIPTS = {
     "nada@rfc8698": Script(lambda: Nada(of_ns3=False), 7919, 151e3, 151e3, 1.53e6, 30),
     "nada@ns3-rmcat": Script(lambda: Nada(of_ns3=True), 104_729, 77e3, 303e3, 2.9e6, 24),
     "gcc@unprobed": Script(Gcc, 15_485_863, 61e3, 1.9e6, 2.3e6, 30),
+    "scream@rfc8298": Script(Scream1, 32_452_843, 83e3, 410e3, 2.7e6, 25, has_window=True),
+    "scream@v2+ect1": Script(lambda: Scream2(is_l4s=True), 49_979_687, 67e3, 510e3, 2.9e6, 24, has_window=True),
+    "scream@v2+ect0": Script(lambda: Scream2(is_l4s=False), 67_867_967, 91e3, 350e3, 1.1e6, 30, has_window=True),
 }
 
 
 def script(name: str) -> str:
     """Return the file of one control."""
-    made, seed, least, start, most, fps = SCRIPTS[name]
+    made, seed, least, start, most, fps, has_window = SCRIPTS[name]
+    if has_window:
+        return script_with_window(name)
     draw, control = random.Random(seed + 1), made()
     control.begin(least, start, most, fps)
     lines = [f"begin {least!r} {start!r} {most!r} {fps}"]
     for now, at, packets in reports(seed):
-        for p in packets:
-            lines.append(f"packet {p.seq} {p.bytes} {p.sent} {'-' if p.arrived is None else p.arrived} {int(p.marked)}")
+        lines += [packet_line(p) for p in packets]
         lines.append(f"report {now} {at}")
         control.report(now, at, packets)
         waiting = draw.choice([0, draw.randint(0, 20_000)])
         target, pacing = control.rates(waiting)
         lines.append(f"rates {waiting} {target!r} {pacing!r}")
     return "\n".join(lines) + "\n"
+
+
+def script_with_window(name: str) -> str:
+    """Return the file of a control with a window: frames and packets between the reports."""
+    made, seed, least, start, most, fps, _ = SCRIPTS[name]
+    draw, control = random.Random(seed + 1), made()
+    control.begin(least, start, most, fps)
+    lines = [f"begin {least!r} {start!r} {most!r} {fps}"]
+    told = reports(seed)
+    packets = [p for _, _, of_report in told for p in of_report]
+    events: list[tuple[int, int, Any]] = [(now, 2, (at, of_report)) for now, at, of_report in told]
+    while packets:
+        count = draw.randint(1, 5)
+        frame, packets = packets[:count], packets[count:]
+        waited = draw.choice([0, 0, draw.randint(0, 90 * MS)])
+        events.append((frame[0].sent, 0, (sum(p.bytes for p in frame), waited)))
+        events += [(p.sent, 1, (p.bytes, draw.choice([0, draw.randint(0, 9000)]))) for p in frame]
+    in_flight = waiting = 0
+    for now, kind, what in sorted(events, key=lambda event: event[:2]):
+        control.tick(now, waiting)
+        if kind == 0:
+            lines.append(f"frame {now} {what[0]} {what[1]}")
+            control.frame(now, *what)
+        elif kind == 1:
+            in_flight, waiting = in_flight + what[0], what[1]
+            lines.append(f"sent {now} {what[0]} {in_flight} {waiting}")
+            control.sent(now, what[0], in_flight)
+        else:
+            at, of_report = what
+            in_flight -= sum(p.bytes for p in of_report)
+            lines += [packet_line(p) for p in of_report] + [f"report {now} {at} {in_flight}"]
+            control.report(now, at, of_report, in_flight)
+            target, pacing = control.rates(waiting)
+            lines.append(f"rates {waiting} {target!r} {pacing!r} {control.window()}")
+    return "\n".join(lines) + "\n"
+
+
+def packet_line(p: Packet) -> str:
+    """Return the line of a packet that a report tells of."""
+    return f"packet {p.seq} {p.bytes} {p.sent} {'-' if p.arrived is None else p.arrived} {int(p.marked)}"
 
 
 if __name__ == "__main__":

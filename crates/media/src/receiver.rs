@@ -3,6 +3,8 @@
 //! A report tells of every packet from the first one that no report told of up to the last one that has arrived, when it
 //! came and how it was marked (RFC 8888; draft-holmer-rmcat-transport-wide-cc-extensions). A packet that comes when a
 //! report has told of its absence is not told of again. No report is made where nothing has arrived.
+//!
+//! A report is due by the clock, and where the control wants it, with the last packet of a frame or after so many packets.
 
 use crate::sender::Packet;
 use sojourn_aqm::{Duration, Ecn, Instant};
@@ -14,6 +16,8 @@ pub struct Receiver {
     /// The packets that the next report tells of begin here.
     begin: u64,
     arrivals: Vec<Arrival>,
+    /// Since then a report is due for a reason other than the clock.
+    due_sooner: Option<Instant>,
     /// Bytes that came since the last report, which was made then.
     bytes: u64,
     last: Option<Instant>,
@@ -30,6 +34,15 @@ pub struct Reporting {
     pub format: Format,
     /// Time between two reports, of a receiver at which so many bit/s arrive; unknown before the first report.
     pub interval: fn(Option<f64>) -> Duration,
+    /// Reports are made with the last packet of a frame, too, and where so many packets wait to be told of.
+    pub sooner: Option<usize>,
+}
+
+impl Reporting {
+    /// Reports in a format, by the clock alone.
+    pub fn timed(format: Format, interval: fn(Option<f64>) -> Duration) -> Self {
+        Self { format, interval, sooner: None }
+    }
 }
 
 /// What reports look like on the wire.
@@ -83,7 +96,8 @@ struct Partial {
 impl Receiver {
     /// A receiver that nothing has reached.
     pub fn new(reporting: Reporting) -> Self {
-        Self { reporting, begin: 0, arrivals: Vec::new(), bytes: 0, last: None, rate_bps: None, frame: None }
+        let (arrivals, due_sooner) = (Vec::new(), None);
+        Self { reporting, begin: 0, arrivals, due_sooner, bytes: 0, last: None, rate_bps: None, frame: None }
     }
 
     /// A packet arrives, with this ECN field. Returns the frame if it is whole now; packets that overtake those of another
@@ -91,6 +105,10 @@ impl Receiver {
     pub fn on_packet(&mut self, now: Instant, packet: &Packet, ecn: Ecn) -> Option<Frame> {
         if packet.seq >= self.begin {
             self.arrivals.push(Arrival { seq: packet.seq, at: now, ecn });
+            let enough = |most| packet.ends_frame || self.arrivals.len() >= most;
+            if self.reporting.sooner.is_some_and(enough) {
+                self.due_sooner.get_or_insert(now);
+            }
         }
         self.bytes += u64::from(packet.bytes);
         self.last.get_or_insert(now);
@@ -104,6 +122,7 @@ impl Receiver {
         }
         let since = now - self.last.replace(now)?;
         self.rate_bps = Some(std::mem::take(&mut self.bytes) as f64 * 8.0 / since.as_secs_f64());
+        self.due_sooner = None;
         let mut arrivals = std::mem::take(&mut self.arrivals);
         arrivals.sort_by_key(|arrival| arrival.seq);
         let end = arrivals.last().map(|arrival| arrival.seq + 1)?;
@@ -116,7 +135,10 @@ impl Receiver {
     pub fn deadline(&self) -> Instant {
         match (self.last, self.arrivals.first()) {
             // After a pause, the first arrival is reported at once.
-            (Some(last), Some(first)) => first.at.max(last + (self.reporting.interval)(self.rate_bps)),
+            (Some(last), Some(first)) => {
+                let by_clock = first.at.max(last + (self.reporting.interval)(self.rate_bps));
+                self.due_sooner.map_or(by_clock, |sooner| sooner.min(by_clock))
+            }
             _ => Instant::NEVER,
         }
     }
@@ -168,7 +190,7 @@ mod tests {
     use super::*;
 
     fn receiver(format: Format) -> Receiver {
-        Receiver::new(Reporting { format, interval: |_| Duration::from_millis(73) })
+        Receiver::new(Reporting::timed(format, |_| Duration::from_millis(73)))
     }
 
     fn at(us: i64) -> Instant {
@@ -176,7 +198,7 @@ mod tests {
     }
 
     fn packet(seq: u64, frame_us: i64, of_frame: u32) -> Packet {
-        Packet { seq, bytes: 731, ecn: Ecn::NotEct, stamp: stamp(at(frame_us)), of_frame }
+        Packet { seq, bytes: 731, ecn: Ecn::NotEct, stamp: stamp(at(frame_us)), of_frame, ends_frame: false }
     }
 
     #[test]
@@ -202,6 +224,24 @@ mod tests {
         // The next one after a pause, which is longer than the interval.
         receiver.on_packet(at(400_000), &packet(6, 0, 9), Ecn::Ect1);
         assert_eq!(receiver.deadline(), at(400_000));
+    }
+
+    #[test]
+    fn a_report_may_come_with_the_end_of_a_frame_or_after_packets() {
+        let reporting = Reporting::timed(Format::Rfc8888, |_| Duration::from_millis(40));
+        let mut receiver = Receiver::new(Reporting { sooner: Some(3), ..reporting });
+        receiver.on_packet(at(1_000), &packet(0, 0, 9), Ecn::Ect1);
+        assert_eq!(receiver.deadline(), at(41_000));
+        receiver.on_packet(at(3_000), &Packet { ends_frame: true, ..packet(2, 0, 9) }, Ecn::Ect1);
+        assert_eq!(receiver.deadline(), at(3_000));
+        assert_eq!(receiver.poll(at(3_000)).unwrap().end, 3);
+        for (us, seq) in [(4_000, 3), (5_000, 4)] {
+            receiver.on_packet(at(us), &packet(seq, 0, 9), Ecn::Ect1);
+            assert_eq!(receiver.deadline(), at(43_000));
+        }
+        receiver.on_packet(at(6_000), &packet(5, 0, 9), Ecn::Ect1);
+        assert_eq!(receiver.poll(at(6_000)).unwrap().begin, 3);
+        assert_eq!(receiver.deadline(), Instant::NEVER);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The sender: frames, the queue in front of the pacer, what is out, and the control that sets the rates.
 
 use crate::HEADERS;
-use crate::control::{Control, PacketResult, Results, Sent};
+use crate::control::{Control, NewFrame, PacketResult, Results, Sent};
 use crate::frames::{Frames, Source};
 use crate::receiver::{Report, stamp};
 use sojourn_aqm::{Duration, Ecn, Instant, Rng};
@@ -11,12 +11,15 @@ use std::collections::VecDeque;
 #[derive(Debug)]
 pub struct Sender {
     control: Box<dyn Control>,
+    ecn: Ecn,
     frames: Frames,
-    /// Packets before the pacer, and their bytes.
-    queue: VecDeque<Packet>,
+    /// Packets before the pacer with the times of their frames, and their bytes.
+    queue: VecDeque<(Instant, Packet)>,
     waiting: u64,
     /// The pacer sends the next packet no earlier.
     free_at: Instant,
+    /// When the last packet was sent.
+    last_sent: Instant,
     /// What was sent and not told of, from number `oldest` on, and its bytes.
     out: VecDeque<Sent>,
     oldest: u64,
@@ -48,6 +51,8 @@ pub struct Packet {
     pub stamp: u32,
     /// Packets of its frame.
     pub of_frame: u32,
+    /// It is the last one of its frame (RTP's marker).
+    pub ends_frame: bool,
 }
 
 impl Sender {
@@ -56,10 +61,12 @@ impl Sender {
         control.begin(start, &source);
         Self {
             control,
+            ecn: Ecn::NotEct,
             frames: Frames::new(source, start, stop, rng),
             queue: VecDeque::new(),
             waiting: 0,
             free_at: Instant::ZERO,
+            last_sent: Instant::ZERO,
             out: VecDeque::new(),
             oldest: 0,
             in_flight: 0,
@@ -69,19 +76,25 @@ impl Sender {
         }
     }
 
+    /// The same with an ECN field for its packets; before anything is sent.
+    pub fn with_ecn(mut self, ecn: Ecn) -> Self {
+        self.control.set_ecn(ecn);
+        Self { ecn, ..self }
+    }
+
     /// The next packet to be sent at `now`, if there is one; asked until there is none. At [`Sender::deadline`] there may be.
     pub fn poll(&mut self, now: Instant) -> Option<Packet> {
         while self.frames.due() <= now {
             self.make_frame();
         }
         if self.control.deadline() <= now {
-            self.control.on_timer(now);
+            self.control.on_timer(now, self.waiting);
         }
         if now < self.departure() {
             return None;
         }
-        let mut packet = self.queue.pop_front()?;
-        (packet.seq, packet.ecn) = (self.next_seq, self.control.ecn());
+        let (_, mut packet) = self.queue.pop_front()?;
+        (packet.seq, packet.ecn, self.last_sent) = (self.next_seq, self.ecn, now);
         self.next_seq += 1;
         let pacing_bps = self.control.rates(self.waiting).pacing_bps;
         self.waiting -= u64::from(packet.bytes);
@@ -150,22 +163,26 @@ impl Sender {
 
     /// When the pacer and the window let the first packet of the queue go.
     fn departure(&self) -> Instant {
-        let Some(packet) = self.queue.front() else { return Instant::NEVER };
+        let Some((_, packet)) = self.queue.front() else { return Instant::NEVER };
         let window = self.control.window_bytes().unwrap_or(u64::MAX);
         let is_open = self.in_flight == 0 || self.in_flight + u64::from(packet.bytes) <= window;
-        if is_open { self.free_at } else { Instant::NEVER }
+        if is_open { self.free_at } else { self.free_at.max(self.last_sent + STALLED) }
     }
 
     fn make_frame(&mut self) {
         let (at, target_bps) = (self.frames.due(), self.target_bps());
         let payloads = self.frames.next(target_bps);
+        let bytes = payloads.iter().map(|payload| u64::from(payload + HEADERS)).sum();
+        let waited = self.queue.front().map_or(Duration::ZERO, |&(made, _)| at - made);
+        self.control.on_frame(&NewFrame { at, bytes, waited });
         self.made.frames += 1;
         self.made.targets_bps += (target_bps + 0.5) as u64;
         let of_frame = payloads.len() as u32;
-        for payload in payloads {
-            let bytes = payload + HEADERS;
+        for (place, payload) in (1..).zip(payloads) {
+            let (bytes, ends_frame) = (payload + HEADERS, place == of_frame);
             self.waiting += u64::from(bytes);
-            self.queue.push_back(Packet { seq: 0, bytes, ecn: Ecn::NotEct, stamp: stamp(at), of_frame });
+            let packet = Packet { seq: 0, bytes, ecn: Ecn::NotEct, stamp: stamp(at), of_frame, ends_frame };
+            self.queue.push_back((at, packet));
         }
     }
 
@@ -179,5 +196,38 @@ impl Sender {
         self.oldest += 1;
         self.in_flight -= u64::from(sent.bytes);
         Some(sent)
+    }
+}
+
+/// A closed window lets a packet go after so long a silence: a report may never come, where all that was out is lost
+/// (half a second in Ericsson's implementation of SCReAM).
+const STALLED: Duration = Duration::from_millis(500);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::control;
+
+    #[test]
+    fn without_reports_a_window_lets_a_packet_go_each_half_second() {
+        let source = Source { least_bps: 1e6, start_bps: 1e6, ..Source::default() };
+        let control = control::new("scream@rfc8298").unwrap();
+        let mut sender = Sender::new(source, control, Instant::ZERO, Instant::NEVER, Rng::stream(11, "source", 0));
+        let mut times = Vec::new();
+        loop {
+            let now = sender.deadline();
+            if now > Instant::ZERO + Duration::from_secs(3) {
+                break;
+            }
+            while let Some(packet) = sender.poll(now) {
+                times.push((now.as_nanos() / 1_000_000, packet.bytes));
+            }
+        }
+        // The least window of 3000 B and a packet of 1000 B; then one of the packets of 1 Mbit/s, 30 of four a second.
+        let open: u32 = times.iter().filter(|(ms, _)| *ms < 400).map(|(_, bytes)| bytes).sum();
+        assert!((3000..=4000).contains(&open), "{times:?}");
+        let late: Vec<u64> = times.iter().map(|&(ms, _)| ms).filter(|&ms| ms >= 400).collect();
+        assert_eq!(late.len(), 5, "{times:?}");
+        assert!(late.windows(2).all(|pair| pair[1] - pair[0] == 500), "{late:?}");
     }
 }

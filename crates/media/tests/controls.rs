@@ -1,23 +1,36 @@
 //! Every control beside a second implementation of its rules (tests/media/generate.py).
 
-use sojourn_aqm::{Ecn, Instant};
+use sojourn_aqm::{Duration, Ecn, Instant};
 use sojourn_media::Source;
-use sojourn_media::control::{self, CONTROLS, Control, PacketResult, Results, Sent};
+use sojourn_media::control::{self, CONTROLS, Control, NewFrame, PacketResult, Results, Sent};
 use std::path::Path;
 
 #[test]
 fn controls_answer_as_a_second_implementation_does() {
-    for entry in CONTROLS {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/controls").join(format!("{}.txt", entry.name));
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/controls");
+    let mut missing: Vec<&str> = CONTROLS.iter().map(|entry| entry.name).collect();
+    for file in std::fs::read_dir(&folder).expect("the folder of scripts") {
+        let path = file.expect("a script").path();
+        let stem = path.file_stem().and_then(|stem| stem.to_str()).expect("a name").to_owned();
+        let (name, ecn) = match stem.split_once('+') {
+            Some((name, "ect0")) => (name, Ecn::Ect0),
+            Some((name, "ect1")) => (name, Ecn::Ect1),
+            _ => (stem.as_str(), Ecn::NotEct),
+        };
+        missing.retain(|known| *known != name);
         let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        let compared = play(&text, control::new(entry.name).unwrap());
-        assert!(compared > 100, "{}: {compared} rates", entry.name);
+        let mut control = control::new(name).unwrap_or_else(|| panic!("no control is called {name}"));
+        control.set_ecn(ecn);
+        let compared = play(&stem, &text, control);
+        assert!(compared > 100, "{stem}: {compared} rates");
     }
+    assert!(missing.is_empty(), "without a script: {missing:?}");
 }
 
 /// Plays a file to a control; returns how many rates were compared.
-fn play(text: &str, mut control: Box<dyn Control>) -> u32 {
+fn play(name: &str, text: &str, mut control: Box<dyn Control>) -> u32 {
     let (mut packets, mut compared): (Vec<PacketResult>, u32) = (Vec::new(), 0);
+    let (mut has_window, mut waiting) = (false, 0);
     for (number, line) in (1..).zip(text.lines()) {
         let mut words = line.split(' ');
         let what = words.next().unwrap();
@@ -30,6 +43,17 @@ fn play(text: &str, mut control: Box<dyn Control>) -> u32 {
                 let source = Source { least_bps, start_bps, most_bps, fps, ..Source::default() };
                 control.begin(Instant::ZERO, &source);
             }
+            "frame" => {
+                let waited = Duration::from_nanos(value(2) as i64);
+                on_time(&mut *control, at(0), waiting);
+                control.on_frame(&NewFrame { at: at(0), bytes: value(1) as u64, waited });
+            }
+            "sent" => {
+                has_window = true;
+                on_time(&mut *control, at(0), waiting);
+                control.on_sent(&Sent { bytes: value(1) as u32, at: at(0) }, value(2) as u64);
+                waiting = value(3) as u64;
+            }
             "packet" => packets.push(PacketResult {
                 seq: value(0) as u64,
                 bytes: value(1) as u32,
@@ -39,21 +63,39 @@ fn play(text: &str, mut control: Box<dyn Control>) -> u32 {
             }),
             "report" => {
                 let last: &PacketResult = packets.last().expect("a report tells of packets");
-                control.on_sent(&Sent { bytes: last.bytes, at: last.sent }, 0);
-                if control.deadline() <= at(0) {
-                    control.on_timer(at(0));
+                if has_window {
+                    on_time(&mut *control, at(0), waiting);
+                } else {
+                    control.on_sent(&Sent { bytes: last.bytes, at: last.sent }, 0);
+                    if control.deadline() <= at(0) {
+                        control.on_timer(at(0), 0);
+                    }
                 }
-                control.on_results(&Results { now: at(0), made: at(1), packets: &packets, in_flight: 0 });
+                let in_flight = values.get(2).map_or(0, |bytes| bytes.unwrap() as u64);
+                control.on_results(&Results { now: at(0), made: at(1), packets: &packets, in_flight });
                 packets.clear();
             }
             _ => {
                 let rates = control.rates(value(0) as u64);
                 for (found, expected) in [(rates.target_bps, value(1)), (rates.pacing_bps, value(2))] {
-                    assert!((found / expected - 1.0).abs() < 1e-9, "line {number}: {found}, expected {expected}");
+                    let same = (found / expected - 1.0).abs() < 1e-9;
+                    assert!(same, "{name}, line {number}: {found}, expected {expected}");
                 }
+                let window = control.window_bytes().map_or(-1, |bytes| bytes as i64);
+                let expected = values.get(3).map_or(-1, |bytes| bytes.unwrap() as i64);
+                // A whole number of bytes, which may lie between the two.
+                assert!((window - expected).abs() <= 1, "{name}, line {number}: {window}, expected {expected}");
                 compared += 1;
             }
         }
     }
     compared
+}
+
+/// Lets what is due by the clock happen.
+fn on_time(control: &mut dyn Control, now: Instant, waiting: u64) {
+    while control.deadline() <= now {
+        let due = control.deadline();
+        control.on_timer(due, waiting);
+    }
 }

@@ -3,6 +3,7 @@
 mod common;
 
 use common::{run, whole};
+use sojourn_media::control::CONTROLS;
 use sojourn_sim::scenario::Scenario;
 use sojourn_sim::{Column, MediaSummary, Output};
 use std::path::Path;
@@ -110,7 +111,7 @@ fn the_camera_is_off_in_a_pause() {
 #[test]
 fn a_run_ahead_is_the_same_run() {
     let link = "[link]\nrate = \"1.7 Mbit/s@0s,0.9 Mbit/s@7s\"\ndelay = \"29 ms\"\nlimit = \"40 packets\"";
-    for control in ["nada", "nada@rfc8698", "gcc@unprobed"] {
+    for control in CONTROLS.iter().map(|entry| entry.name) {
         let numbers = |packets: bool| {
             let output = run(&format!(
                 "duration = \"19 s\"\nseed = 613\n{link}\n[[flows]]\nkind = \"media\"\ncontrol = \"{control}\"\ncount = 2\n\
@@ -120,6 +121,41 @@ fn a_run_ahead_is_the_same_run() {
             (serde_json::to_string(&output.summary).unwrap(), rows)
         };
         assert_eq!(numbers(false), numbers(true), "{control}");
+    }
+}
+
+/// SCReAM's packets are ECT(1) and are marked where an RFC 3168 queue would have to drop; told otherwise, they are dropped.
+#[test]
+fn scream_takes_marks_of_a_dual_queue() {
+    let numbers = |ecn: &str| {
+        let output = run(&format!(
+            "duration = \"41 s\"\nwarmup = \"11 s\"\n[link]\nrate = \"937 kbit/s\"\ndelay = \"19 ms\"\naqm = \"dualpi2\"\n\
+             [[flows]]\nkind = \"media\"\ncontrol = \"scream@v2\"\n{ecn}\n[probes]\nmedia = true"
+        ));
+        let told = whole(&output, "media", "marked").iter().sum::<u64>();
+        (told, output.summary.links.forward.clone(), seen(&output).clone())
+    };
+    let (told, link, l4s) = numbers("");
+    assert!(told > 20 && link.marked > 20 && link.dropped == 0, "{told} {link:?}");
+    assert!(link.utilisation > 0.6 && l4s.queueing_ms.p95.unwrap() < 60.0, "{link:?} {l4s:?}");
+    let (told, link, _) = numbers("ecn = \"not-ect\"");
+    assert_eq!((told, link.marked), (0, 0));
+    let (told, link, classic) = numbers("ecn = \"ect0\"");
+    assert!(told > 20 && link.marked > 20, "{told} {link:?}");
+    // In the other queue of the two, whose target is 15 ms.
+    assert!(classic.queueing_ms.p95 > l4s.queueing_ms.p95, "{classic:?} {l4s:?}");
+}
+
+#[test]
+fn a_control_refuses_marks_that_it_does_not_answer() {
+    for (control, ecn, answer) in [
+        ("gcc@unprobed", "ect0", "gcc@unprobed does not answer marks of ect0; write not-ect"),
+        ("scream@rfc8298", "ect1", "scream@rfc8298 does not answer marks of ect1; write not-ect or ect0"),
+    ] {
+        let keys = format!("control = \"{control}\"\necn = \"{ecn}\"");
+        let text = format!("duration = \"1 s\"\n{IDLE}\n[[flows]]\nkind = \"media\"\n{keys}");
+        let error = Scenario::parse(&text, &[], Path::new("/")).unwrap_err().to_string();
+        assert_eq!(error, format!("flows[0].ecn: {answer}"));
     }
 }
 

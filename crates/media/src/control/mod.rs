@@ -2,6 +2,7 @@
 
 mod gcc;
 mod nada;
+mod scream;
 
 use crate::frames::Source;
 use crate::receiver::Reporting;
@@ -14,6 +15,14 @@ pub trait Control: Debug + Send {
     fn reporting(&self) -> Reporting;
     /// Learns what it controls, before anything else.
     fn begin(&mut self, now: Instant, source: &Source);
+    /// Learns the ECN field of its packets, one that its [`Entry`] admits, if it is not `NotEct`.
+    fn set_ecn(&mut self, ecn: Ecn) {
+        let _ = ecn;
+    }
+    /// The encoder has made a frame.
+    fn on_frame(&mut self, frame: &NewFrame) {
+        let _ = frame;
+    }
     /// A packet was sent; `in_flight` bytes are out now, with it.
     fn on_sent(&mut self, sent: &Sent, in_flight: u64) {
         let _ = (sent, in_flight);
@@ -24,20 +33,28 @@ pub trait Control: Debug + Send {
     fn deadline(&self) -> Instant {
         Instant::NEVER
     }
-    /// Its deadline has come, or an earlier one.
-    fn on_timer(&mut self, now: Instant) {
-        let _ = now;
+    /// Its deadline has come, or an earlier one; `waiting` bytes wait for the pacer.
+    fn on_timer(&mut self, now: Instant, waiting: u64) {
+        let _ = (now, waiting);
     }
     /// The rates, while `waiting` bytes wait for the pacer.
     fn rates(&self, waiting: u64) -> Rates;
-    /// Bytes that may be out; without it, only the pacer holds packets back. One packet may always be out.
+    /// Bytes that may be out; without it, only the pacer holds packets back. One packet may always be out, and one more goes
+    /// after half a second in which none did.
     fn window_bytes(&self) -> Option<u64> {
         None
     }
-    /// The ECN field of the next packet.
-    fn ecn(&self) -> Ecn {
-        Ecn::NotEct
-    }
+}
+
+/// A frame that was made.
+#[derive(Clone, Copy, Debug)]
+pub struct NewFrame {
+    /// When.
+    pub at: Instant,
+    /// Bytes of its IP packets.
+    pub bytes: u64,
+    /// How long the oldest packet before the pacer has been there.
+    pub waited: Duration,
 }
 
 /// A packet that was sent.
@@ -120,6 +137,8 @@ pub struct Entry {
     pub summary: &'static str,
     /// Documents and files that it follows.
     pub source: &'static str,
+    /// ECN fields that its packets may have: the first one unless told otherwise.
+    pub ecn: &'static [Ecn],
     make: fn() -> Box<dyn Control>,
 }
 
@@ -130,6 +149,7 @@ pub const CONTROLS: &[Entry] = &[
         alias: Some("nada"),
         summary: "NADA (RFC 8698) as in its authors' code for ns-3: delay, losses and marks in one signal",
         source: "Cisco ns3-rmcat, nada-controller.cc and sender-based-controller.cc (draft-ietf-rmcat-nada-05)",
+        ecn: &[Ecn::NotEct, Ecn::Ect0, Ecn::Ect1],
         make: || Box::new(nada::Nada::ns3_rmcat()),
     },
     Entry {
@@ -137,6 +157,7 @@ pub const CONTROLS: &[Entry] = &[
         alias: None,
         summary: "NADA as in the pseudo code of RFC 8698: the signal has no ceiling, losses are smoothed with each packet",
         source: "RFC 8698, as code quotes it that follows it",
+        ecn: &[Ecn::NotEct, Ecn::Ect0, Ecn::Ect1],
         make: || Box::new(nada::Nada::rfc8698()),
     },
     Entry {
@@ -144,11 +165,33 @@ pub const CONTROLS: &[Entry] = &[
         alias: None,
         summary: "Google congestion control of libwebrtc without probes, with its first loss controller (2 % and 10 %)",
         source: "libwebrtc of June 2025, modules/congestion_controller/goog_cc",
+        ecn: &[Ecn::NotEct],
         make: || Box::new(gcc::Gcc::new()),
+    },
+    Entry {
+        name: "scream@v2",
+        alias: Some("scream"),
+        summary: "SCReAM version 2: a window by losses, marks and delay, a rate by the window; scalable (L4S)",
+        source: "draft-ietf-ccwg-rfc8298bis-screamv2, as of August 2026",
+        ecn: &[Ecn::Ect1, Ecn::Ect0, Ecn::NotEct],
+        make: || Box::new(scream::Scream2::new()),
+    },
+    Entry {
+        name: "scream@rfc8298",
+        alias: None,
+        summary: "SCReAM of RFC 8298: a window like LEDBAT's, a rate by the queue before the pacer",
+        source: "RFC 8298",
+        ecn: &[Ecn::NotEct, Ecn::Ect0],
+        make: || Box::new(scream::Scream1::new()),
     },
 ];
 
+/// The line of the control called `name`.
+pub fn entry(name: &str) -> Option<&'static Entry> {
+    CONTROLS.iter().find(|entry| entry.name == name || entry.alias == Some(name))
+}
+
 /// The control called `name`, in its initial state.
 pub fn new(name: &str) -> Option<Box<dyn Control>> {
-    CONTROLS.iter().find(|entry| entry.name == name || entry.alias == Some(name)).map(|entry| (entry.make)())
+    entry(name).map(|entry| (entry.make)())
 }

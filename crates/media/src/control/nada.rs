@@ -187,7 +187,7 @@ impl Nada {
 
 impl Control for Nada {
     fn reporting(&self) -> Reporting {
-        Reporting { format: Format::Rfc8888, interval: |_| Duration::from_millis(DELTA as i64) }
+        Reporting::timed(Format::Rfc8888, |_| Duration::from_millis(DELTA as i64))
     }
 
     fn begin(&mut self, now: Instant, source: &Source) {

@@ -1,8 +1,8 @@
 //! Real-time media: the two ends of `sojourn-media` at the ends of a flow.
 //!
 //! A packet's header has its number in `seq`, the time of its sending in `ack`, in ns, the time at which its frame was made
-//! in `ts_val`, in units of 1/90000 s, and the number of its frame's packets in `ts_ecr`. That of a report has the report's
-//! number in `seq`; what it tells waits here until it arrives.
+//! in `ts_val`, in units of 1/90000 s, and the number of its frame's packets in `ts_ecr`; PSH is RTP's marker, of the last
+//! packet of a frame. That of a report has the report's number in `seq`; what it tells waits here until it arrives.
 
 use super::udp::Seen;
 use super::{Endpoints, Host};
@@ -12,7 +12,7 @@ use crate::scenario::MediaSpec;
 use crate::status::{Payload, Status};
 use sojourn_aqm::{Duration, Ecn, Instant, Rng};
 use sojourn_media::{HEADERS, Receiver, Report, Sender, Source, control};
-use sojourn_tcp::Header;
+use sojourn_tcp::{Flags, Header};
 use std::collections::VecDeque;
 
 pub(crate) struct MediaFlow {
@@ -45,7 +45,7 @@ impl MediaFlow {
         };
         Self {
             receiver: Receiver::new(control.reporting()),
-            sender: Sender::new(source, control, start, stop, rng),
+            sender: Sender::new(source, control, start, stop, rng).with_ecn(spec.ecn()),
             reports: VecDeque::new(),
             first: 0,
             propagation,
@@ -74,7 +74,8 @@ impl Endpoints for MediaFlow {
         let before = self.sender.made();
         while let Some(packet) = self.sender.poll(now) {
             let (seq, ack) = (packet.seq, now.as_nanos());
-            let header = Header { seq, ack, ts_val: packet.stamp, ts_ecr: packet.of_frame, ..Header::default() };
+            let flags = if packet.ends_frame { Flags::PSH } else { Flags::default() };
+            let header = Header { seq, ack, flags, ts_val: packet.stamp, ts_ecr: packet.of_frame, ..Header::default() };
             host.transmit(&header, packet.bytes, packet.ecn);
             host.media(&MediaNews::Sent(packet.bytes));
         }
@@ -106,6 +107,7 @@ impl Endpoints for MediaFlow {
             ecn: packet.ecn,
             stamp: header.ts_val,
             of_frame: header.ts_ecr,
+            ends_frame: header.flags.contains(Flags::PSH),
         };
         if let Some(frame) = self.receiver.on_packet(now, &media, packet.ecn) {
             let latency = frame.latency;

@@ -64,7 +64,7 @@ impl Gcc {
 
 impl Control for Gcc {
     fn reporting(&self) -> Reporting {
-        Reporting { format: Format::TransportWide, interval: report_interval }
+        Reporting::timed(Format::TransportWide, report_interval)
     }
 
     fn begin(&mut self, now: Instant, source: &Source) {
@@ -107,7 +107,7 @@ impl Control for Gcc {
         self.next_update
     }
 
-    fn on_timer(&mut self, now: Instant) {
+    fn on_timer(&mut self, now: Instant, _: u64) {
         if now >= self.next_update {
             self.target.update(now);
             self.next_update = now + UPDATE_INTERVAL;

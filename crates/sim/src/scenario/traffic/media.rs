@@ -1,15 +1,17 @@
 //! Real-time media: frames in the rate that a congestion control allows.
 
 use crate::scenario::Error;
-use crate::scenario::keys::{Kind, Need, Table, table};
-use sojourn_aqm::{Duration, Rate};
-use sojourn_media::control::CONTROLS;
+use crate::scenario::keys::{ECNS, Kind, Need, Table, table, word_of};
+use sojourn_aqm::{Duration, Ecn, Rate};
+use sojourn_media::control::{self, CONTROLS};
 
 table! {
     /// One direction of a video call.
     pub struct MediaSpec {
         /// Congestion control of media, by its registered name.
         control: String = Kind::Word("congestion control of media", controls), Need::Required("nada");
+        /// ECN field of the packets; without it, ect1 of scream@v2 and not-ect of the others.
+        ecn: Option<Ecn> = Kind::Word("ECN field", || ECNS.iter().map(|&(word, _)| word).collect()), Need::Optional;
         /// Least rate that the encoder makes, in bits of IP packets; above zero.
         min_rate: Rate = Kind::Rate, Need::Default("150 kbit/s");
         /// Rate at the start; without it, min_rate.
@@ -41,8 +43,24 @@ impl MediaSpec {
         self.start_rate.unwrap_or(self.min_rate)
     }
 
+    /// The ECN field of its packets.
+    pub(crate) fn ecn(&self) -> Ecn {
+        self.ecn.unwrap_or(self.entry().ecn[0])
+    }
+
+    fn entry(&self) -> &'static control::Entry {
+        control::entry(&self.control).expect("the key admits known controls only")
+    }
+
     pub(super) fn check(&self, table: &Table) -> Result<(), Error> {
         let Self { min_rate, max_rate, pause_at, resume_at, .. } = *self;
+        let admitted = self.entry().ecn;
+        if !admitted.contains(&self.ecn()) {
+            let (word, control) = (word_of(ECNS, &self.ecn()), &self.control);
+            let words: Vec<String> = admitted.iter().map(|ecn| word_of(ECNS, ecn).to_string()).collect();
+            let text = format!("{control} does not answer marks of {word}; write {}", words.join(" or "));
+            return Err(table.error("ecn", text));
+        }
         if min_rate > max_rate {
             let text = format!("{min_rate} is above max_rate, which is {max_rate}; write less");
             return Err(table.error("min_rate", text));

@@ -1,0 +1,281 @@
+//! SCReAM version 2 (draft-ietf-ccwg-rfc8298bis-screamv2): a reference window that losses, marks and the queueing delay
+//! reduce and that grows with what is acknowledged, and a rate of the encoder that is the window by the round-trip time.
+//!
+//! With ECT(1) it is scalable: marks reduce the window in proportion to their share (L4S). With ECT(0) a mark is a fifth.
+//!
+//! Differs: what the draft has as optional is left out: less growth with jitter (`REDUCE_JITTER`), losses of the link,
+//! policers, undershoot, competing flows, clock drift. The window holds nothing back before the first report, and is then
+//! at least what the rate at the start needs, so that this rate is kept to.
+
+use super::{MSS, Path, newly_acked};
+use crate::control::{Control, NewFrame, Rates, Results, Sent};
+use crate::frames::Source;
+use crate::receiver::{Format, Reporting};
+use sojourn_aqm::{Duration, Ecn, Instant};
+
+/// SCReAM version 2; delays in seconds, rates in bit/s, windows in bytes.
+#[derive(Clone, Debug)]
+pub(in crate::control) struct Scream2 {
+    source: Source,
+    is_l4s: bool,
+    path: Path,
+    alpha: Alpha,
+    qdelay_avg: f64,
+    qdelay_avg_updated: Instant,
+    ref_wnd: f64,
+    /// Where congestion was met last.
+    ref_wnd_i: f64,
+    ref_wnd_i_update_allowed: bool,
+    /// Since the last reaction.
+    loss_detected: bool,
+    data_units_marked: bool,
+    last_congestion_detected: Option<Instant>,
+    last_reaction: Option<Instant>,
+    max_bytes_in_flight: f64,
+    max_bytes_in_flight_prev: f64,
+    round_began: Instant,
+    target_bitrate: f64,
+    rate_adjust_factor: f64,
+    frame_size_dev: f64,
+}
+
+/// What reduces the window.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Congestion {
+    Loss,
+    Marks,
+    /// The delay, with a share of marks that stands for it.
+    Delay(f64),
+}
+
+impl Scream2 {
+    pub fn new() -> Self {
+        Self {
+            source: Source::default(),
+            is_l4s: false,
+            path: Path::default(),
+            alpha: Alpha::default(),
+            qdelay_avg: 0.0,
+            qdelay_avg_updated: Instant::ZERO,
+            ref_wnd: MIN_REF_WND,
+            ref_wnd_i: 1.0,
+            ref_wnd_i_update_allowed: true,
+            loss_detected: false,
+            data_units_marked: false,
+            last_congestion_detected: None,
+            last_reaction: None,
+            max_bytes_in_flight: 0.0,
+            max_bytes_in_flight_prev: 0.0,
+            round_began: Instant::ZERO,
+            target_bitrate: 0.0,
+            rate_adjust_factor: 0.0,
+            frame_size_dev: 0.0,
+        }
+    }
+
+    /// "Detecting Increased Queue Delay": slow attack, fast decay.
+    fn update_qdelay_avg(&mut self, now: Instant, s_rtt: f64) {
+        if (now - self.qdelay_avg_updated).as_secs_f64() >= s_rtt.min(VIRTUAL_RTT) {
+            let averaged = QDELAY_AVG_G * self.path.qdelay + (1.0 - QDELAY_AVG_G) * self.qdelay_avg;
+            self.qdelay_avg = averaged.min(self.path.qdelay);
+            self.qdelay_avg_updated = now;
+        }
+    }
+
+    /// Close to where congestion was met, the window changes less: the draft's `scl_t`.
+    fn scale(&self) -> f64 {
+        let distance = 8.0 * (self.ref_wnd - self.ref_wnd_i) / self.ref_wnd_i;
+        (distance * distance).clamp(0.1, 1.0)
+    }
+
+    /// "Reference Window Reduction".
+    fn reduce(&mut self, now: Instant, s_rtt: f64, scale: f64) {
+        if self.loss_detected || self.data_units_marked {
+            self.last_congestion_detected = Some(now);
+        }
+        let since = self.last_reaction.map_or(f64::INFINITY, |last| (now - last).as_secs_f64());
+        let Some(congestion) = self.congestion().filter(|_| since >= s_rtt.min(VIRTUAL_RTT)) else { return };
+        if std::mem::take(&mut self.ref_wnd_i_update_allowed) {
+            self.ref_wnd_i = self.ref_wnd;
+        }
+        let per_round = (s_rtt / VIRTUAL_RTT).max(1.0);
+        self.ref_wnd *= match congestion {
+            Congestion::Loss => BETA_LOSS,
+            Congestion::Marks if !self.is_l4s => BETA_ECN,
+            Congestion::Marks => {
+                let mut backoff = self.alpha.value / 2.0 / per_round;
+                if self.path.qdelay < QDELAY_TARGET * 0.25 {
+                    backoff *= scale.max(0.25);
+                }
+                if since > 100.0 * s_rtt.max(VIRTUAL_RTT) {
+                    self.ref_wnd = self.ref_wnd.min(self.max_bytes_in_flight_prev);
+                }
+                1.0 - backoff
+            }
+            Congestion::Delay(share) => 1.0 - share / 2.0 / per_round,
+        };
+        self.ref_wnd = self.ref_wnd.max(MIN_REF_WND);
+        (self.loss_detected, self.data_units_marked, self.last_reaction) = (false, false, Some(now));
+    }
+
+    fn congestion(&self) -> Option<Congestion> {
+        let above = (self.qdelay_avg - QDELAY_TARGET / 2.0) / (QDELAY_TARGET / 2.0);
+        match (self.loss_detected, self.data_units_marked) {
+            (true, _) => Some(Congestion::Loss),
+            (_, true) => Some(Congestion::Marks),
+            _ => (above > 0.0).then(|| Congestion::Delay(above.min(1.0))),
+        }
+    }
+
+    /// "Reference Window Increase".
+    fn increase(&mut self, now: Instant, s_rtt: f64, scale: f64, acked_unmarked: f64) {
+        let cautious = POST_CONGESTION_DELAY_RTT * s_rtt.max(VIRTUAL_RTT);
+        let since = self.last_congestion_detected.map_or(f64::INFINITY, |last| (now - last).as_secs_f64());
+        let multiplicative = MUL_INCREASE_FACTOR * self.ref_wnd / MSS * (since / cautious).min(1.0) * scale;
+        let increment = acked_unmarked * self.ref_wnd_ratio() * (s_rtt / VIRTUAL_RTT).min(1.0) * scale.max(0.25);
+        let wanted = self.ref_wnd + increment * (1.0 + multiplicative);
+        let in_flight = self.max_bytes_in_flight.max(self.max_bytes_in_flight_prev);
+        if wanted <= MSS + in_flight * BYTES_IN_FLIGHT_HEAD_ROOM && self.target_bitrate < self.source.most_bps {
+            self.ref_wnd_i_update_allowed |= wanted > self.ref_wnd;
+            self.ref_wnd = wanted;
+        }
+    }
+
+    fn ref_wnd_ratio(&self) -> f64 {
+        (MSS / self.ref_wnd).min(1.0)
+    }
+
+    /// "Media Rate Control".
+    fn update_target(&mut self, s_rtt: f64) {
+        let small = 1.0 - (self.ref_wnd_ratio() - 0.1).clamp(0.0, 0.2);
+        let headers = MSS / (MSS + PACKET_OVERHEAD);
+        let slack = SLACK + self.rate_adjust_factor + self.frame_size_dev;
+        let bps = small * headers / slack * 8.0 * self.ref_wnd / s_rtt;
+        // Not clamp(), which refuses a least rate above the highest.
+        self.target_bitrate = bps.max(self.source.least_bps).min(self.source.most_bps);
+    }
+}
+
+impl Control for Scream2 {
+    fn reporting(&self) -> Reporting {
+        let timed = Reporting::timed(Format::Rfc8888, |_| MAX_FEEDBACK_INTERVAL);
+        Reporting { sooner: Some(FEEDBACK_PACKETS), ..timed }
+    }
+
+    fn begin(&mut self, now: Instant, source: &Source) {
+        (self.source, self.target_bitrate) = (*source, source.start_bps);
+        (self.qdelay_avg_updated, self.alpha.updated, self.round_began) = (now, now, now);
+    }
+
+    fn set_ecn(&mut self, ecn: Ecn) {
+        self.is_l4s = ecn == Ecn::Ect1;
+    }
+
+    fn on_frame(&mut self, frame: &NewFrame) {
+        let period = 1.0 / f64::from(self.source.fps);
+        let error = (frame.waited.as_secs_f64() - period / 4.0) / period;
+        self.rate_adjust_factor = (self.rate_adjust_factor + error * RATE_ADJUST_GAIN).clamp(0.0, 0.5);
+        let nominal = self.target_bitrate * period / 8.0;
+        let deviation = ((frame.bytes as f64 - nominal) / nominal).max(0.0);
+        let dev = (1.0 - FRAME_SIZE_DEV_ALPHA) * self.frame_size_dev + FRAME_SIZE_DEV_ALPHA * deviation;
+        self.frame_size_dev = dev.min(0.2);
+    }
+
+    fn on_sent(&mut self, _: &Sent, in_flight: u64) {
+        self.max_bytes_in_flight = self.max_bytes_in_flight.max(in_flight as f64);
+    }
+
+    fn on_results(&mut self, results: &Results) {
+        let is_first = self.path.s_rtt.is_none();
+        self.path.update(results);
+        let Some(s_rtt) = self.path.s_rtt else { return };
+        let now = results.now;
+        if is_first {
+            self.ref_wnd = self.ref_wnd.max(SLACK * self.source.start_bps * s_rtt / 8.0);
+        }
+        let marked = results.packets.iter().filter(|packet| packet.is_marked());
+        let acked_ce: f64 = marked.map(|packet| f64::from(packet.bytes)).sum();
+        self.alpha.update(results, s_rtt);
+        self.update_qdelay_avg(now, s_rtt);
+        self.loss_detected |= results.packets.iter().any(|packet| packet.arrived.is_none());
+        self.data_units_marked |= acked_ce > 0.0;
+        let scale = self.scale();
+        self.reduce(now, s_rtt, scale);
+        self.increase(now, s_rtt, scale, newly_acked(results) - acked_ce);
+        self.update_target(s_rtt);
+        if (now - self.round_began).as_secs_f64() >= s_rtt {
+            self.max_bytes_in_flight_prev = self.max_bytes_in_flight;
+            (self.max_bytes_in_flight, self.round_began) = (results.in_flight as f64, now);
+        }
+    }
+
+    /// The pacer: "Packet Pacing", relaxed near the highest rate.
+    fn rates(&self, _: u64) -> Rates {
+        let nominal = self.target_bitrate / self.source.most_bps;
+        let near = ((nominal - RELAXED_PACING_LIMIT_LOW) / (1.0 - RELAXED_PACING_LIMIT_LOW)).min(1.0);
+        let scale = (1.0 - near).clamp(1.0 / MAX_RELAXED_PACING_FACTOR, 1.0);
+        let pacing_bps = self.target_bitrate.max(RATE_PACE_MIN) * PACKET_PACING_HEADROOM / scale;
+        Rates { target_bps: self.target_bitrate, pacing_bps }
+    }
+
+    /// "Send Window Calculation", without jitter.
+    fn window_bytes(&self) -> Option<u64> {
+        self.path.s_rtt.map(|_| (self.ref_wnd * REF_WND_OVERHEAD_MAX) as u64)
+    }
+}
+
+/// The share of marked packets ("Receiving ECN-CE for L4S"): fast attack, slow decay.
+#[derive(Clone, Debug)]
+struct Alpha {
+    value: f64,
+    delivered: usize,
+    marked: usize,
+    updated: Instant,
+}
+
+impl Default for Alpha {
+    fn default() -> Self {
+        Self { value: 0.0, delivered: 0, marked: 0, updated: Instant::ZERO }
+    }
+}
+
+impl Alpha {
+    fn update(&mut self, results: &Results, s_rtt: f64) {
+        self.delivered += results.packets.iter().filter(|packet| packet.arrived.is_some()).count();
+        self.marked += results.packets.iter().filter(|packet| packet.is_marked()).count();
+        if (results.now - self.updated).as_secs_f64() >= s_rtt.min(ALPHA_INTERVAL) && self.delivered > 0 {
+            let share = self.marked as f64 / self.delivered as f64;
+            let up = L4S_AVG_G_UP * share + (1.0 - L4S_AVG_G_UP) * self.value;
+            self.value = if share >= self.value { up } else { (1.0 - L4S_AVG_G_DOWN) * self.value };
+            (self.delivered, self.marked, self.updated) = (0, 0, results.now);
+        }
+    }
+}
+
+// The names of the draft; bit/s, bytes, seconds. `QDELAY_TARGET_LO`, which no competing flow raises here.
+const QDELAY_TARGET: f64 = 0.06;
+const MIN_REF_WND: f64 = 3000.0;
+const BYTES_IN_FLIGHT_HEAD_ROOM: f64 = 1.5;
+const BETA_LOSS: f64 = 0.7;
+const BETA_ECN: f64 = 0.8;
+const POST_CONGESTION_DELAY_RTT: f64 = 100.0;
+const MUL_INCREASE_FACTOR: f64 = 0.02;
+const VIRTUAL_RTT: f64 = 0.025;
+const L4S_AVG_G_UP: f64 = 1.0 / 8.0;
+const L4S_AVG_G_DOWN: f64 = 1.0 / 128.0;
+/// The share of marks is updated at least so often.
+const ALPHA_INTERVAL: f64 = 0.01;
+const QDELAY_AVG_G: f64 = 0.25;
+const REF_WND_OVERHEAD_MAX: f64 = 3.0;
+const RATE_PACE_MIN: f64 = 50e3;
+const PACKET_PACING_HEADROOM: f64 = 1.5;
+const MAX_RELAXED_PACING_FACTOR: f64 = 4.0;
+const RELAXED_PACING_LIMIT_LOW: f64 = 0.8;
+const PACKET_OVERHEAD: f64 = 20.0;
+const RATE_ADJUST_GAIN: f64 = 1.0 / 16.0;
+const FRAME_SIZE_DEV_ALPHA: f64 = 1.0 / 64.0;
+/// Of a window above the rate: the draft's 1.2 in the target's denominator.
+const SLACK: f64 = 1.2;
+/// "Receiver Requirements on Feedback Intensity".
+const FEEDBACK_PACKETS: usize = 16;
+const MAX_FEEDBACK_INTERVAL: Duration = Duration::from_millis(40);
