@@ -93,9 +93,22 @@ docs: $(VENV)/.made ## build the API documentation of the crates, warnings denie
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
 
 .PHONY: wheel
-wheel: $(VENV)/.installed ## build a wheel and a source distribution into OUT=out
-	@$(BIN)/maturin build --release --locked --quiet --sdist --out "$(OUT)/dist"
+wheel: $(VENV)/.release ## build wheels and source distributions into OUT=out: manylinux for glibc 2.28 where ziglang can be installed
+	@rm -rf "$(OUT)/dist"
+	@if $(BIN)/python -c 'import ziglang' 2>/dev/null; then portable="--zig --compatibility manylinux_2_28"; \
+	  else portable=""; echo "no ziglang: the wheel is for this machine's glibc or newer"; fi; \
+	PATH="$(CURDIR)/$(BIN):$$PATH" RUSTFLAGS="--remap-path-prefix=$${CARGO_HOME:-$$HOME/.cargo}=cargo" \
+	  $(BIN)/maturin build --release --locked --quiet $$portable --sdist --out "$(OUT)/dist"
+	@if [ -d packages/kernel ]; then \
+	  $(BIN)/python -m build --no-isolation --outdir "$(OUT)/dist" packages/kernel > "$(OUT)/dist/kernel.log" \
+	    || { cat "$(OUT)/dist/kernel.log" >&2; exit 1; }; \
+	  rm -rf "$(OUT)/dist/kernel.log" packages/kernel/build packages/kernel/*.egg-info; \
+	fi
 	@ls "$(OUT)"/dist/*
+
+.PHONY: release-check
+release-check: wheel ## the check-list of a release over what `wheel` builds: versions, changelog, tag, licences, contents, links, a fresh environment
+	@$(BIN)/python packages/release.py "$(OUT)/dist"
 
 .PHONY: capi
 capi: $(VENV)/.made ## build libsojourn_aqm.{so,a} for programs in C; with sojourn_aqm.h into OUT=out
@@ -107,14 +120,20 @@ capi: $(VENV)/.made ## build libsojourn_aqm.{so,a} for programs in C; with sojou
 	@echo "$(OUT)/include/sojourn_aqm.h $(OUT)/lib/libsojourn_aqm.so $(OUT)/lib/libsojourn_aqm.a"
 
 .PHONY: pages
-pages: $(VENV)/.built ## write docs/aqm and docs/cc, a page for every queue discipline and congestion control, from the registry and the source
+pages: $(VENV)/.built ## write docs/aqm and docs/cc, a page for every queue discipline and congestion control, from the registry and the source, and docs/badges
 	@$(BIN)/python docs/aqm/generate.py
 	@$(BIN)/python docs/cc/generate.py
+	@$(BIN)/python docs/site/badges.py
 
 .PHONY: site
 site: $(VENV)/.built ## build the documentation as a site, with search, into OUT=out; figures are stored in .site-cache and drawn again if their commands change
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --site-dir "$(abspath $(OUT))/site"
 	@echo "Site: $(OUT)/site/index.html (for the search: $(BIN)/python -m http.server --directory $(OUT)/site)"
+
+.PHONY: man
+man: $(VENV)/.built ## write manual pages of the command line into OUT=out (man -M out/share/man sojourn-compare)
+	@$(BIN)/python docs/site/man.py "$(OUT)/share/man/man1"
+	@echo "Manual pages: $(OUT)/share/man/man1 (man -M $(OUT)/share/man sojourn)"
 
 .PHONY: stubs
 stubs: $(VENV)/.built ## write python/sojourn/aqms/managers.pyi, the queue managers' parameters for editors and mypy
@@ -197,6 +216,11 @@ $(VENV)/.made:
 $(VENV)/.installed: requirements.lock $(VENV)/.made
 	@echo "installing the Python packages of requirements.lock into $(VENV)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@touch $@
+
+$(VENV)/.release: $(VENV)/.installed
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check "build>=1.2" "setuptools>=77"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check "ziglang>=0.13" || true
 	@touch $@
 
 $(VENV)/.built: $(VENV)/.installed pyproject.toml Cargo.toml Cargo.lock $(CRATE_FILES)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import stat
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -12,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from conftest import Process
-from sojourn import InputError, Scenario
+from conftest import REPO, Process
+from sojourn import InputError, Scenario, _core
 from sojourn.base.errors import MissingError
 from sojourn.kernel import build as build_module
 from sojourn.kernel import cache, guest, needs, selftest, source
@@ -24,7 +25,10 @@ from sojourn.kernel.patch import Edit, apply_edits, read_edits
 from sojourn.runs.runner import Run, Runner
 
 MAKEFILE = "# SPDX\nVERSION = 6\nPATCHLEVEL = 1\nSUBLEVEL = 7\nEXTRAVERSION =\nNAME = X\n"
-TEXT_OF_EDITS = (INGREDIENTS / "gpl2" / "edits.toml").read_text(encoding="utf-8")
+if cache.gpl_part() is None:
+    pytest.skip("sojourn-kernel is not installed", allow_module_level=True)
+GPL = cache.needed_gpl_part()
+TEXT_OF_EDITS = (GPL / "edits.toml").read_text(encoding="utf-8")
 EDITS = read_edits(TEXT_OF_EDITS, "6.1")
 
 
@@ -90,13 +94,42 @@ def test_a_version_of_another_suite_is_fetched_with_a_state_of_its_own(
 
 
 def test_what_becomes_part_of_the_kernel_stands_apart_under_its_licence() -> None:
-    parts = [path for path in (INGREDIENTS / "gpl2").iterdir() if path.name not in ("LICENSE", "README.md")]
-    assert {path.suffix for path in parts} == {".c", ".h", ".toml", ""}
+    parts = [path for path in GPL.iterdir() if path.name != "__pycache__"]
+    assert {path.suffix for path in parts} == {".c", ".h", ".toml", ".py", ""}
     for path in parts:
         assert "SPDX-License-Identifier: GPL-2.0" in path.read_text(), path
-    assert "Version 2, June 1991" in (INGREDIENTS / "gpl2" / "LICENSE").read_text()
+    assert "Version 2, June 1991" in (REPO / "packages" / "kernel" / "LICENSE").read_text()
     for path in [*INGREDIENTS.glob("tool/*"), *INGREDIENTS.parent.glob("*.py")]:
         assert "GPL-2.0" not in path.read_text(encoding="utf-8"), path
+
+
+def test_without_the_gpl_part_the_engine_says_how_to_install_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cache, "CHECKOUT", tmp_path / "sojourn_kernel")
+    monkeypatch.setattr(cache, "find_spec", lambda _name: None)
+    assert cache.find("6.1", tmp_path) is None
+    for ask in (lambda: build("6.1", tmp_path), lambda: cache.built("6.1", tmp_path)):
+        with pytest.raises(MissingError) as said:
+            ask()
+        text = str(said.value)
+        assert "pip install sojourn-kernel==" in text and "\n" not in text
+
+
+def test_an_installed_gpl_part_makes_the_same_kernel_if_it_is_of_this_version(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed = tmp_path / "sojourn_kernel"
+    shutil.copytree(GPL, installed)
+    before = cache.recipe()
+    monkeypatch.setattr(cache, "CHECKOUT", tmp_path / "no checkout")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(cache, "distribution_version", lambda _name: _core.version())
+    cache.recipe.cache_clear()
+    assert cache.needed_gpl_part() == installed and cache.recipe() == before
+    monkeypatch.setattr(cache, "distribution_version", lambda _name: "0.0.7")
+    with pytest.raises(MissingError, match=r"sojourn-kernel 0\.0\.7 is not that of Sojourn"):
+        cache.needed_gpl_part()
 
 
 def test_what_is_missing_is_said_before_anything_begins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from sojourn import _core
+from sojourn.analysis.distributions import signed_rank_p, t_cdf, t_quantile
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,10 +28,8 @@ def mean_ci(values: Sequence[float]) -> tuple[float, float | None]:
     mean = sum(values) / n
     if n < 2:
         return mean, None
-    from scipy.special import stdtrit
-
     variance = sum((value - mean) ** 2 for value in values) / (n - 1)
-    return mean, float(stdtrit(n - 1, 0.975)) * sqrt(variance / n)
+    return mean, t_quantile(n - 1, 0.975) * sqrt(variance / n)
 
 
 def sample_ci(values: Sequence[float]) -> tuple[float, float | None]:
@@ -67,10 +66,8 @@ def paired_difference(first: Sequence[float], second: Sequence[float]) -> Paired
     mean, half = mean_ci(differences)
     if n < 2:
         return Paired(n, mean, None, None, None)
-    from scipy.special import stdtr
-
     error = sqrt(sum((one - mean) ** 2 for one in differences) / (n - 1) / n)
-    p_t = float(2 * stdtr(n - 1, -abs(mean) / error)) if error > 0 else None
+    p_t = 2 * t_cdf(n - 1, -abs(mean) / error) if error > 0 else None
     return Paired(n, mean, half, p_t, _wilcoxon([one for one in differences if one != 0]))
 
 
@@ -78,11 +75,7 @@ def _wilcoxon(differences: Sequence[float]) -> float | None:
     """Two-sided p of the signed-rank test of differences that are not zero (Wilcoxon's own treatment of zeros)."""
     if len(differences) < FEWEST_FOR_WILCOXON:
         return None
-    from scipy.stats import wilcoxon
-
-    ties = len({abs(one) for one in differences}) < len(differences)
-    method = "approx" if ties or len(differences) > 50 else "exact"
-    return float(wilcoxon(differences, method=method).pvalue)
+    return signed_rank_p(differences)
 
 
 def mser(series: Sequence[float], batch: int = 5) -> int | None:

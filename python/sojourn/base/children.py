@@ -37,4 +37,7 @@ def end() -> None:
 
 def _kill(process: int) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process, signal.SIGKILL)
+        if hasattr(os, "killpg"):
+            os.killpg(process, signal.SIGKILL)
+        else:
+            os.kill(process, signal.SIGTERM)

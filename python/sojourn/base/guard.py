@@ -138,5 +138,7 @@ def _die_with_the_parent() -> None:
 
 PR_SET_PDEATHSIG = 1
 M_ARENA_MAX = -8
-DEADLY = {signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGTRAP, signal.SIGKILL}
+DEADLY = {getattr(signal, name, None) for name in ("SIGABRT", "SIGSEGV", "SIGBUS", "SIGILL", "SIGTRAP", "SIGKILL")} - {
+    None
+}
 """Signals that a program ends itself with that gets no memory, or is ended with."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 from contextlib import suppress
 from pathlib import Path
 
@@ -13,6 +12,10 @@ SHOWN = 10**9
 
 def address_limit() -> int | None:
     """Limit on the address space of this process in bytes (`ulimit -v`), if there is one."""
+    try:
+        import resource
+    except ModuleNotFoundError:  # a system without limits of this kind
+        return None
     soft, _ = resource.getrlimit(resource.RLIMIT_AS)
     return soft if soft != resource.RLIM_INFINITY else None
 

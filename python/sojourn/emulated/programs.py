@@ -12,7 +12,6 @@ import heapq
 import json
 import os
 import random
-import resource
 import selectors
 import socket
 import subprocess
@@ -414,6 +413,8 @@ def tune() -> None:
     """Come before other programs of the machine; allow many connections; ECN is for those who ask for it."""
     with suppress(OSError):  # only root may
         os.sched_setscheduler(0, os.SCHED_RR | os.SCHED_RESET_ON_FORK, os.sched_param(BEFORE_OTHERS))
+    import resource  # of Linux, where alone this runs; the package is loaded elsewhere too
+
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     # A server answers with the code point of the first segment, before it has read the request (Linux 5.10).

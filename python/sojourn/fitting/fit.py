@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
-from sojourn.base.errors import InputError
+from sojourn.analysis.distributions import t_quantile
+from sojourn.base.errors import InputError, MissingError
 from sojourn.fitting.data import Data, Together
 from sojourn.fitting.likelihood import Likelihood, Profile, probability
 from sojourn.fitting.space import Point
@@ -80,6 +82,8 @@ def fit(
     data: Data, choices: Mapping[str, Any], groups: Sequence[Sequence[int]], simulate: Simulate, *, seed: int = 1
 ) -> Fitted:
     """Fit the ranges, with the choices made; `groups` has the places of numbers that come from the same runs."""
+    if find_spec("scipy") is None:
+        raise MissingError("a fit needs SciPy, which is missing; install it: pip install sojourn[fit]")
     search = _Search(data, choices, groups, simulate, seed)
     search.over_all()
     found: list[Fitted] = []
@@ -275,9 +279,7 @@ def _put_together(found: Array, runs: Array, own: Together) -> None:
 
 def threshold(free: int) -> float:
     """How much a sum of squares may grow within a key's 95 % interval, with so many degrees of freedom of the noise."""
-    from scipy.special import stdtrit
-
-    return float(stdtrit(free, 0.5 + CONFIDENCE / 2)) ** 2
+    return t_quantile(free, 0.5 + CONFIDENCE / 2) ** 2
 
 
 def _wider(likelihood: Likelihood, profiles: Sequence[Profile]) -> Box | None:

@@ -13,6 +13,7 @@ from functools import partial
 
 import numpy as np
 
+from sojourn.analysis.distributions import f_tail
 from sojourn.fitting.surfaces import Array, Box, Surfaces
 
 STEPS = 12
@@ -176,9 +177,7 @@ def probability(sum_of_squares: float, degrees: int, free: int) -> float | None:
     """How often numbers that the scenario explains have a larger sum; None without degrees of freedom."""
     if degrees < 1:
         return None
-    from scipy.special import fdtrc
-
-    return float(fdtrc(degrees, free, sum_of_squares / degrees))
+    return f_tail(degrees, free, sum_of_squares / degrees)
 
 
 def crossing(grown: Callable[[float], float], inside: float, outside: float, threshold: float) -> float:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from math import isnan
 from typing import Any
 
+from sojourn.analysis.distributions import wilson
 from sojourn.analysis.stats import sample_ci
 from sojourn.hunting.search import Found, Search
 from sojourn.hunting.shrink import Shrink
@@ -88,13 +89,11 @@ def _backwards(points: Sequence[Point]) -> list[Point]:
 
 def prove(trials: Trials, sentence: Sentence, point: Point, seeds: Sequence[int]) -> Proof:
     """Run a point with each of the seeds."""
-    from scipy.stats import binomtest
-
     rows = {tuple(one.fingerprint for one in runs): runs for runs in trials.results(point, seeds)}.values()
     holds = sum(sentence.margin(runs) > 0 for runs in rows)
-    interval = binomtest(holds, len(rows)).proportion_ci(method="wilson")
+    low, high = wilson(holds, len(rows))
     sides = [_sides(one, list(rows)) for one in sentence.comparisons]
-    return Proof(seeds, len(rows), holds, float(interval.low), float(interval.high), sides)
+    return Proof(seeds, len(rows), holds, low, high, sides)
 
 
 def _sides(comparison: Any, rows: Sequence[Sequence[Result]]) -> dict[str, Any]:

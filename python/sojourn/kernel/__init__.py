@@ -9,5 +9,6 @@
 | `engine`, `trace` | a run, and what it recorded |
 | `patterns`, `compare` | our queue disciplines beside the kernel's, packet by packet |
 
-`guest/gpl2` is compiled into the kernel and has the kernel's licence; nothing else here has.
+What is compiled into the kernel has the kernel's licence, so it is the package sojourn-kernel (`packages/kernel` in a
+checkout); nothing here has that licence.
 """

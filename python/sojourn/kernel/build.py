@@ -64,6 +64,7 @@ def build(version: str, root: Path, *, jobs: int | None = None, progress: Progre
     if version not in cache.VERSIONS:
         raise InputError(f"--version: {version} is unknown; there is {', '.join(cache.VERSIONS)}")
     tell = progress or (lambda _share, _what: None)
+    cache.needed_gpl_part()
     if found := cache.find(version, root):
         return found
     place = Place(version, root)
@@ -72,7 +73,7 @@ def build(version: str, root: Path, *, jobs: int | None = None, progress: Progre
     guest = cache.INGREDIENTS
     with _alone(place.work):
         steps: list[tuple[float, str, Callable[[], None]]] = [
-            (0.00, "fetching the source", lambda: _prepare(place, guest)),
+            (0.00, "fetching the source", lambda: _prepare(place)),
             (0.12, "configuring", lambda: _configure(place, guest)),
             (0.15, "compiling", lambda: _compile(place, jobs or os.cpu_count() or 1, tell)),
             (0.97, "compiling the guest's program", lambda: _program(place, guest)),
@@ -110,16 +111,17 @@ def _once(work: Path, what: str, step: Callable[[], None]) -> None:
         stamp.touch()
 
 
-def _prepare(place: Place, guest: Path) -> None:
+def _prepare(place: Place) -> None:
     """A tree that was half edited is unpacked again."""
     archive = fetch(place.version, place.packages, run_command)
     shutil.rmtree(place.tree, ignore_errors=True)
     unpack(archive, place.tree, run_command)
-    edits = (guest / "gpl2" / "edits.toml").read_text(encoding="utf-8")
+    ours = cache.needed_gpl_part()
+    edits = (ours / "edits.toml").read_text(encoding="utf-8")
     apply_edits(read_edits(edits, place.version), place.tree)
     links = place.tree / "drivers" / "net" / "sojourn"
     links.mkdir()
-    for path in [guest / "gpl2" / "Makefile", *(guest / "gpl2").glob("*.[ch]")]:
+    for path in [ours / "Makefile", *ours.glob("*.[ch]")]:
         shutil.copyfile(path, links / path.name)
 
 

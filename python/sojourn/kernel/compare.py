@@ -34,7 +34,7 @@ SENT_CODE, MARKED_CODE, DROPPED_CODE, UNKNOWN_CODE = 0, 1, 9, 10
 """As `_core.diff` takes recorded fates."""
 CE = 3
 NAMED = 8
-"""Flag of a link, as guest/gpl2/sojourn.h has it: a packet's mark is its hash, and its memory its size."""
+"""Flag of a link, as sojourn-kernel's sojourn.h has it: a packet's mark is its hash, and its memory its size."""
 PROFILES = {"6.1": ("@linux-6.1", ("cake", "cobalt", "fq")), "7.3": ("@linux-7.3", ("cake", "cobalt"))}
 """By version of the kernel: the profile for it, and those of ours that have it, which their patterns call @linux."""
 LOSES_PACKETS = ("choke",)

@@ -27,7 +27,7 @@ START_NS = 10_000_333_333
 """When the scenario begins on the guest's clock: not at a tick, at which the kernel's own work would come between."""
 NOT_TRACED = 255
 LATCHED, CARRIES, BELOW_PACKETS = 1, 2, 4
-"""Flags of a link, as guest/gpl2/sojourn.h has them."""
+"""Flags of a link, as sojourn-kernel's sojourn.h has them."""
 ROOT_OF_PARENTS = "f000:"
 MOST_ACCESS_LINKS = 1000
 MOST_FLOWS = 65_000

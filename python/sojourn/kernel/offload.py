@@ -16,7 +16,7 @@ from sojourn.kernel.refuse import refuse
 from sojourn.kernel.routers import Direction, Path
 
 OFFLOADS, SPLITS = 16, 32
-"""Flags of a link, as guest/gpl2/sojourn.h has them."""
+"""Flags of a link, as sojourn-kernel's sojourn.h has them."""
 
 
 class Offloads:

@@ -33,7 +33,7 @@ EVENT = np.dtype(
         ("segments", "<u2"),
     ]
 )
-"""`struct event` of guest/gpl2/trace.c."""
+"""`struct event` of sojourn-kernel's trace.c."""
 OFFERED, SENT, DROPPED, REFUSED, TIMED_OUT = range(5)
 SERVER_PORT = 5001
 _SOURCE_NETS = (1, 3)

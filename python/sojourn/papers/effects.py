@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from math import inf, sqrt
 from typing import TYPE_CHECKING, Any, Protocol
 
+from sojourn.analysis.distributions import t_quantile
 from sojourn.papers.setup import spelled
 
 if TYPE_CHECKING:
@@ -95,7 +96,6 @@ class Effects:
 def effects_of(space: Mapping[str, Sequence[Any]], at_random: Sequence[Scored], claims: frozenset[str]) -> Effects:
     """Fit the model of the score on some claims; with too few set-ups for intervals it is that of the least norm."""
     import numpy as np
-    from scipy.special import stdtrit
 
     places: dict[tuple[str, str], int | None] = {}
     columns = 1  # the first is the constant
@@ -118,4 +118,4 @@ def effects_of(space: Mapping[str, Sequence[Any]], at_random: Sequence[Scored], 
         return Effects(space, places, means, None, 0.0)
     variance = float(np.sum((scores - rows @ means) ** 2)) / free
     covariance = variance * np.linalg.inv(rows.T @ rows)
-    return Effects(space, places, means, covariance, float(stdtrit(free, 0.5 + CONFIDENCE / 2)))
+    return Effects(space, places, means, covariance, t_quantile(free, 0.5 + CONFIDENCE / 2))

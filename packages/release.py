@@ -1,0 +1,341 @@
+"""The check-list of a release: `make release-check` builds what is given away and runs this over it.
+
+Each line is a check. One that fails says what is wrong and where; the exit code is then 1. `--repository URL` writes
+the address of the project's repository wherever one belongs, once there is one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import email
+import os
+import re
+import subprocess
+import sys
+import tarfile
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+KERNEL = ROOT / "packages" / "kernel"
+MANYLINUX = (2, 28)
+"""Newest glibc that a wheel may need."""
+MOST_CPU_S = 3.0
+"""Of a comparison, from start to end."""
+EXPECTED = {
+    "wheel": ("sojourn/__init__.py", "sojourn/_core.pyi", "sojourn/py.typed", "sojourn/scenarios/shipped/codel.toml"),
+    "sdist": (
+        *("README.md", "CHANGELOG.md", "CITATION.cff", "LICENSE-MIT", "LICENSE-APACHE", "Makefile", "mkdocs.yml"),
+        *("docs/index.md", "scenarios/codel.toml", "tests/python/test_package.py", "crates/aqm/src/lib.rs"),
+        *("examples/c/blue.c", "bench/Cargo.toml", "requirements.lock"),
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Dist:
+    """What was built."""
+
+    folder: Path
+
+    def one(self, pattern: str) -> Path:
+        """Return the newest file of a kind; its absence is a problem of its own."""
+        found = sorted(self.folder.glob(pattern), key=lambda path: path.stat().st_mtime)
+        if not found:
+            raise ProblemError(f"{self.folder}/{pattern} is not there; run make wheel")
+        return found[-1]
+
+    @cached_property
+    def wheel(self) -> Path:
+        """The wheel of Sojourn."""
+        return self.one("sojourn-*.whl")
+
+    @cached_property
+    def sdist(self) -> Path:
+        """Its source distribution."""
+        return self.one("sojourn-*.tar.gz")
+
+    @cached_property
+    def kernel_wheel(self) -> Path:
+        """The wheel of what becomes part of a kernel."""
+        return self.one("sojourn_kernel-*.whl")
+
+
+class ProblemError(Exception):
+    """Why something cannot be checked."""
+
+
+def version() -> str:
+    """The version: that of the workspace in Cargo.toml."""
+    return _first(r'^version = "(.+)"', ROOT / "Cargo.toml")
+
+
+def check_versions(dist: Dist) -> Iterator[str]:
+    """One version in every place."""
+    own = version()
+    places = {
+        "CITATION.cff": _first(r"^version: (\S+)", ROOT / "CITATION.cff"),
+        "packages/kernel/pyproject.toml": _first(r'^version = "(.+?)"', KERNEL / "pyproject.toml"),
+        dist.wheel.name: _metadata(dist.wheel)["Version"],
+        dist.sdist.name: dist.sdist.name.split("-")[1].removesuffix(".tar.gz"),
+        dist.kernel_wheel.name: _metadata(dist.kernel_wheel)["Version"],
+    }
+    for name in re.findall(r'path = "crates/\w+", version = "(.+?)"', _text(ROOT / "Cargo.toml")):
+        places[f"Cargo.toml, workspace.dependencies: {name}"] = name
+    yield from (f"{place} has version {found}, Cargo.toml {own}" for place, found in places.items() if found != own)
+
+
+def check_changelog_and_tag(_: Dist) -> Iterator[str]:
+    """What changed is written down; a tag has its section, and stands on this commit alone."""
+    text = _text(ROOT / "CHANGELOG.md")
+    headings = re.findall(r"^## \[(.+?)\]", text, re.MULTILINE)
+    if not headings or headings[0] != "Unreleased":
+        yield "CHANGELOG.md does not begin with ## [Unreleased]"
+    own = version()
+    tags = _git("tag", "--list", "v*")
+    here = _git("tag", "--points-at", "HEAD")
+    if tags is None or here is None:
+        return  # a source distribution
+    if f"v{own}" in tags.split() and f"v{own}" not in here.split():
+        yield f"v{own} is a tag of an earlier commit; raise the version"
+    for tag in here.split():
+        if tag.startswith("v") and tag != f"v{own}":
+            yield f"this commit is tagged {tag}, the version is {own}"
+        if tag == f"v{own}" and not re.search(rf"^## \[{re.escape(own)}\] - \d{{4}}-\d\d-\d\d", text, re.MULTILINE):
+            yield f"CHANGELOG.md has no section ## [{own}] - DATE, and this commit is tagged {tag}"
+        if tag == f"v{own}" and _git("status", "--porcelain"):
+            yield f"there are changes beside the tag {tag}; commit or remove them"
+    if not here and len(re.findall(r"^- ", text.partition("## [Unreleased]")[2].partition("\n## [")[0], re.M)) == 0:
+        yield "CHANGELOG.md has nothing under ## [Unreleased]; there is nothing to release"
+
+
+def check_licences(dist: Dist) -> Iterator[str]:
+    """Sojourn is MIT or Apache-2.0 and has nothing else in it; what becomes part of a kernel is GPL 2."""
+    for path, licence, files in (
+        (dist.wheel, "MIT OR Apache-2.0", {"LICENSE-MIT", "LICENSE-APACHE"}),
+        (dist.kernel_wheel, "GPL-2.0-only", {"LICENSE"}),
+    ):
+        found = _metadata(path).get("License-Expression")
+        if found != licence:
+            yield f"{path.name}: licence {found}, not {licence}"
+        lacking = files - {Path(name).name for name in _names(path)}
+        yield from (f"{path.name}: {name} is not in it" for name in sorted(lacking))
+    for path in (dist.wheel, dist.sdist):
+        for name, data in _contents(path):
+            if b"SPDX-License-Identifier: GPL" in data[:HEAD]:
+                yield f"{path.name}: {name} is under the GPL"
+
+
+def check_contents(dist: Dist) -> Iterator[str]:
+    """What belongs into the wheel and the source distribution is there, and nothing that was left over."""
+    for kind, path in (("wheel", dist.wheel), ("sdist", dist.sdist)):
+        names = {name.partition("/")[2] if kind == "sdist" else name for name in _names(path)}
+        yield from (f"{path.name}: {name} is not in it" for name in EXPECTED[kind] if name not in names)
+        wrong = [name for name in names if name.endswith((".pyc", ".orig", ".rej")) or "/target/" in f"/{name}"]
+        wrong += [name for name in names if name.endswith(".so") and (kind, name) != ("wheel", CORE)]
+        yield from (f"{path.name}: {name} does not belong there" for name in sorted(wrong))
+        for name, data in _contents(path):
+            if str(ROOT).encode() in data and Path("/") != ROOT:
+                yield f"{path.name}: {name} names the folder in which it was built"
+    described = _metadata(dist.wheel)
+    if described.get("Description-Content-Type", "").partition(";")[0] != "text/markdown":
+        yield f"{dist.wheel.name}: README.md is not its description"
+
+
+def check_glibc(dist: Dist) -> Iterator[str]:
+    """The wheel's name says which glibc it needs, and its symbols need no newer one."""
+    name = re.search(r"manylinux_(\d+)_(\d+)", dist.wheel.name)
+    if not name:
+        yield f"{dist.wheel.name} is for this machine alone; install ziglang (pip install ziglang), and make wheel"
+        return
+    claimed = int(name[1]), int(name[2])
+    if claimed > MANYLINUX:
+        yield f"{dist.wheel.name} needs glibc {claimed[0]}.{claimed[1]}; {MANYLINUX[0]}.{MANYLINUX[1]} at most"
+    with zipfile.ZipFile(dist.wheel) as archive:
+        binary = archive.read(CORE)
+    newest = max(tuple(map(int, one.split(b"."))) for one in re.findall(rb"GLIBC_(\d+\.\d+)", binary))
+    if newest > claimed:
+        yield f"{dist.wheel.name}: its symbols need glibc {newest[0]}.{newest[1]}"
+
+
+def check_repository(_: Dist) -> Iterator[str]:
+    """The address of the repository is nowhere, or the same everywhere."""
+    found = {place: address for place, address in _repositories().items() if address}
+    if found and (len(set(found.values())) > 1 or len(found) < len(_repositories())):
+        yield f"the repository is {found}; python packages/release.py --repository URL writes all of them"
+
+
+def check_links(_: Dist) -> Iterator[str]:
+    """No link of the documents leads nowhere."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/docs/test_links.py"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode:
+        yield "\n".join(done.stdout.splitlines()[-15:])
+
+
+def check_fresh(dist: Dist) -> Iterator[str]:
+    """Installed into an empty environment, without a compiler on the way, a comparison runs in under 3 s of CPU."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        python = fresh(folder / "venv", [dist.wheel])
+        (folder / "bin").mkdir()
+        environment = {"PATH": str(folder / "bin"), "HOME": name, "MPLBACKEND": "Agg"}
+        command = [str(python.parent / "sojourn"), "compare", "--aqm", "codel,pie", "--duration", "10 s"]
+        before = os.times()
+        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+        after = os.times()
+        if done.returncode or not list(folder.glob("results/compare-*.png")):
+            yield f"sojourn compare ends with {done.returncode}: {done.stderr or done.stdout}"
+        spent = after.children_user + after.children_system - before.children_user - before.children_system
+        if spent > MOST_CPU_S:
+            yield f"sojourn compare took {spent:.1f} s of CPU, more than {MOST_CPU_S:g}"
+        told = subprocess.run(
+            [str(python.parent / "sojourn"), "kernel", "build"],
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if "pip install sojourn-kernel" not in told.stderr:
+            yield f"without sojourn-kernel, kernel build says {told.stderr!r}"
+
+
+def fresh(folder: Path, wheels: Sequence[Path]) -> Path:
+    """Make an environment with wheels and what they need, built of nothing; its interpreter."""
+    subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+    python = folder / "bin" / "python"
+    quiet = ["--quiet", "--disable-pip-version-check", "--only-binary", ":all:"]
+    command = [str(python), "-m", "pip", "install", *quiet, *map(str, wheels)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise ProblemError(f"pip cannot install it: {done.stderr.strip()}")
+    return python
+
+
+HEAD = 400
+"""Bytes of a file in which its licence is named, if it is."""
+CORE = "sojourn/_core.abi3.so"
+CHECKS: dict[str, Callable[[Dist], Iterator[str]]] = {
+    "versions": check_versions,
+    "changelog and tag": check_changelog_and_tag,
+    "licences": check_licences,
+    "contents": check_contents,
+    "glibc": check_glibc,
+    "repository": check_repository,
+    "links": check_links,
+    "a fresh environment": check_fresh,
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run every check; 1 if one fails."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("dist", type=Path, nargs="?", default=ROOT / "out" / "dist", help="folder of what was built")
+    parser.add_argument("--repository", metavar="URL", help="write this address wherever one belongs, and end")
+    given = parser.parse_args(arguments)
+    if given.repository:
+        write_repository(given.repository)
+        return 0
+    dist, failed = Dist(given.dist), 0
+    for name, check in CHECKS.items():
+        try:
+            problems = list(check(dist))
+        except ProblemError as problem:
+            problems = [str(problem)]
+        failed += bool(problems)
+        print(f"{'FAILED' if problems else 'ok':6} {name}", flush=True)
+        for problem in problems:
+            print(f"       {problem}")
+    print(f"{failed} of {len(CHECKS)} checks failed" if failed else f"Sojourn {version()} can be released")
+    return 1 if failed else 0
+
+
+def _repositories() -> dict[str, str]:
+    """The address of the repository in each place; empty where there is none."""
+    crates = sorted(path for path in ROOT.glob("crates/*/Cargo.toml") if "publish = false" not in _text(path))
+    own = _first(r'^repository = "(.+?)"', ROOT / "Cargo.toml", "")
+    inherited = {str(path.relative_to(ROOT)): own if INHERITED in _text(path) else "" for path in crates}
+    return {
+        "Cargo.toml": own,
+        **inherited,
+        "pyproject.toml": _first(r'^Repository = "(.+?)"', ROOT / "pyproject.toml", ""),
+        "packages/kernel/pyproject.toml": _first(r'^Repository = "(.+?)"', KERNEL / "pyproject.toml", ""),
+        "CITATION.cff": _first(r'^repository-code: "?(\S+?)"?$', ROOT / "CITATION.cff", ""),
+    }
+
+
+INHERITED = "repository.workspace = true\n"
+
+
+def write_repository(url: str) -> None:
+    """Write the address of the repository where `_repositories` looks for it."""
+    _write(ROOT / "Cargo.toml", r"^repository = .*\n", r"^readme = .*\n", f'repository = "{url}"\n')
+    for name in _repositories():
+        if name.startswith("crates/"):
+            _write(ROOT / name, r"^repository\.workspace.*\n", r"^readme\.workspace.*\n", INHERITED)
+    for path in (ROOT / "pyproject.toml", KERNEL / "pyproject.toml"):
+        text = re.sub(r"\[project\.urls\]\n(.+\n)*\n", "", _text(path))
+        place = text.index("\n[tool.")
+        path.write_text(f'{text[:place]}\n[project.urls]\nRepository = "{url}"\n{text[place:]}', encoding="utf-8")
+    _write(ROOT / "CITATION.cff", r"^repository-code:.*\n", r"^type: .*\n", f'repository-code: "{url}"\n')
+
+
+def _write(path: Path, old: str, before: str, line: str) -> None:
+    """Put a line behind another one, in place of what stood there."""
+    text = re.sub(old, "", _text(path), flags=re.MULTILINE)
+    changed = re.sub(before, lambda found: found[0] + line, text, count=1, flags=re.MULTILINE)
+    path.write_text(changed, encoding="utf-8")
+
+
+def _first(pattern: str, path: Path, otherwise: str | None = None) -> str:
+    found = re.search(pattern, _text(path), re.MULTILINE)
+    if found:
+        return found[1]
+    if otherwise is None:
+        raise ProblemError(f"{path.relative_to(ROOT)} has no line like {pattern}")
+    return otherwise
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+def _git(*words: str) -> str | None:
+    """What git says; None outside of a checkout."""
+    done = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=False)
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def _names(path: Path) -> list[str]:
+    if path.suffix == ".whl":
+        with zipfile.ZipFile(path) as archive:
+            return archive.namelist()
+    with tarfile.open(path) as archive:
+        return archive.getnames()
+
+
+def _contents(path: Path) -> Iterator[tuple[str, bytes]]:
+    if path.suffix == ".whl":
+        with zipfile.ZipFile(path) as archive:
+            yield from ((name, archive.read(name)) for name in archive.namelist())
+        return
+    with tarfile.open(path) as archive:
+        for member in archive:
+            file = archive.extractfile(member)
+            if file:
+                yield member.name, file.read()
+
+
+def _metadata(path: Path) -> email.message.Message:
+    with zipfile.ZipFile(path) as archive:
+        [name] = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
+        return email.message_from_bytes(archive.read(name))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
