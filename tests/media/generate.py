@@ -4,7 +4,8 @@
 file to the control of that name. The rules are written here a second time, from the documents, and in another manner:
 everything is computed anew from all packets so far at each report.
 
-A line is `begin LEAST START MOST FPS` (bit/s), `packet SEQ BYTES SENT ARRIVED MARKED` (ns; `-` for a lost one),
+A line is `begin LEAST START MOST FPS` (bit/s), `packet SEQ BYTES SENT ARRIVED MARKED` (ns; `-` for a lost one, with the
+number of its probe where it has one),
 `report NOW MADE` after the packets that it tells of, or `rates WAITING TARGET PACING` after that. For controls that
 have a window there are `frame AT BYTES WAITED` and `sent AT BYTES IN_FLIGHT WAITING`, too, in the order of time, the
 bytes in flight after `report NOW MADE`, and the window after the rates (-1: none). `NAME+ect0.txt` is of packets with
@@ -22,7 +23,9 @@ from typing import Any, NamedTuple
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
+from draft02 import Draft02  # noqa: E402
 from gcc import Gcc  # noqa: E402
+from libwebrtc import Whole  # noqa: E402
 from nada import Nada  # noqa: E402
 from scream import Scream1, Scream2  # noqa: E402
 
@@ -38,10 +41,14 @@ class Packet(NamedTuple):
     sent: int
     arrived: int | None
     marked: bool
+    probe: int | None = None
 
 
-def reports(seed: int) -> list[tuple[int, int, list[Packet]]]:
-    """Return reports (arrival, making, packets) of a path whose queue grows, loses and marks at times."""
+def reports(seed: int, *, lossy: bool = False, steep: float = 1.0) -> list[tuple[int, int, list[Packet]]]:
+    """Return reports (arrival, making, packets) of a path whose queue grows, loses and marks at times.
+
+    On a lossy one it hardly grows, and up to a third is lost for some time; on a steep one it grows so much faster.
+    """
     draw = random.Random(seed)
     found, seq, clock, queue, last, made = [], 0, 3 * MS, 0.0, 0, 0
     for number in range(130):
@@ -50,8 +57,9 @@ def reports(seed: int) -> list[tuple[int, int, list[Packet]]]:
         for _ in range(draw.randint(1, 24)):
             clock += draw.randint(100_000, 9 * MS)
             drift = {0: -3.0, 1: 0.4, 2: 1.1, 3: -0.5, 4: 0.1}[phase]
-            queue = min(max(queue + drift * draw.random(), 0.0), 260.0)
-            lost = draw.random() < (0.04 if phase == 2 else 0.3 if number == 99 else 0.0)
+            queue = 3 * draw.random() if lossy else min(max(queue + steep * drift * draw.random(), 0.0), 260.0 * steep)
+            share = {0: 0.0, 1: 0.33, 2: 0.12, 3: 0.02, 4: 0.0}[phase] if lossy else 0.04 if phase == 2 else 0.0
+            lost = draw.random() < (0.3 if number == 99 else share)
             last = max(last, clock + int((37.3 + queue + 2 * draw.random()) * MS))
             marked = phase == 4 and draw.random() < 0.05
             packets.append(Packet(seq, draw.randint(41, 1240), clock, None if lost else last, marked and not lost))
@@ -75,12 +83,16 @@ class Script(NamedTuple):
     most: float
     fps: int
     has_window: bool = False
+    probes: bool = False
+    steep: float = 1.0
 
 
 SCRIPTS = {
     "nada@rfc8698": Script(lambda: Nada(of_ns3=False), 7919, 151e3, 151e3, 1.53e6, 30),
     "nada@ns3-rmcat": Script(lambda: Nada(of_ns3=True), 104_729, 77e3, 303e3, 2.9e6, 24),
     "gcc@unprobed": Script(Gcc, 15_485_863, 61e3, 1.9e6, 2.3e6, 30),
+    "gcc@draft02": Script(Draft02, 141_650_939, 73e3, 910e3, 2.7e6, 30, steep=17.0),
+    "gcc@libwebrtc": Script(Whole, 86_028_121, 61e3, 290e3, 3.1e6, 30, probes=True),
     "scream@rfc8298": Script(Scream1, 32_452_843, 83e3, 410e3, 2.7e6, 25, has_window=True),
     "scream@v2+ect1": Script(lambda: Scream2(is_l4s=True), 49_979_687, 67e3, 510e3, 2.9e6, 24, has_window=True),
     "scream@v2+ect0": Script(lambda: Scream2(is_l4s=False), 67_867_967, 91e3, 350e3, 1.1e6, 30, has_window=True),
@@ -89,13 +101,15 @@ SCRIPTS = {
 
 def script(name: str) -> str:
     """Return the file of one control."""
-    made, seed, least, start, most, fps, has_window = SCRIPTS[name]
+    made, seed, least, start, most, fps, has_window, probes, steep = SCRIPTS[name]
     if has_window:
         return script_with_window(name)
     draw, control = random.Random(seed + 1), made()
     control.begin(least, start, most, fps)
     lines = [f"begin {least!r} {start!r} {most!r} {fps}"]
-    for now, at, packets in reports(seed):
+    for number, (now, at, packets) in enumerate(reports(seed, lossy=probes, steep=steep)):
+        if probes and number < 24:
+            packets = [p._replace(probe=number // 3 if draw.random() < 0.7 else None) for p in packets]
         lines += [packet_line(p) for p in packets]
         lines.append(f"report {now} {at}")
         control.report(now, at, packets)
@@ -107,7 +121,7 @@ def script(name: str) -> str:
 
 def script_with_window(name: str) -> str:
     """Return the file of a control with a window: frames and packets between the reports."""
-    made, seed, least, start, most, fps, _ = SCRIPTS[name]
+    made, seed, least, start, most, fps, *_ = SCRIPTS[name]
     draw, control = random.Random(seed + 1), made()
     control.begin(least, start, most, fps)
     lines = [f"begin {least!r} {start!r} {most!r} {fps}"]
@@ -142,7 +156,8 @@ def script_with_window(name: str) -> str:
 
 def packet_line(p: Packet) -> str:
     """Return the line of a packet that a report tells of."""
-    return f"packet {p.seq} {p.bytes} {p.sent} {'-' if p.arrived is None else p.arrived} {int(p.marked)}"
+    probe = "" if p.probe is None else f" {p.probe}"
+    return f"packet {p.seq} {p.bytes} {p.sent} {'-' if p.arrived is None else p.arrived} {int(p.marked)}{probe}"
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@
 //!
 //! | | |
 //! |---|---|
-//! | [`Sender`] | makes frames in the rate that its control wants, paces their packets, takes reports |
+//! | [`Sender`] | makes frames in the rate that its control wants, paces their packets and probes, takes reports |
 //! | [`Receiver`] | notes arrivals, makes reports, tells which frames have come whole |
 //! | [`control`] | congestion controls, one file each |
 //! | [`frames`] | the model of the encoder |
@@ -21,7 +21,7 @@
 //!
 //! let source = Source { least_bps: 150e3, start_bps: 150e3, most_bps: 1.5e6, ..Source::default() };
 //! let control = control::new("nada").expect("a control of that name");
-//! let mut receiver = Receiver::new(control.reporting());
+//! let mut receiver = Receiver::new(control.reporting()).with_remote(control.remote());
 //! let mut sender = Sender::new(source, control, Instant::ZERO, Instant::NEVER, Rng::stream(7, "source", 0));
 //!
 //! let way = Duration::from_millis(50);
@@ -49,10 +49,12 @@
 
 pub mod control;
 pub mod frames;
+mod prober;
 mod receiver;
 mod sender;
 
 pub use frames::Source;
+pub use prober::Cluster;
 pub use receiver::{Arrival, Format, Frame, Receiver, Report, Reporting};
 pub use sender::{Packet, Sender};
 

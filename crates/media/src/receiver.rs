@@ -6,13 +6,15 @@
 //!
 //! A report is due by the clock, and where the control wants it, with the last packet of a frame or after so many packets.
 
+use crate::control::Remote;
 use crate::sender::Packet;
 use sojourn_aqm::{Duration, Ecn, Instant};
 
 /// The receiving end of a flow of media.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Receiver {
     reporting: Reporting,
+    remote: Option<Box<dyn Remote>>,
     /// The packets that the next report tells of begin here.
     begin: u64,
     arrivals: Vec<Arrival>,
@@ -52,10 +54,13 @@ pub enum Format {
     Rfc8888,
     /// Transport-wide feedback (draft-holmer-rmcat-transport-wide-cc-extensions-01, section 3.1): times in 250 us.
     TransportWide,
+    /// A receiver report (RFC 3550, section 6.4.2) with a rate (draft-alvestrand-rmcat-remb): of packets it tells the share
+    /// that is lost alone.
+    Remb,
 }
 
 /// What a receiver tells.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Report {
     /// When it was made.
     pub made: Instant,
@@ -67,6 +72,8 @@ pub struct Report {
     pub arrivals: Vec<Arrival>,
     /// Bytes of the IP packet that it is.
     pub bytes: u32,
+    /// The rate that the receiver's part of the control tells, in bit/s.
+    pub remb_bps: Option<f64>,
 }
 
 /// A packet that arrived.
@@ -97,7 +104,13 @@ impl Receiver {
     /// A receiver that nothing has reached.
     pub fn new(reporting: Reporting) -> Self {
         let (arrivals, due_sooner) = (Vec::new(), None);
-        Self { reporting, begin: 0, arrivals, due_sooner, bytes: 0, last: None, rate_bps: None, frame: None }
+        let (begin, bytes, last, rate_bps, frame, remote) = (0, 0, None, None, None, None);
+        Self { reporting, remote, begin, arrivals, due_sooner, bytes, last, rate_bps, frame }
+    }
+
+    /// The same with a control's part here.
+    pub fn with_remote(self, remote: Option<Box<dyn Remote>>) -> Self {
+        Self { remote, ..self }
     }
 
     /// A packet arrives, with this ECN field. Returns the frame if it is whole now; packets that overtake those of another
@@ -108,6 +121,12 @@ impl Receiver {
             let enough = |most| packet.ends_frame || self.arrivals.len() >= most;
             if self.reporting.sooner.is_some_and(enough) {
                 self.due_sooner.get_or_insert(now);
+            }
+            if let Some(remote) = &mut self.remote {
+                remote.on_packet(now, packet.sent, packet.bytes);
+                if remote.is_urgent() {
+                    self.due_sooner.get_or_insert(now);
+                }
             }
         }
         self.bytes += u64::from(packet.bytes);
@@ -128,7 +147,9 @@ impl Receiver {
         let end = arrivals.last().map(|arrival| arrival.seq + 1)?;
         let begin = std::mem::replace(&mut self.begin, end);
         arrivals.iter_mut().for_each(|arrival| arrival.at = self.reporting.format.rounded(arrival.at, now));
-        Some(Report { made: now, begin, end, arrivals, bytes: self.reporting.format.bytes(end - begin) })
+        let remb_bps = self.remote.as_mut().and_then(|remote| remote.tell());
+        let bytes = self.reporting.format.bytes(end - begin);
+        Some(Report { made: now, begin, end, arrivals, bytes, remb_bps })
     }
 
     /// When a report is due.
@@ -144,6 +165,9 @@ impl Receiver {
     }
 
     fn add_to_frame(&mut self, now: Instant, packet: &Packet) -> Option<Frame> {
+        if packet.of_frame == 0 {
+            return None;
+        }
         let known = self.frame.filter(|frame| frame.stamp == packet.stamp);
         let missing = known.map_or(packet.of_frame, |frame| frame.missing).checked_sub(1)?;
         self.frame = Some(Partial { stamp: packet.stamp, missing });
@@ -160,6 +184,8 @@ impl Format {
             // Header and sender; stream; first number, count, reference time, number of the report; chunks of seven
             // symbols of two bits; small deltas.
             Self::TransportWide => (8 + 4 + 8 + 2 * packets.div_ceil(7) + packets).next_multiple_of(4),
+            // Header, sender and a block; header, sender, media, name, count and rate, stream.
+            Self::Remb => 8 + 24 + 4 + 4 + 4 + 4 + 4 + 4,
         };
         rtcp as u32 + 8 + 20
     }
@@ -172,6 +198,8 @@ impl Format {
                 made - Duration::from_nanos((before * 1_000_000_000 / 1024) as i64)
             }
             Self::TransportWide => Instant::from_nanos(at.as_nanos() / 250_000 * 250_000),
+            // It has no times of packets: these are for the books.
+            Self::Remb => at,
         }
     }
 }
@@ -198,7 +226,8 @@ mod tests {
     }
 
     fn packet(seq: u64, frame_us: i64, of_frame: u32) -> Packet {
-        Packet { seq, bytes: 731, ecn: Ecn::NotEct, stamp: stamp(at(frame_us)), of_frame, ends_frame: false }
+        let (ecn, sent, stamp) = (Ecn::NotEct, at(frame_us), stamp(at(frame_us)));
+        Packet { seq, bytes: 731, ecn, sent, stamp, of_frame, ends_frame: false }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use crate::HEADERS;
 use crate::control::{Control, NewFrame, PacketResult, Results, Sent};
 use crate::frames::{Frames, Source};
+use crate::prober::Prober;
 use crate::receiver::{Report, stamp};
 use sojourn_aqm::{Duration, Ecn, Instant, Rng};
 use std::collections::VecDeque;
@@ -12,10 +13,13 @@ use std::collections::VecDeque;
 pub struct Sender {
     control: Box<dyn Control>,
     ecn: Ecn,
+    /// Most bytes of payload in a packet.
+    payload: u32,
     frames: Frames,
     /// Packets before the pacer with the times of their frames, and their bytes.
     queue: VecDeque<(Instant, Packet)>,
     waiting: u64,
+    prober: Prober,
     /// The pacer sends the next packet no earlier.
     free_at: Instant,
     /// When the last packet was sent.
@@ -47,9 +51,11 @@ pub struct Packet {
     pub bytes: u32,
     /// Its ECN field.
     pub ecn: Ecn,
+    /// When it left the pacer.
+    pub sent: Instant,
     /// When its frame was made, by RTP's clock of 90 kHz, which wraps.
     pub stamp: u32,
-    /// Packets of its frame.
+    /// Packets of its frame; 0 for padding, which is of none.
     pub of_frame: u32,
     /// It is the last one of its frame (RTP's marker).
     pub ends_frame: bool,
@@ -59,12 +65,16 @@ impl Sender {
     /// A sender of what `source` makes from `start` until `stop`; `rng` draws the sizes of the frames.
     pub fn new(source: Source, mut control: Box<dyn Control>, start: Instant, stop: Instant, rng: Rng) -> Self {
         control.begin(start, &source);
+        let mut prober = Prober::default();
+        prober.add(control.take_probes());
         Self {
             control,
             ecn: Ecn::NotEct,
+            payload: source.payload,
             frames: Frames::new(source, start, stop, rng),
             queue: VecDeque::new(),
             waiting: 0,
+            prober,
             free_at: Instant::ZERO,
             last_sent: Instant::ZERO,
             out: VecDeque::new(),
@@ -89,22 +99,48 @@ impl Sender {
         }
         if self.control.deadline() <= now {
             self.control.on_timer(now, self.waiting);
+            self.prober.add(self.control.take_probes());
+        }
+        if self.prober.due() <= now {
+            return self.poll_probe(now);
         }
         if now < self.departure() {
             return None;
         }
-        let (_, mut packet) = self.queue.pop_front()?;
-        (packet.seq, packet.ecn, self.last_sent) = (self.next_seq, self.ecn, now);
-        self.next_seq += 1;
+        let packet = self.take_waiting(now)?;
+        Some(self.send(now, packet, None))
+    }
+
+    /// A packet of the probe that is due: of the encoder where one waits, else padding.
+    fn poll_probe(&mut self, now: Instant) -> Option<Packet> {
+        let (probe, lacking) = self.prober.current()?;
+        let packet = self.take_waiting(now).unwrap_or_else(|| {
+            let payload = (lacking.saturating_sub(u64::from(HEADERS)) as u32).clamp(1, self.payload);
+            let (bytes, ecn, stamp) = (payload + HEADERS, Ecn::NotEct, stamp(now));
+            Packet { seq: 0, bytes, ecn, sent: now, stamp, of_frame: 0, ends_frame: false }
+        });
+        self.prober.on_sent(now, packet.bytes);
+        Some(self.send(now, packet, Some(probe)))
+    }
+
+    /// The first packet before the pacer, which then waits as long as that one takes.
+    fn take_waiting(&mut self, now: Instant) -> Option<Packet> {
+        let (_, packet) = self.queue.pop_front()?;
         let pacing_bps = self.control.rates(self.waiting).pacing_bps;
         self.waiting -= u64::from(packet.bytes);
-        self.in_flight += u64::from(packet.bytes);
         let gap = Duration::from_secs_f64(f64::from(packet.bytes) * 8.0 / pacing_bps);
         self.free_at = self.free_at.max(now) + gap;
-        let sent = Sent { bytes: packet.bytes, at: now };
+        Some(packet)
+    }
+
+    fn send(&mut self, now: Instant, packet: Packet, probe: Option<u32>) -> Packet {
+        let packet = Packet { seq: self.next_seq, ecn: self.ecn, sent: now, ..packet };
+        (self.next_seq, self.last_sent) = (self.next_seq + 1, now);
+        self.in_flight += u64::from(packet.bytes);
+        let sent = Sent { bytes: packet.bytes, at: now, probe };
         self.out.push_back(sent);
         self.control.on_sent(&sent, self.in_flight);
-        Some(packet)
+        packet
     }
 
     /// A report arrives. Late ones, of packets that another one has told of, are ignored.
@@ -124,15 +160,17 @@ impl Sender {
                 sent: sent.at,
                 arrived: arrival.map(|arrival| arrival.at),
                 ecn: arrival.map_or(Ecn::NotEct, |arrival| arrival.ecn),
+                probe: sent.probe,
             });
         }
-        let in_flight = self.in_flight;
-        self.control.on_results(&Results { now, made: report.made, packets: &self.results, in_flight });
+        let (in_flight, remb_bps) = (self.in_flight, report.remb_bps);
+        self.control.on_results(&Results { now, made: report.made, packets: &self.results, in_flight, remb_bps });
+        self.prober.add(self.control.take_probes());
     }
 
     /// When there may be something to send.
     pub fn deadline(&self) -> Instant {
-        self.frames.due().min(self.control.deadline()).min(self.departure())
+        self.frames.due().min(self.control.deadline()).min(self.departure()).min(self.prober.due())
     }
 
     /// The rate that the encoder is told now, in bit/s.
@@ -181,9 +219,12 @@ impl Sender {
         for (place, payload) in (1..).zip(payloads) {
             let (bytes, ends_frame) = (payload + HEADERS, place == of_frame);
             self.waiting += u64::from(bytes);
-            let packet = Packet { seq: 0, bytes, ecn: Ecn::NotEct, stamp: stamp(at), of_frame, ends_frame };
+            let (ecn, stamp) = (Ecn::NotEct, stamp(at));
+            let packet = Packet { seq: 0, bytes, ecn, sent: at, stamp, of_frame, ends_frame };
             self.queue.push_back((at, packet));
         }
+        let largest = self.queue.back().map_or(0, |(_, packet)| packet.bytes);
+        self.prober.on_packets(at, largest);
     }
 
     /// Nothing will be told of packets before this number: the report of them is lost.

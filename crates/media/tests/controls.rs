@@ -30,7 +30,7 @@ fn controls_answer_as_a_second_implementation_does() {
 /// Plays a file to a control; returns how many rates were compared.
 fn play(name: &str, text: &str, mut control: Box<dyn Control>) -> u32 {
     let (mut packets, mut compared): (Vec<PacketResult>, u32) = (Vec::new(), 0);
-    let (mut has_window, mut waiting) = (false, 0);
+    let (mut has_window, mut waiting, mut remote) = (false, 0, control.remote());
     for (number, line) in (1..).zip(text.lines()) {
         let mut words = line.split(' ');
         let what = words.next().unwrap();
@@ -51,7 +51,7 @@ fn play(name: &str, text: &str, mut control: Box<dyn Control>) -> u32 {
             "sent" => {
                 has_window = true;
                 on_time(&mut *control, at(0), waiting);
-                control.on_sent(&Sent { bytes: value(1) as u32, at: at(0) }, value(2) as u64);
+                control.on_sent(&Sent { bytes: value(1) as u32, at: at(0), probe: None }, value(2) as u64);
                 waiting = value(3) as u64;
             }
             "packet" => packets.push(PacketResult {
@@ -60,19 +60,27 @@ fn play(name: &str, text: &str, mut control: Box<dyn Control>) -> u32 {
                 sent: at(2),
                 arrived: values[3].map(|ns| Instant::from_nanos(ns as u64)),
                 ecn: if value(4) == 1.0 { Ecn::Ce } else { Ecn::Ect1 },
+                probe: values.get(5).map(|id| id.unwrap() as u32),
             }),
             "report" => {
                 let last: &PacketResult = packets.last().expect("a report tells of packets");
                 if has_window {
                     on_time(&mut *control, at(0), waiting);
                 } else {
-                    control.on_sent(&Sent { bytes: last.bytes, at: last.sent }, 0);
+                    control.on_sent(&Sent { bytes: last.bytes, at: last.sent, probe: None }, 0);
                     if control.deadline() <= at(0) {
                         control.on_timer(at(0), 0);
                     }
                 }
+                if let Some(remote) = &mut remote {
+                    let mut came: Vec<&PacketResult> =
+                        packets.iter().filter(|packet| packet.arrived.is_some()).collect();
+                    came.sort_by_key(|packet| packet.arrived);
+                    came.iter().for_each(|packet| remote.on_packet(packet.arrived.unwrap(), packet.sent, packet.bytes));
+                }
+                let remb_bps = remote.as_mut().and_then(|remote| remote.tell());
                 let in_flight = values.get(2).map_or(0, |bytes| bytes.unwrap() as u64);
-                control.on_results(&Results { now: at(0), made: at(1), packets: &packets, in_flight });
+                control.on_results(&Results { now: at(0), made: at(1), packets: &packets, in_flight, remb_bps });
                 packets.clear();
             }
             _ => {

@@ -32,6 +32,17 @@ pub(crate) struct Heard {
     pub marked: u32,
     /// Sum of the queueing delays of what arrived.
     pub queueing: Duration,
+    /// What came to the receiver since it made the report before.
+    pub since: Since,
+}
+
+/// What came to a receiver of media in a time.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Since {
+    /// IP bytes.
+    pub bytes: u64,
+    /// Frames that came whole too late.
+    pub late: u32,
 }
 
 /// Sums over the flows of media of a group in a part of the run.
@@ -152,14 +163,16 @@ recorder! {
         arrived: u32 => U32,
         lost: u32 => U32,
         marked: u32 => U32,
+        bytes: u64 => U64,
+        frames_late: u32 => U32,
     }
 }
 
 impl MediaRows {
     pub fn heard(&mut self, now: Instant, (flow, group): (u32, u32), heard: &Heard, target_bps: f64) {
-        let Heard { arrived, lost, marked, queueing } = *heard;
+        let Heard { arrived, lost, marked, queueing, since: Since { bytes, late } } = *heard;
         let mean = queueing / i64::from(arrived.max(1));
         let mean_ns = mean.as_nanos().max(0) as u64;
-        self.push(now.as_nanos(), group, flow, target_bps, mean_ns, arrived, lost, marked);
+        self.push(now.as_nanos(), group, flow, target_bps, mean_ns, arrived, lost, marked, bytes, late);
     }
 }

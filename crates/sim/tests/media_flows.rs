@@ -146,6 +146,29 @@ fn scream_takes_marks_of_a_dual_queue() {
     assert!(classic.queueing_ms.p95 > l4s.queueing_ms.p95, "{classic:?} {l4s:?}");
 }
 
+/// A probe is answered after a round trip; without probes the rate grows by 8 % a second.
+#[test]
+fn probes_find_the_rate_at_once() {
+    let numbers = |control: &str| {
+        let output = run(&format!(
+            "duration = \"9 s\"\n{IDLE}\n[[flows]]\nkind = \"media\"\ncontrol = \"{control}\"\nsize_spread = 0\n\
+             [probes]\nmedia = true"
+        ));
+        let times = whole(&output, "media", "time_ns");
+        let reached = targets(&output).iter().position(|&bps| bps >= 1.1e6).map(|row| times[row] / 1_000_000);
+        let media = seen(&output).received_bps * 9.0 / 8.0;
+        // What is left of the packets without their headers is more than the frames by the padding of probes.
+        let payload = output.summary.flows[0].payload.bytes as f64;
+        (reached, media - payload - 40.0 * output.summary.flows[0].sent as f64)
+    };
+    let (probed, padding) = numbers("gcc");
+    assert!(probed.is_some_and(|ms| ms < 500), "{probed:?}");
+    assert!((500.0..9000.0).contains(&padding), "{padding} B");
+    let (unprobed, padding) = numbers("gcc@unprobed");
+    assert!(unprobed.is_none_or(|ms| ms > 4000), "{unprobed:?}");
+    assert!(padding.abs() < 200.0, "{padding} B");
+}
+
 #[test]
 fn a_control_refuses_marks_that_it_does_not_answer() {
     for (control, ecn, answer) in [

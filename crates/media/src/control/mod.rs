@@ -5,6 +5,7 @@ mod nada;
 mod scream;
 
 use crate::frames::Source;
+use crate::prober::Cluster;
 use crate::receiver::Reporting;
 use sojourn_aqm::{Duration, Ecn, Instant};
 use std::fmt::Debug;
@@ -13,6 +14,10 @@ use std::fmt::Debug;
 pub trait Control: Debug + Send {
     /// How it wants to be told of arrivals; the same at any time.
     fn reporting(&self) -> Reporting;
+    /// What it has at the receiver, which then tells a rate in its reports.
+    fn remote(&self) -> Option<Box<dyn Remote>> {
+        None
+    }
     /// Learns what it controls, before anything else.
     fn begin(&mut self, now: Instant, source: &Source);
     /// Learns the ECN field of its packets, one that its [`Entry`] admits, if it is not `NotEct`.
@@ -29,6 +34,10 @@ pub trait Control: Debug + Send {
     }
     /// A report has told what became of packets.
     fn on_results(&mut self, results: &Results);
+    /// Probes that it wants, each told once; asked after reports and timers.
+    fn take_probes(&mut self) -> Vec<Cluster> {
+        Vec::new()
+    }
     /// When its timer is due.
     fn deadline(&self) -> Instant {
         Instant::NEVER
@@ -44,6 +53,16 @@ pub trait Control: Debug + Send {
     fn window_bytes(&self) -> Option<u64> {
         None
     }
+}
+
+/// The receiving end of a control that estimates the rate there.
+pub trait Remote: Debug + Send {
+    /// A packet of so many IP bytes arrived that was sent at `sent`.
+    fn on_packet(&mut self, now: Instant, sent: Instant, bytes: u32);
+    /// The rate that a report tells, in bit/s; nothing before there is one.
+    fn tell(&mut self) -> Option<f64>;
+    /// Whether a report is due without waiting.
+    fn is_urgent(&self) -> bool;
 }
 
 /// A frame that was made.
@@ -64,6 +83,8 @@ pub struct Sent {
     pub bytes: u32,
     /// When it left the pacer.
     pub at: Instant,
+    /// The probe that it belongs to.
+    pub probe: Option<u32>,
 }
 
 /// What became of a packet.
@@ -79,6 +100,8 @@ pub struct PacketResult {
     pub arrived: Option<Instant>,
     /// Its ECN field on arrival.
     pub ecn: Ecn,
+    /// The probe that it belongs to.
+    pub probe: Option<u32>,
 }
 
 impl PacketResult {
@@ -104,6 +127,8 @@ pub struct Results<'a> {
     pub packets: &'a [PacketResult],
     /// Bytes that are still out.
     pub in_flight: u64,
+    /// The rate that the receiver tells (REMB).
+    pub remb_bps: Option<f64>,
 }
 
 impl Results<'_> {
@@ -161,12 +186,28 @@ pub const CONTROLS: &[Entry] = &[
         make: || Box::new(nada::Nada::rfc8698()),
     },
     Entry {
+        name: "gcc@libwebrtc",
+        alias: Some("gcc"),
+        summary: "Google congestion control as libwebrtc runs it: delay, its second estimator by losses, probes",
+        source: "libwebrtc of 2025, modules/congestion_controller/goog_cc and modules/pacing",
+        ecn: &[Ecn::NotEct],
+        make: || Box::new(gcc::Gcc::libwebrtc()),
+    },
+    Entry {
+        name: "gcc@draft02",
+        alias: None,
+        summary: "Google congestion control of its draft: a Kalman filter at the receiver, REMB, losses of 2 % and 10 %",
+        source: "draft-ietf-rmcat-gcc-02, as code and its table quote it",
+        ecn: &[Ecn::NotEct],
+        make: || Box::new(gcc::Draft02::default()),
+    },
+    Entry {
         name: "gcc@unprobed",
         alias: None,
         summary: "Google congestion control of libwebrtc without probes, with its first loss controller (2 % and 10 %)",
         source: "libwebrtc of June 2025, modules/congestion_controller/goog_cc",
         ecn: &[Ecn::NotEct],
-        make: || Box::new(gcc::Gcc::new()),
+        make: || Box::new(gcc::Gcc::unprobed()),
     },
     Entry {
         name: "scream@v2",

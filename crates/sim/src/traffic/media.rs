@@ -1,12 +1,12 @@
 //! Real-time media: the two ends of `sojourn-media` at the ends of a flow.
 //!
 //! A packet's header has its number in `seq`, the time of its sending in `ack`, in ns, the time at which its frame was made
-//! in `ts_val`, in units of 1/90000 s, and the number of its frame's packets in `ts_ecr`; PSH is RTP's marker, of the last
+//! in `ts_val`, in units of 1/90000 s, and the number of its frame's packets in `ts_ecr`, 0 of padding; PSH is RTP's marker, of the last
 //! packet of a frame. That of a report has the report's number in `seq`; what it tells waits here until it arrives.
 
 use super::udp::Seen;
 use super::{Endpoints, Host};
-use crate::media::{Heard, MediaNews};
+use crate::media::{Heard, MediaNews, Since};
 use crate::packet::Packet;
 use crate::scenario::MediaSpec;
 use crate::status::{Payload, Status};
@@ -19,8 +19,10 @@ pub(crate) struct MediaFlow {
     sender: Sender,
     receiver: Receiver,
     /// Reports under way, and the number of the first of them.
-    reports: VecDeque<Report>,
+    reports: VecDeque<(Report, Since)>,
     first: u64,
+    /// Since the last of them.
+    since: Since,
     /// What a packet takes on an empty path of infinite rate.
     propagation: Duration,
     late: Duration,
@@ -44,10 +46,11 @@ impl MediaFlow {
             pause: spec.pause_at.zip(spec.resume_at).map(|(from, to)| (Instant::ZERO + from, Instant::ZERO + to)),
         };
         Self {
-            receiver: Receiver::new(control.reporting()),
+            receiver: Receiver::new(control.reporting()).with_remote(control.remote()),
             sender: Sender::new(source, control, start, stop, rng).with_ecn(spec.ecn()),
             reports: VecDeque::new(),
             first: 0,
+            since: Since::default(),
             propagation,
             late: spec.late,
             arrived: 0,
@@ -55,7 +58,7 @@ impl MediaFlow {
         }
     }
 
-    fn heard(&self, report: &Report, sent: impl Fn(u64) -> Option<Instant>) -> Heard {
+    fn heard(&self, report: &Report, since: Since, sent: impl Fn(u64) -> Option<Instant>) -> Heard {
         let arrived = report.arrivals.len() as u32;
         let queueing = |seq: u64, at: Instant| sent(seq).map_or(Duration::ZERO, |sent| at - sent - self.propagation);
         Heard {
@@ -63,6 +66,7 @@ impl MediaFlow {
             lost: (report.end - report.begin) as u32 - arrived,
             marked: report.arrivals.iter().filter(|arrival| arrival.ecn == Ecn::Ce).count() as u32,
             queueing: report.arrivals.iter().fold(Duration::ZERO, |sum, a| sum + queueing(a.seq, a.at)),
+            since,
         }
     }
 }
@@ -92,26 +96,30 @@ impl Endpoints for MediaFlow {
             let header = Header { seq: self.first + self.reports.len() as u64, ..Header::default() };
             host.transmit(&header, report.bytes, Ecn::NotEct);
             host.media(&MediaNews::Reported);
-            self.reports.push_back(report);
+            self.reports.push_back((report, std::mem::take(&mut self.since)));
         }
     }
 
     #[inline(never)]
     fn on_sink_packet(&mut self, now: Instant, header: &Header, packet: Packet, host: &mut impl Host) {
-        self.arrived += u64::from(packet.len - HEADERS);
+        // Padding is of no frame.
+        self.arrived += if header.ts_ecr > 0 { u64::from(packet.len - HEADERS) } else { 0 };
+        self.since.bytes += u64::from(packet.len);
         let delay = self.seen.datagram(now, header);
         host.media(&MediaNews::Arrived { bytes: packet.len, queueing: delay - self.propagation });
         let media = sojourn_media::Packet {
             seq: header.seq,
             bytes: packet.len,
             ecn: packet.ecn,
+            sent: Instant::from_nanos(header.ack),
             stamp: header.ts_val,
             of_frame: header.ts_ecr,
             ends_frame: header.flags.contains(Flags::PSH),
         };
         if let Some(frame) = self.receiver.on_packet(now, &media, packet.ecn) {
-            let latency = frame.latency;
-            host.media(&MediaNews::Whole { latency, is_late: latency > self.late });
+            let (latency, is_late) = (frame.latency, frame.latency > self.late);
+            self.since.late += u32::from(is_late);
+            host.media(&MediaNews::Whole { latency, is_late });
         }
     }
 
@@ -119,9 +127,9 @@ impl Endpoints for MediaFlow {
     fn on_source_packet(&mut self, now: Instant, header: &Header, _: Packet, host: &mut impl Host) {
         // One that another report has overtaken is no longer there.
         let Some(overtaken) = header.seq.checked_sub(self.first) else { return };
-        let Some(report) = self.reports.drain(..=overtaken as usize).next_back() else { return };
+        let Some((report, since)) = self.reports.drain(..=overtaken as usize).next_back() else { return };
         self.first = header.seq + 1;
-        let heard = self.heard(&report, |seq| self.sender.sent_at(seq));
+        let heard = self.heard(&report, since, |seq| self.sender.sent_at(seq));
         self.sender.on_report(now, &report);
         host.media(&MediaNews::Heard { heard, target_bps: self.sender.target_bps() });
         self.on_source_timer(now, host);

@@ -35,6 +35,16 @@ impl Aimd {
         self.rtt = rtt;
     }
 
+    /// A probe has told the rate.
+    pub fn set(&mut self, now: Instant, bps: f64) {
+        self.rate_bps = bps.max(self.least_bps);
+        self.changed = Some(now);
+    }
+
+    pub fn bps(&self) -> f64 {
+        self.rate_bps
+    }
+
     /// A report was taken. Returns the rate, where it was looked at.
     pub fn update(&mut self, now: Instant, usage: Usage, throughput_bps: Option<f64>) -> Option<f64> {
         match (usage, throughput_bps) {
@@ -77,9 +87,7 @@ impl Aimd {
     }
 
     fn increase(&mut self, now: Instant) {
-        if self.capacity.is_below(self.throughput_bps) {
-            self.capacity = Capacity::cleared(&self.capacity);
-        }
+        self.capacity.clear_if(self.throughput_bps, Capacity::is_below);
         let most = 1.5 * self.throughput_bps + 10e3;
         if self.rate_bps < most {
             let since = self.changed.map_or(1.0, |changed| (now - changed).as_secs_f64());
@@ -109,9 +117,7 @@ impl Aimd {
             rate_bps = BETA * kbps * 1e3;
         }
         self.rate_bps = self.rate_bps.min(rate_bps);
-        if self.capacity.is_above(self.throughput_bps) {
-            self.capacity = Capacity::cleared(&self.capacity);
-        }
+        self.capacity.clear_if(self.throughput_bps, Capacity::is_above);
         self.capacity.take(self.throughput_bps);
         self.state = State::Hold;
         self.changed = Some(now);
@@ -120,7 +126,7 @@ impl Aimd {
 
 /// What the link carries, by the throughput at over-use, in kbit/s.
 #[derive(Clone, Debug)]
-struct Capacity {
+pub(super) struct Capacity {
     estimate: Option<f64>,
     /// Variance by the estimate.
     deviation: f64,
@@ -138,7 +144,18 @@ impl Capacity {
         Self { estimate: None, deviation: self.deviation }
     }
 
-    fn take(&mut self, throughput_bps: f64) {
+    /// Forgets the estimate where a rate is beyond it.
+    pub fn clear_if(&mut self, bps: f64, is_beyond: impl Fn(&Self, f64) -> bool) {
+        if is_beyond(self, bps) {
+            *self = self.cleared();
+        }
+    }
+
+    pub fn is_known(&self) -> bool {
+        self.estimate.is_some()
+    }
+
+    pub fn take(&mut self, throughput_bps: f64) {
         let sample = throughput_bps / 1e3;
         let estimate = self.estimate.map_or(sample, |known| (1.0 - CAPACITY_GAIN) * known + CAPACITY_GAIN * sample);
         let error = estimate - sample;
@@ -151,11 +168,11 @@ impl Capacity {
         3.0 * (self.deviation * estimate).sqrt()
     }
 
-    fn is_below(&self, bps: f64) -> bool {
+    pub fn is_below(&self, bps: f64) -> bool {
         self.estimate.is_some_and(|estimate| bps / 1e3 > estimate + self.reach(estimate))
     }
 
-    fn is_above(&self, bps: f64) -> bool {
+    pub fn is_above(&self, bps: f64) -> bool {
         self.estimate.is_some_and(|estimate| bps / 1e3 < estimate - self.reach(estimate))
     }
 }

@@ -1,6 +1,7 @@
-//! The target: what the delay allows, losses and an RTT of seconds (`send_side_bandwidth_estimation.cc`, without the second
-//! loss-based estimator).
+//! The target: what the delay allows, losses and an RTT of seconds (`send_side_bandwidth_estimation.cc`).
 
+use super::loss_v2::{LossBased, State};
+use crate::control::PacketResult;
 use sojourn_aqm::{Duration, Instant};
 use std::collections::VecDeque;
 
@@ -10,6 +11,8 @@ pub(super) struct Target {
     least_bps: f64,
     most_bps: f64,
     pub bps: f64,
+    /// The second estimator by losses; without it, or before it has an estimate, the rule of 2 % and 10 %.
+    by_loss: Option<LossBased>,
     /// What the delay allows.
     limit_bps: f64,
     /// Rates of the last second that none after them is below.
@@ -34,6 +37,7 @@ impl Target {
             least_bps,
             most_bps,
             bps: start_bps.min(most_bps).max(least_bps),
+            by_loss: None,
             limit_bps: f64::INFINITY,
             least_of_second: VecDeque::new(),
             lost: 0,
@@ -47,6 +51,33 @@ impl Target {
             rtt_told: now,
             sent: now,
         }
+    }
+
+    /// The same with the second estimator.
+    pub fn with_estimator(self) -> Self {
+        let by_loss = Some(LossBased::new(self.least_bps, self.most_bps));
+        Self { by_loss, ..self }
+    }
+
+    /// A report was taken, with which so much was known to arrive.
+    pub fn report(&mut self, now: Instant, packets: &[PacketResult], acked_bps: Option<f64>) {
+        let Some(by_loss) = &mut self.by_loss else { return };
+        by_loss.set_acked(acked_bps);
+        by_loss.update(packets, self.limit_bps);
+        self.update(now);
+    }
+
+    /// A probe has told the rate, which the delay allowed so far does not limit.
+    pub fn restart(&mut self, bps: f64) {
+        self.limit_bps = f64::INFINITY;
+        self.set(bps);
+        self.least_of_second.clear();
+    }
+
+    /// Whether neither losses nor a round-trip time of seconds limit it.
+    pub fn may_probe(&self) -> bool {
+        let by_delay = self.by_loss.as_ref().is_none_or(|by_loss| by_loss.state == State::Delay);
+        by_delay && self.silence() <= MOST_RTT
     }
 
     pub fn sent(&mut self, now: Instant) {
@@ -80,20 +111,28 @@ impl Target {
 
     /// What is due by the clock.
     pub fn update(&mut self, now: Instant) {
-        let rtt = self.rtt + (self.sent - self.rtt_told).max(Duration::ZERO);
-        if rtt > MOST_RTT {
+        if self.silence() > MOST_RTT {
             return self.back_off(now);
         }
-        let starts = self.first_told.is_none_or(|first| now - first < START);
+        let by_loss = self.by_loss.as_ref().and_then(LossBased::bps);
+        let starts = by_loss.is_none() && self.first_told.is_none_or(|first| now - first < START);
         if self.share == 0 && starts && self.limit_bps.is_finite() && self.limit_bps > self.bps {
             self.least_of_second = VecDeque::from([(now, self.bps)]);
             return self.set(self.limit_bps);
         }
         self.remember(now);
+        if let (Some(_), Some(bps)) = (self.shared, by_loss) {
+            return self.set(bps);
+        }
         if self.shared.is_some_and(|shared| now - shared < FRESH) {
             self.follow_losses(now);
         }
         self.set(self.bps);
+    }
+
+    /// The round-trip time, and for how long none was told while packets were sent.
+    fn silence(&self) -> Duration {
+        self.rtt + (self.sent - self.rtt_told).max(Duration::ZERO)
     }
 
     fn follow_losses(&mut self, now: Instant) {

@@ -1,31 +1,41 @@
-//! Google congestion control as in libwebrtc, of June 2025, without what needs probes: a trend of the delay against a
-//! threshold that adapts, additive or multiplicative increase, and losses of 2 % and 10 % (`goog_cc_network_control.cc`).
+//! Google congestion control as in libwebrtc of 2025: a trend of the delay against a threshold that adapts, additive or
+//! multiplicative increase, an estimator by losses, probes at the start (`goog_cc_network_control.cc`). `gcc@unprobed` has
+//! no probes, and the first loss controller (2 % and 10 %) in place of the second.
 //!
-//! Differs: no probes, and so nothing for regions in which the application limits the rate. The first loss-based
-//! controller, not the second one, which libwebrtc runs unless told otherwise. Losses are counted from the reports of
+//! Differs: nothing for regions in which the application limits the rate, as the encoder makes what the target says; with
+//! them go probes after drops, and those of screen sharing. Losses of the first controller are counted from the reports of
 //! arrivals, once a second, where libwebrtc takes those of receiver reports; the round-trip time of the rate control is
 //! the least of each report. Rates are real numbers, where libwebrtc has whole bit/s. The time between reports follows the
 //! rate that arrives, where libwebrtc takes the receiver's own target.
 
 mod aimd;
 mod arrivals;
+mod draft02;
 mod loss;
+mod loss_v2;
+mod probing;
 mod throughput;
 mod trendline;
 
+pub(super) use draft02::Draft02;
+
 use super::{Control, PacketResult, Rates, Results, Sent};
 use crate::frames::Source;
+use crate::prober::Cluster;
 use crate::receiver::{Format, Reporting};
 use aimd::Aimd;
 use arrivals::Arrivals;
 use loss::Target;
+use probing::Probing;
 use sojourn_aqm::{Duration, Instant};
 use throughput::Throughput;
-use trendline::Trendline;
+use trendline::{Trendline, Usage};
 
 /// Google congestion control.
 #[derive(Clone, Debug)]
 pub(super) struct Gcc {
+    is_whole: bool,
+    probing: Option<Probing>,
     arrivals: Arrivals,
     trend: Trendline,
     throughput: Throughput,
@@ -39,8 +49,16 @@ pub(super) struct Gcc {
 }
 
 impl Gcc {
-    pub fn new() -> Self {
+    /// As libwebrtc runs it.
+    pub fn libwebrtc() -> Self {
+        Self { is_whole: true, ..Self::unprobed() }
+    }
+
+    /// Without probes and the second estimator by losses.
+    pub fn unprobed() -> Self {
         Self {
+            is_whole: false,
+            probing: None,
             arrivals: Arrivals::default(),
             trend: Trendline::default(),
             throughput: Throughput::default(),
@@ -54,10 +72,32 @@ impl Gcc {
         }
     }
 
-    fn arrived(&mut self, sent: Instant, arrived: Instant, bytes: u32) {
-        self.throughput.packet(arrived, bytes);
-        if let Some(deltas) = self.arrivals.packet(sent, arrived) {
+    /// Returns what a probe tells with it.
+    fn arrived(&mut self, packet: &PacketResult, arrived: Instant) -> Option<f64> {
+        self.throughput.packet(arrived, packet.bytes);
+        if let Some(deltas) = self.arrivals.packet(packet.sent, arrived) {
             self.trend.update(deltas, arrived);
+        }
+        self.probing.as_mut()?.arrived(packet.probe?, packet.bytes, packet.sent, arrived)
+    }
+
+    /// The rate that the delay allows, where it was looked at.
+    fn delay_allows(&mut self, now: Instant, probed: Option<f64>) -> Option<f64> {
+        let (usage, acked) = (self.trend.usage(), self.throughput.bps());
+        let Some(bps) = probed.filter(|_| usage != Usage::Over) else {
+            return self.by_delay.update(now, usage, acked);
+        };
+        // A probe that tells less than arrives anyway is not to be believed.
+        let least = acked.map_or(0.0, |acked| self.by_delay.bps().min(DROP_TO_ACKED * acked));
+        self.by_delay.set(now, bps.max(least));
+        self.target.restart(self.by_delay.bps());
+        Some(self.by_delay.bps())
+    }
+
+    fn tell_prober(&mut self, now: Instant) {
+        let may_probe = self.trend.usage() == Usage::Normal && self.target.may_probe();
+        if let Some(probing) = &mut self.probing {
+            probing.estimated(now, self.target.bps, may_probe);
         }
     }
 }
@@ -71,6 +111,10 @@ impl Control for Gcc {
         let least_bps = source.least_bps.max(LEAST);
         self.by_delay = Aimd::new(least_bps, source.start_bps);
         self.target = Target::new(now, least_bps, source.most_bps, source.start_bps);
+        if self.is_whole {
+            self.target = self.target.clone().with_estimator();
+            self.probing = Some(Probing::new(now, source.start_bps.max(least_bps), source.most_bps));
+        }
         (self.next_losses, self.next_update) = (now + LOSS_INTERVAL, now + UPDATE_INTERVAL);
     }
 
@@ -89,11 +133,17 @@ impl Control for Gcc {
         }
         let mut came: Vec<&PacketResult> = packets.iter().filter(|packet| packet.arrived.is_some()).collect();
         came.sort_by_key(|packet| packet.arrived);
+        let mut probed = None;
         for packet in &came {
-            self.arrived(packet.sent, packet.arrived.unwrap_or(now), packet.bytes);
+            probed = self.arrived(packet, packet.arrived.unwrap_or(now)).or(probed);
         }
-        if let Some(bps) = self.by_delay.update(now, self.trend.usage(), self.throughput.bps()) {
+        let allowed = self.delay_allows(now, probed);
+        if let Some(bps) = allowed {
             self.target.limit(bps);
+        }
+        self.target.report(now, packets, self.throughput.bps());
+        if allowed.is_some() {
+            self.tell_prober(now);
         }
         self.told += packets.len() as u32;
         self.lost += (packets.len() - came.len()) as u32;
@@ -110,8 +160,16 @@ impl Control for Gcc {
     fn on_timer(&mut self, now: Instant, _: u64) {
         if now >= self.next_update {
             self.target.update(now);
+            if let Some(probing) = &mut self.probing {
+                probing.update(now);
+            }
+            self.tell_prober(now);
             self.next_update = now + UPDATE_INTERVAL;
         }
+    }
+
+    fn take_probes(&mut self) -> Vec<Cluster> {
+        self.probing.as_mut().map(Probing::take).unwrap_or_default()
     }
 
     fn rates(&self, _: u64) -> Rates {
@@ -134,6 +192,8 @@ fn report_interval(rate_bps: Option<f64>) -> Duration {
 
 const LEAST: f64 = 5e3;
 const PACING: f64 = 2.5;
+/// `kProbeDropThroughputFraction`.
+const DROP_TO_ACKED: f64 = 0.85;
 const UPDATE_INTERVAL: Duration = Duration::from_millis(25);
 const LOSS_INTERVAL: Duration = Duration::from_secs(1);
 const STREAM_TIMEOUT: Duration = Duration::from_secs(2);

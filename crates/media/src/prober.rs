@@ -1,0 +1,118 @@
+//! Probes: packets sent faster than the pacer would, to find out what the path carries (libwebrtc's `bitrate_prober.cc` and
+//! what `pacing_controller.cc` does with it).
+//!
+//! A cluster is sent in bursts: each has the bytes of [`BURST`] at the cluster's rate, from the queue before the pacer and,
+//! where that is empty, in padding. The next burst follows when the bytes so far have taken their time at that rate.
+
+use sojourn_aqm::{Duration, Instant};
+use std::collections::VecDeque;
+
+/// A probe that a control wants.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cluster {
+    /// Its number.
+    pub id: u32,
+    /// The rate to try, in bit/s; above zero.
+    pub bps: f64,
+    /// It ends after so many bytes …
+    pub bytes: u64,
+    /// … and so many bursts.
+    pub bursts: u32,
+}
+
+/// The clusters that wait, the first of which may be under way.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Prober {
+    clusters: VecDeque<Cluster>,
+    /// Bursts are sent; otherwise the next packet of the encoder begins that.
+    is_active: bool,
+    /// Of the first cluster.
+    started: Option<Instant>,
+    sent: u64,
+    bursts: u32,
+    next: Instant,
+    /// Bytes of the burst under way.
+    of_burst: u64,
+}
+
+impl Prober {
+    /// Adds clusters.
+    pub fn add(&mut self, clusters: impl IntoIterator<Item = Cluster>) {
+        self.clusters.extend(clusters);
+    }
+
+    /// The encoder has made packets of so many bytes at most.
+    pub fn on_packets(&mut self, now: Instant, largest: u32) {
+        let Some(cluster) = self.clusters.front() else { return };
+        if !self.is_active && u64::from(largest) >= burst_bytes(cluster).min(LEAST_PACKET) {
+            (self.is_active, self.next) = (true, now);
+        }
+    }
+
+    /// When the next packet of a probe is due.
+    pub fn due(&self) -> Instant {
+        if self.is_active { self.next } else { Instant::NEVER }
+    }
+
+    /// The cluster of the packet that is due, and the bytes that its burst lacks.
+    pub fn current(&self) -> Option<(u32, u64)> {
+        let cluster = self.clusters.front().filter(|_| self.is_active)?;
+        Some((cluster.id, burst_bytes(cluster).saturating_sub(self.of_burst).max(1)))
+    }
+
+    /// A packet of the burst that was due was sent.
+    pub fn on_sent(&mut self, now: Instant, bytes: u32) {
+        let Some(cluster) = self.clusters.front() else { return };
+        let started = *self.started.get_or_insert(now);
+        self.of_burst += u64::from(bytes);
+        if self.of_burst < burst_bytes(cluster) {
+            return;
+        }
+        self.sent += std::mem::take(&mut self.of_burst);
+        self.bursts += 1;
+        self.next = started + Duration::from_secs_f64(self.sent as f64 * 8.0 / cluster.bps);
+        if self.sent >= cluster.bytes && self.bursts >= cluster.bursts {
+            self.clusters.pop_front();
+            (self.started, self.sent, self.bursts) = (None, 0, 0);
+            self.is_active = !self.clusters.is_empty();
+        }
+    }
+}
+
+fn burst_bytes(cluster: &Cluster) -> u64 {
+    (cluster.bps * BURST.as_secs_f64() / 8.0) as u64
+}
+
+/// `min_probe_delta` and `min_packet_size`.
+const BURST: Duration = Duration::from_millis(2);
+const LEAST_PACKET: u64 = 200;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bursts_follow_at_the_rate_of_their_cluster() {
+        let mut prober = Prober::default();
+        // 2 ms of 937 kbit/s are 234 bytes; of 1.9 Mbit/s 475.
+        prober.add([
+            Cluster { id: 4, bps: 937e3, bytes: 700, bursts: 2 },
+            Cluster { id: 5, bps: 1.9e6, bytes: 1, bursts: 1 },
+        ]);
+        assert_eq!((prober.due(), prober.current()), (Instant::NEVER, None));
+        let at = |us| Instant::ZERO + Duration::from_micros(us);
+        prober.on_packets(at(100), 150);
+        assert_eq!(prober.due(), Instant::NEVER);
+        prober.on_packets(at(3000), 201);
+        assert_eq!((prober.due(), prober.current()), (at(3000), Some((4, 234))));
+        prober.on_sent(at(3000), 201);
+        assert_eq!((prober.due(), prober.current()), (at(3000), Some((4, 33))));
+        prober.on_sent(at(3000), 73);
+        // 274 bytes take 2339 us.
+        assert_eq!(prober.due().as_nanos() / 1000, 5339);
+        prober.on_sent(at(5339), 500);
+        assert_eq!((prober.due().as_nanos() / 1000, prober.current()), (9608, Some((5, 475))));
+        prober.on_sent(at(9608), 475);
+        assert_eq!((prober.due(), prober.current()), (Instant::NEVER, None));
+    }
+}
