@@ -13,6 +13,7 @@ use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{geteuid, setgid, setuid};
 use serde_json::{Value, json};
 use sojourn_aqm::Duration;
+use sojourn_aqm::registry::REGISTERED;
 use sojourn_sim::Histogram;
 use sojourn_sim::scenario::LinkSpec;
 use std::io::{self, Read, Write};
@@ -228,7 +229,7 @@ fn measure(rate: &str) -> Option<Measured> {
         let spec = LinkSpec::parse("", &table, Path::new(".")).expect("the rates below are valid");
         DirectionConfig::new(side, Kind::Link(Box::new(spec)))
     };
-    let outcome = shell::run(Shell {
+    let shell = Shell {
         name: "doctor".to_string(),
         up: link(Side::Up),
         down: link(Side::Down),
@@ -237,8 +238,11 @@ fn measure(rate: &str) -> Option<Measured> {
         peer: None,
         cc: None,
         meter: false,
+        meter_web: false,
+        given: None,
         spin: Duration::ZERO,
-    });
+    };
+    let outcome = shell::run(shell, REGISTERED);
     let _ = kill(receiver, Signal::SIGKILL);
     let _ = waitpid(receiver, None);
     let outcome = outcome.ok()?;

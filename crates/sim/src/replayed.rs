@@ -4,7 +4,7 @@
 //! them is taken from the recording.
 
 use crate::fingerprint::{Fate, Fingerprint};
-use crate::link::{Link, Metered, metered};
+use crate::link::{Link, Metered, Planned, metered};
 use crate::packet::Packets;
 use crate::probe::{Everything, Probe, Recorder};
 use crate::report::report_links;
@@ -15,11 +15,14 @@ use crate::summary::Summary;
 use crate::warmup::Statistics;
 use crate::windows::windows_of_links;
 use sojourn_aqm::{DropReason, Duration, Instant, Meta};
+use std::collections::VecDeque;
 use std::iter;
 
 /// Packets of the two directions of a link, told in the order of time.
 pub struct Replayed {
     links: Vec<Link>,
+    /// Changes of queues that are still to come, the next one first.
+    changes: VecDeque<Planned>,
     samplers: Samplers,
     due: [Instant; Samplers::COUNT],
     probe: Option<Everything>,
@@ -36,9 +39,10 @@ impl Replayed {
         let samplers = Samplers::new(&probes, links.len(), 0);
         let due = std::array::from_fn(|i| samplers.first(i));
         let window = statistics.window();
+        let changes = Planned::of_links(links.iter().copied(), seed).into();
         let links = links.iter().enumerate().map(|(i, spec)| Link::new(spec, i, seed, window, false)).collect();
         let probe = probes.each().then(|| Everything::new(&probes));
-        Self { links, samplers, due, probe, packets: Packets::default(), events: 0, statistics }
+        Self { links, changes, samplers, due, probe, packets: Packets::default(), events: 0, statistics }
     }
 
     /// Packet `number` of link `l` arrived at its queue; each link numbers its own.
@@ -117,9 +121,23 @@ impl Replayed {
         Output { summary, tables }
     }
 
-    /// Takes the samples that are due before `now`.
+    /// Takes the samples that are due before `now`, and changes the queues that change until then.
     fn reach(&mut self, now: Instant) {
         self.events += 1;
+        while let Some(change) = self.next_change(now) {
+            self.sample(change.at);
+            self.links[change.link].replay_change(change.at, &change);
+        }
+        self.sample(now);
+    }
+
+    /// The next change, if it is due until `now`.
+    fn next_change(&mut self, now: Instant) -> Option<Planned> {
+        self.changes.front().is_some_and(|change| change.at <= now).then(|| self.changes.pop_front())?
+    }
+
+    /// Takes the samples that are due before `now`.
+    fn sample(&mut self, now: Instant) {
         while self.statistics.due() < now {
             let waiting = |link: &mut dyn Metered| u64::from(link.backlog().packets);
             self.statistics.tell(metered(&mut self.links).map(waiting).sum());

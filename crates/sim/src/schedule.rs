@@ -32,6 +32,19 @@ impl<T: Copy> Steps<T> {
         self.steps[0].1
     }
 
+    /// Another value from `at` on, until the next one that is there already.
+    pub fn insert(&mut self, at: Duration, value: T) {
+        match self.steps.binary_search_by_key(&at, |&(since, _)| since) {
+            Ok(i) => self.steps[i].1 = value,
+            Err(i) => self.steps.insert(i, (at, value)),
+        }
+    }
+
+    /// The value at `at`.
+    pub fn at(&self, at: Duration) -> T {
+        self.steps[self.steps.partition_point(|&(since, _)| since <= at).max(1) - 1].1
+    }
+
     /// Whether the value changes.
     pub fn changes(&self) -> bool {
         self.steps.len() > 1
@@ -80,6 +93,16 @@ impl Schedule {
             steps.push((at, rate.as_bps(), done));
         }
         Self { steps, at: 0, remainder: 0 }
+    }
+
+    /// Where it stands: what the next packet begins with, and what [`Self::go_back`] takes.
+    pub fn place(&self) -> (usize, u64) {
+        (self.at, self.remainder)
+    }
+
+    /// Has these rates from now on, and is where it stood before a packet; what is before that is the same in both.
+    pub fn go_back(&mut self, rates: &Steps<Rate>, (at, remainder): (usize, u64)) {
+        *self = Self { at, remainder, ..Self::new(rates) };
     }
 
     /// Goes to the step of `now`. What was carried over is done long since if the step is another one.

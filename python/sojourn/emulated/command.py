@@ -11,8 +11,9 @@ SHELLS = {
     "link": "Run a program behind an emulated link with a queue manager.",
     "delay": "Run a program behind a delay.",
     "loss": "Run a program behind a lossy path.",
+    "ctl": "Change a running link, delay or loss.",
 }
-"""Names, and what each does."""
+"""Names, and what each does; the last one runs no program."""
 
 MAHIMAHI = ("mm-link", "mm-delay", "mm-loss", "mm-onoff")
 """Mahimahi's names, which work as commands and as names of links to the program."""

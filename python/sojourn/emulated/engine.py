@@ -151,7 +151,8 @@ def _words(scenario: Scenario, seed: int, folder: Path) -> list[str]:
     ports = [str(PORT + number) for number in range(len(classes))]
     server = f"--peer={shlex.join([*script, 'serve', *ports])}"
     named = [f"--class={port}={name}" for port, name in zip(ports, classes, strict=True) if name]
-    options = [f"--seed={seed}", f"--log={folder}", "--quiet", server, *named, *_gso(document)]
+    changes = [f"--changes={json.dumps(document['changes'])}"] if "changes" in document else []
+    options = [f"--seed={seed}", f"--log={folder}", "--quiet", server, *named, *changes, *_gso(document)]
     return ["link", *links, *options, "--", *script, "clients", str(folder / "spec.json")]
 
 

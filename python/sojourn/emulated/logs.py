@@ -118,7 +118,19 @@ def scenario_of(heads: list[dict[str, Any]], told: dict[str, Any]) -> Scenario:
         "flows": [{"kind": "tcp"}],
         "probes": PROBES,
     }
+    if changes := _changes(down, up):
+        document["changes"] = changes
     return Scenario.build(document)
+
+
+def _changes(down: dict[str, Any], up: dict[str, Any]) -> list[dict[str, Any]]:
+    """What changed in the links while they ran, as `[[changes]]`: in the order of time."""
+    entries = [
+        {"at": change["at"], key: {name: value for name, value in change.items() if name != "at"}}
+        for key, head in (("link", down), ("reverse", up))
+        for change in head.get("changes", ())
+    ]
+    return sorted(entries, key=lambda entry: int(entry["at"].removesuffix(" ns")))
 
 
 def _without_traffic(scenario: Scenario) -> Scenario:

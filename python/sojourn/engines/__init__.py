@@ -12,9 +12,10 @@ if TYPE_CHECKING:  # the command line names the engines before it needs any
     from sojourn.scenarios.scenario import Scenario
 
 SIMULATE = "simulate"
+EMULATE = "emulate"
 ENGINES = {
     SIMULATE: "sojourn.engines.simulate",
-    "emulate": "sojourn.emulated.engine",
+    EMULATE: "sojourn.emulated.engine",
     "kernel": "sojourn.kernel.engine",
     "kernel-6.12": "sojourn.kernel.engine_6_12",
     "kernel-7.3": "sojourn.kernel.engine_7_3",
@@ -64,10 +65,10 @@ def check(engine: str, scenario: Scenario) -> None:
 
 def _refuse_changes(engine: str, scenario: Scenario) -> None:
     """Refuse changes of queues and losses where an engine has none; those of rates and delays have become schedules."""
-    if kind(engine) != SIMULATE and "changes" in scenario.document:
+    if kind(engine) not in {SIMULATE, EMULATE} and "changes" in scenario.document:
         from sojourn.engines.refusal import refuse
 
-        remedy = "leave out what changes besides rate and delay, or use --engine simulate"
+        remedy = "leave out what changes besides rate and delay, or use --engine simulate or emulate"
         refuse(engine, "changes", "keeps queues and losses as they are", remedy)
 
 

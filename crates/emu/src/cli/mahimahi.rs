@@ -64,6 +64,8 @@ pub fn parse(name: &str, words: &[String], line: &[String]) -> Result<Parsed, Er
         peer: None,
         cc: None,
         meter: ["--meter-all", "--meter-uplink", "--meter-downlink"].iter().any(|meter| args.has(meter)),
+        meter_web: false,
+        given: None,
         spin: Duration::ZERO,
     };
     Ok(Parsed::Run(Box::new(Request { shell, strict: false, quiet: true, log: None })))

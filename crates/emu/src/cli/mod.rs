@@ -1,6 +1,7 @@
-//! The command line of the shells: `link`, `delay`, `loss`, and Mahimahi's names for them.
+//! The command line of the shells: `link`, `delay`, `loss`, Mahimahi's names for them, and `ctl`, which changes them.
 
 mod args;
+mod ctl;
 mod mahimahi;
 mod native;
 
@@ -11,7 +12,7 @@ use sojourn_aqm::registry::Catalogue;
 use std::io::{Write, stderr, stdout};
 
 /// Names of the commands that [`main`] understands.
-pub const COMMANDS: &[&str] = &["link", "delay", "loss", "mm-link", "mm-delay", "mm-loss", "mm-onoff"];
+pub const COMMANDS: &[&str] = &["link", "delay", "loss", "ctl", "mm-link", "mm-delay", "mm-loss", "mm-onoff"];
 
 /// How a command line ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,6 +44,9 @@ enum Parsed {
 /// Only for a process with a single thread.
 pub fn main(words: &[String], own: &dyn Catalogue) -> Ended {
     let code = |code| Ended { code, log: None };
+    if let Some(("ctl", rest)) = words.split_first().map(|(name, rest)| (name.as_str(), rest)) {
+        return ctl::main(rest);
+    }
     match parse(words, own) {
         Ok(Parsed::Help(text)) => {
             // A reader that has gone is no error.
@@ -52,7 +56,7 @@ pub fn main(words: &[String], own: &dyn Catalogue) -> Ended {
         Ok(Parsed::Run(request)) => {
             let Request { shell, strict, quiet, log } = *request;
             let command = shell.command.words().join(" ");
-            match shell::run(shell) {
+            match shell::run(shell, own) {
                 Ok(outcome) => tell(&outcome, &command, strict, quiet, log),
                 Err(error) => refuse(&error),
             }

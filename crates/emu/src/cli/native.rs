@@ -100,6 +100,8 @@ fn request(name: &str, kinds: [Kind; 2], args: &Args, line: &[String]) -> Result
         peer: args.get("--peer").map(|command| text("--peer", command.to_string())).transpose()?,
         cc: args.get("--cc").map(str::to_string),
         meter: args.has("--meter"),
+        meter_web: args.has("--meter-web"),
+        given: args.get("--name").map(given).transpose()?,
         spin: span("--spin", Duration::ZERO)?,
     };
     Ok(Request { shell, strict: args.has("--strict"), quiet: args.has("--quiet"), log })
@@ -110,6 +112,17 @@ fn mtu(args: &Args) -> Result<Option<u32>, Error> {
     let Some(text) = args.get("--mtu") else { return Ok(None) };
     let read = LinkSpec::parse("", &json!({ "rate": "1 Gbit/s", "mtu": text }), Path::new("."));
     read.map(|spec| Some(spec.mtu)).map_err(|error| Error::Input(format!("--mtu: {}", error.message)))
+}
+
+/// The name of a shell, which is a part of a file's name.
+fn given(name: &str) -> Result<String, Error> {
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if (1..=64).contains(&name.len()) && name.chars().all(fits) && !name.chars().all(|c| c.is_ascii_digit()) {
+        return Ok(name.to_string());
+    }
+    Err(Error::Input(format!(
+        "--name: {name:?} is no name; write up to 64 letters, digits, - or _, a letter among them"
+    )))
 }
 
 /// What `--gso` says of super-packets.
@@ -179,8 +192,12 @@ fn links(args: &Args, managers: &dyn Catalogue) -> Result<[Kind; 2], Error> {
             let aqm = emulated(line, table.get("aqm")).map_err(|wrong| Error::Input(format!("{option}: {wrong}")))?;
             table.insert("aqm".to_string(), aqm.into());
         }
-        let read = LinkSpec::parse_with("", &Value::Object(table), Path::new("."), managers);
+        let changes = planned(args, side)?;
+        let read = LinkSpec::parse_changing("", &Value::Object(table), &changes, Path::new("."), managers);
         let spec = read.map_err(|error| {
+            if error.place.starts_with("changes") {
+                return Error::Input(format!("--changes: {error}"));
+            }
             let place = match error.place.as_str() {
                 "aqm" => netem.as_ref().or(aqm.as_ref()).map_or("--aqm", |(option, _)| option),
                 "limit" => limit.as_ref().map_or("--limit", |(option, _)| option),
@@ -198,6 +215,27 @@ fn links(args: &Args, managers: &dyn Catalogue) -> Result<[Kind; 2], Error> {
         return Err(Error::Input("--once: no direction follows a trace; leave it out".to_string()));
     }
     Ok(kinds)
+}
+
+/// The entries of `--changes`, which are those of `[[changes]]` of a scenario, that change the link of a direction.
+fn planned(args: &Args, side: Side) -> Result<Vec<Value>, Error> {
+    let Some(text) = args.get("--changes") else { return Ok(Vec::new()) };
+    let wrong = |reason: &str| Error::Input(format!("--changes: {reason}"));
+    let read: Value = serde_json::from_str(text).map_err(|e| wrong(&format!("no list in JSON: {e}")))?;
+    let key = if side == Side::Down { "link" } else { "reverse" };
+    let mut entries = Vec::new();
+    for entry in read.as_array().ok_or_else(|| wrong("no list of entries; write it like [[changes]]"))? {
+        let table = entry.as_object().ok_or_else(|| wrong("an entry is no table; write it like [[changes]]"))?;
+        if let Some(other) = table.keys().find(|key| !["at", "link", "reverse"].contains(&key.as_str())) {
+            return Err(wrong(&unknown("key", other, ["at", "link", "reverse"].into_iter())));
+        }
+        if let Some(keys) = table.get(key) {
+            let mut keys = keys.as_object().cloned().ok_or_else(|| wrong(&format!("{key} is no table of keys")))?;
+            keys.insert("at".to_string(), table.get("at").cloned().unwrap_or_default());
+            entries.push(keys.into());
+        }
+    }
+    Ok(entries)
 }
 
 /// The queue manager of a link with a line of netem, as tc takes it; `aqm` is in its braces.
@@ -333,6 +371,11 @@ const LINK: &Own = &Own {
         Opt { name: "--limit-down", value: "LIMIT", about: "The same for the incoming direction." },
         GSO,
         Opt {
+            name: "--changes",
+            value: "JSON",
+            about: "Planned changes, as a list of [[changes]]; link is incoming, reverse outgoing.",
+        },
+        Opt {
             name: "--class",
             value: "PORT=CLASS",
             about: "Packets from or to this port name a class of htb or prio, e.g. 5201=1:10; repeatable.",
@@ -367,6 +410,8 @@ const COMMON: &[Opt] = &[
     Opt { name: "--log", value: "FOLDER", about: "Record every packet, as a result for `sojourn plot`." },
     Opt { name: "--pcap", value: "PREFIX", about: "Captures PREFIX.up.in.pcapng, PREFIX.up.out.pcapng, and of down." },
     Opt { name: "--meter", value: "", about: "Show rates, delays and drops while the command runs." },
+    Opt { name: "--meter-web", value: "", about: "Draw them on a page at a loopback address, which is told." },
+    Opt { name: "--name", value: "NAME", about: "The name for `sojourn ctl`, which changes the shell while it runs." },
     Opt { name: "--seed", value: "N", about: "Seed of all random streams [1]." },
     Opt { name: "--cc", value: "NAME", about: "Congestion control of TCP at both ends, e.g. cubic." },
     Opt { name: "--peer", value: "COMMAND", about: "Run this sh command at the outer end, in its own network." },
@@ -465,6 +510,33 @@ mod tests {
             let words: Vec<String> = line.split(' ').map(str::to_string).collect();
             let Err(refused) = parse(&words[0], &words[1..], &words, REGISTERED) else { panic!("{line} is accepted") };
             assert!(refused.to_string().starts_with(error), "{refused}");
+        }
+    }
+
+    #[test]
+    fn planned_changes_are_those_of_a_scenario() {
+        let of = |changes: &str| {
+            let words = ["--rate", "5mbit", "--aqm", "codel", "--changes", changes].map(str::to_string);
+            match parse("link", &words, &words, REGISTERED)? {
+                Parsed::Run(request) => Ok([request.shell.down.kind, request.shell.up.kind]),
+                Parsed::Help(_) => unreachable!("no help is asked for"),
+            }
+        };
+        let changes = r#"[{ "at": "1 s", "link": { "rate": "2 Mbit/s", "aqm": "codel target 9ms" } },
+                          { "at": "2 s", "link": { "loss": 0.1 }, "reverse": { "limit": "9 packets" } }]"#;
+        let [Kind::Link(down), Kind::Link(up)] = of(changes).unwrap() else { panic!("links are links") };
+        assert!(
+            matches!(&down.service, Service::Steps(steps) if steps.rate.to_string() == "5 Mbit/s@0 s,2 Mbit/s@1 s")
+        );
+        assert_eq!((down.changes.len(), up.changes.len()), (2, 1));
+        assert!(down.changes[0].keeps && up.changes[0].keeps);
+        for (changes, error) in [
+            ("[{}", "--changes: no list in JSON"),
+            (r#"[{ "at": "1 s", "lnk": {} }]"#, r#"--changes: unknown key "lnk"; did you mean "link"?"#),
+            (r#"[{ "at": "1 s", "link": { "aqm": "codell" } }]"#, "--changes: changes[0].link.aqm: unknown AQM"),
+        ] {
+            let found = of(changes).err().map(|error: Error| error.to_string()).unwrap_or_default();
+            assert!(found.starts_with(error), "{found}");
         }
     }
 

@@ -83,7 +83,7 @@ impl Form for Mahimahi {
                     self.line(at, format_args!("d 1 {bytes}"));
                 }
                 Kind::Idle | Kind::Lost | Kind::Refused | Kind::Overdue | Kind::Payload | Kind::More | Kind::End => {}
-                Kind::Tcp | Kind::TcpTimes | Kind::TcpSack => {}
+                Kind::Tcp | Kind::TcpTimes | Kind::TcpSack | Kind::Changed | Kind::Text => {}
             }
             self.output.settle()?;
         }

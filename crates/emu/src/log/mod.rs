@@ -23,11 +23,14 @@ use crate::Error;
 use crate::path::config::{DirectionConfig, Kind as PathKind, LogFormat};
 use crate::path::packets::{Packet, Packets};
 use capture::Capture;
+use serde_json::{Map, Value};
 use sojourn_aqm::{Duration, Instant, Meta, TcpView};
 
 /// Writes a direction's logs.
 pub struct Recorder {
     records: Vec<Record>,
+    /// How many changes were written.
+    changes: u32,
     logs: Vec<Box<dyn Form>>,
     /// What arrives, and what leaves.
     captures: Option<[Capture; 2]>,
@@ -61,7 +64,7 @@ impl Recorder {
         }
         let captures = config.pcap.as_ref().map(|prefix| Capture::pair(prefix, config)).transpose()?;
         let records = Vec::with_capacity(if logs.is_empty() { 0 } else { BLOCK });
-        Ok(Self { records, logs, captures, written: Instant::ZERO, error: None })
+        Ok(Self { records, changes: 0, logs, captures, written: Instant::ZERO, error: None })
     }
 
     /// A packet reached the queue, which has not judged it yet.
@@ -109,6 +112,15 @@ impl Recorder {
     pub fn event(&mut self, now: Instant, kind: Kind, number: u32, value: u64) {
         if self.logs() {
             self.push(Record::event(now, kind, number, value));
+        }
+    }
+
+    /// The direction changes at `now` to what `keys` say.
+    pub fn changed(&mut self, now: Instant, keys: &Map<String, Value>) {
+        if self.logs() {
+            let text = Value::Object(keys.clone()).to_string();
+            Record::of_change(now, self.changes, &text).for_each(|record| self.push(record));
+            self.changes += 1;
         }
     }
 

@@ -70,11 +70,15 @@ pub enum Kind {
     TcpTimes = 25,
     /// A block of its SACK option, in its order: the first number as `flow`, one past the last as `bytes`.
     TcpSack = 26,
+    /// The direction changed, as entry `number` of the changes in the head says; records with its text are before it.
+    Changed = 27,
+    /// Sixteen bytes of the text of the change that follows in the file: `flow`, `bytes`, `value`.
+    Text = 28,
 }
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 20] = [
         Self::Sent,
         Self::Marked,
         Self::Limit,
@@ -93,6 +97,8 @@ impl Kind {
         Self::Tcp,
         Self::TcpTimes,
         Self::TcpSack,
+        Self::Changed,
+        Self::Text,
     ];
 
     /// The kind of a drop.
@@ -144,6 +150,28 @@ impl Record {
         holds_more.then_some(Self { bytes: u32::from(self.segments), flow, ..more })
     }
 
+    /// A change as a file has it: its text in parts, then the record of number `number`.
+    pub(crate) fn of_change(at: Instant, number: u32, text: &str) -> impl Iterator<Item = Self> {
+        let mut bytes = text.as_bytes().to_vec();
+        bytes.resize(bytes.len().next_multiple_of(TEXT_BYTES), b' ');
+        let part = move |part: &[u8]| {
+            let word = |at: usize| u32::from_le_bytes(part[at..at + 4].try_into().expect("parts are whole"));
+            let value = u64::from(word(8)) | u64::from(word(12)) << 32;
+            Self { flow: word(0), bytes: word(4), ..Self::event(at, Kind::Text, number, value) }
+        };
+        let parts: Vec<Self> = bytes.chunks_exact(TEXT_BYTES).map(part).collect();
+        parts.into_iter().chain([Self::event(at, Kind::Changed, number, 0)])
+    }
+
+    /// The bytes of a part of a text.
+    pub(crate) fn text(&self) -> [u8; TEXT_BYTES] {
+        let mut out = [0; TEXT_BYTES];
+        out[..4].copy_from_slice(&self.flow.to_le_bytes());
+        out[4..8].copy_from_slice(&self.bytes.to_le_bytes());
+        out[8..].copy_from_slice(&self.value.to_le_bytes());
+        out
+    }
+
     /// The arrival with what was before it; `None` if that is about another one, or no packet has so many segments.
     pub(crate) fn with(self, more: &Self) -> Option<Self> {
         let belongs = self.kind == Kind::Arrival && (self.at, self.number) == (more.at, more.number);
@@ -181,6 +209,9 @@ impl Record {
         })
     }
 }
+
+/// Bytes of a text that a record holds.
+const TEXT_BYTES: usize = 16;
 
 /// Bytes of a record in a file.
 pub const RECORD_BYTES: usize = 32;

@@ -66,26 +66,44 @@ impl Form for Records {
     }
 }
 
-/// Reads a log: its head, and the records that are whole.
+/// Reads a log: its head, with what changed as `changes`, and the records that are whole.
 pub fn read(bytes: &[u8]) -> Result<(Value, Vec<Record>), LogError> {
     let body = bytes.strip_prefix(MAGIC).ok_or(LogError::NoLog)?;
     let (size, body) = body.split_first_chunk::<4>().ok_or(LogError::CutOff)?;
     let (text, body) = body.split_at_checked(u32::from_le_bytes(*size) as usize).ok_or(LogError::CutOff)?;
-    let head: Value = serde_json::from_slice(text).map_err(LogError::Head)?;
+    let mut head: Value = serde_json::from_slice(text).map_err(LogError::Head)?;
     if head["format"] != FORMAT {
         return Err(LogError::Format { found: head["format"].to_string(), expected: FORMAT });
     }
     let mut records = Vec::with_capacity(body.len() / RECORD_BYTES);
-    let mut more = None;
+    let (mut more, mut text, mut changes) = (None, Vec::new(), Vec::new());
     for (i, bytes) in body.chunks_exact(RECORD_BYTES).enumerate() {
         let record = Record::from_bytes(bytes.try_into().expect("chunks are exact")).ok_or(LogError::Record(i))?;
+        match record.kind {
+            Kind::Text => {
+                text.extend(record.text());
+                continue;
+            }
+            Kind::Changed => changes.push(change(&record, &std::mem::take(&mut text)).ok_or(LogError::Record(i))?),
+            _ => {}
+        }
         match more.take() {
             _ if record.kind == Kind::More => more = Some(record),
             None => records.push(record),
             Some(about) => records.push(record.with(&about).ok_or(LogError::Record(i))?),
         }
     }
+    if !changes.is_empty() {
+        head["changes"] = changes.into();
+    }
     Ok((head, records))
+}
+
+/// An entry of the changes in the head: the keys, and when.
+fn change(record: &Record, text: &[u8]) -> Option<Value> {
+    let mut keys: serde_json::Map<String, Value> = serde_json::from_slice(text).ok()?;
+    keys.insert("at".to_string(), format!("{} ns", record.at.as_nanos()).into());
+    Some(keys.into())
 }
 
 /// The first bytes of a log.

@@ -3,11 +3,12 @@
 use super::error::LogError;
 use super::record::{Kind, Record};
 use super::tcp::views;
+use crate::path::empty;
 use serde_json::Value;
 use sojourn_aqm::registry::{Catalogue, REGISTERED};
 use sojourn_aqm::replay::{Arrival, Fate, Replay, Wire};
-use sojourn_aqm::{Dequeued, DropReason, Ecn, Host, Instant, Link, Meta, Qdisc, Rng, Sink, TcpView};
-use sojourn_sim::scenario::{LinkSpec, Service};
+use sojourn_aqm::{Dequeued, DropReason, Ecn, Host, Instant, Meta, Rng, Sink, TcpView};
+use sojourn_sim::scenario::{self, LinkSpec, Service};
 use std::path::Path;
 
 /// How far a log agrees with a replay of it.
@@ -34,12 +35,11 @@ pub fn replay(head: &Value, records: &[Record]) -> Result<Agreement, LogError> {
 
 /// [`replay`] that knows the queue managers of `own` as well.
 pub fn replay_with(head: &Value, records: &[Record], own: &dyn Catalogue) -> Result<Agreement, LogError> {
-    let spec = LinkSpec::parse_with("link", &head["link"], Path::new("/"), own)?;
+    let spec = changing(head, own)?;
     let seed = head["seed"].as_u64().ok_or(LogError::NoSeed)?;
     let index = u64::from(head["side"] == "up");
     let framing = spec.framing;
-    let link = Link { rate: spec.service.nominal_rate(spec.mtu), mtu: framing.accounted(spec.mtu), delay: spec.delay };
-    let host = Host { link, rng: Rng::stream(seed, "queue", index) };
+    let host = Host { link: spec.told(), rng: Rng::stream(seed, "queue", index) };
     let arrivals: Vec<&Record> = records.iter().filter(|record| record.kind == Kind::Arrival).collect();
     if let Some(i) = arrivals.iter().enumerate().position(|(i, record)| record.number as usize != i) {
         return Err(LogError::NoArrival(i));
@@ -49,19 +49,26 @@ pub fn replay_with(head: &Value, records: &[Record], own: &dyn Catalogue) -> Res
     let timed = matches!(spec.service, Service::Rate(_))
         && framing.adjusted
         && headers.is_empty()
+        && head["changes"].is_null()
         && !spec.aqm.config.effects().duplicates;
     let found = if timed {
         let arrivals: Vec<Arrival> =
             arrivals.iter().map(|record| Arrival { at: record.at, meta: record.meta() }).collect();
         let queue = spec.aqm.config.build(spec.limits, host);
-        Replay::new(&arrivals, queue, Wire::of_simulator(link.rate)).run().into_iter().map(of_fate).collect()
+        Replay::new(&arrivals, queue, Wire::of_simulator(spec.told().rate)).run().into_iter().map(of_fate).collect()
     } else {
-        as_asked(&mut *spec.aqm.config.build(spec.limits, host), records, &headers, arrivals.len())
+        as_asked(&spec, (seed, index), records, &headers, arrivals.len())
     };
     let decided = || logged.iter().zip(&found).enumerate().filter(|(_, (logged, _))| logged.is_some());
     let same = decided().filter(|(_, (logged, found))| logged == found).count();
     let first = decided().find(|(_, (logged, found))| logged != found).map(|(i, _)| i as u32);
     Ok(Agreement { packets: decided().count(), agreeing: same, first, timed })
+}
+
+/// The link of a log, with what changed while it ran.
+pub(super) fn changing(head: &Value, own: &dyn Catalogue) -> Result<LinkSpec, scenario::Error> {
+    let changes = head["changes"].as_array().map_or(&[][..], Vec::as_slice);
+    LinkSpec::parse_changing("link", &head["link"], changes, Path::new("/"), own)
 }
 
 /// What the log says; refuses a log whose packets do not arrive once, in the order of time, and leave once at most.
@@ -120,14 +127,17 @@ impl Sink<u32> for Drops<'_> {
     }
 }
 
-/// Asks the queue whenever the log says that the link did.
+/// Asks the queue of a link in a run with a seed, which has a number, whenever the log says that the link did.
 fn as_asked(
-    queue: &mut (dyn Qdisc<u32> + Send),
+    spec: &LinkSpec,
+    (seed, index): (u64, u64),
     records: &[Record],
     headers: &[Option<TcpView>],
     packets: usize,
 ) -> Fates {
-    let mut fates = vec![None; packets];
+    let host = |rng| Host { link: spec.told(), rng };
+    let mut queue = spec.aqm.config.build::<u32>(spec.limits, host(Rng::stream(seed, "queue", index)));
+    let (mut number, mut fates) = (1, vec![None; packets]);
     let mut came = vec![Ecn::NotEct; packets];
     // Up to where arrivals are copies that the queue has made.
     let mut copied = None;
@@ -146,6 +156,19 @@ fn as_asked(
                 if let Dequeued::Packet(meta, packet) = queue.dequeue(at, &mut dropped) {
                     let marked = meta.ecn == Ecn::Ce && came[packet as usize] != Ecn::Ce;
                     fates[packet as usize] = Some((if marked { Kind::Marked } else { Kind::Sent }, at));
+                }
+            }
+            Kind::Changed => {
+                while let Some((_, changed)) = spec.planned(number).filter(|&(due, _)| Instant::ZERO + due <= at) {
+                    number += 1;
+                    let Some(link) = changed.queue else { continue };
+                    let rng = Rng::stream(seed, "queue", changed.number << 32 | index);
+                    let mut new = link.aqm.config.build::<u32>(link.limits, host(rng));
+                    match queue.as_any().filter(|_| changed.keeps) {
+                        Some(old) => new.succeed(old, at, &mut dropped).expect("reading the link has tried this"),
+                        None => empty(&mut *queue, at, &mut dropped),
+                    }
+                    queue = new;
                 }
             }
             _ => {}

@@ -2,14 +2,13 @@
 
 use super::error::LogError;
 use super::record::{Kind, Record};
-use super::replay::{Agreement, replay_with};
+use super::replay::{Agreement, changing, replay_with};
 use serde_json::Value;
 use sojourn_aqm::registry::Catalogue;
 use sojourn_aqm::{Instant, Meta};
 use sojourn_sim::scenario::{LinkSpec, Probes};
 use sojourn_sim::{Output, Replayed, Statistics};
 use std::collections::BTreeMap;
-use std::path::Path;
 
 /// A log as [`super::read`] gives it.
 pub type Log = (Value, Vec<Record>);
@@ -92,6 +91,8 @@ pub fn results(
             }
             Kind::Overdue => overdue[l] = (overdue[l].0 + 1, overdue[l].1.max(value)),
             Kind::More | Kind::Tcp | Kind::TcpTimes | Kind::TcpSack | Kind::End => {}
+            // The links that are replayed know of it.
+            Kind::Changed | Kind::Text => {}
         }
     }
     let mut output = replayed.finish();
@@ -109,7 +110,7 @@ fn link(head: &Value, side: &'static str, own: &dyn Catalogue) -> Result<LinkSpe
         let (kind, found) = (head["kind"].to_string(), head["side"].to_string());
         return Err(LogError::Other { kind, side: found, expected: side });
     }
-    Ok(LinkSpec::parse_with("link", &head["link"], Path::new("/"), own)?)
+    Ok(changing(head, own)?)
 }
 
 /// From what left between each instant and the next to what left from it on.

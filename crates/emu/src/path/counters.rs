@@ -19,6 +19,8 @@ pub struct Counters {
     pub refused: u64,
     /// Packets waiting now, super-packets as one.
     pub backlog: u64,
+    /// What the queue handed to the link: packets, super-packets as one, and the sum of their sojourn times in nanoseconds.
+    pub sojourn: (u64, u64),
     /// Delay in the direction of the packet that left last, in nanoseconds.
     pub delay_ns: u64,
 }

@@ -15,7 +15,8 @@ pub struct Course {
     pub recorder: Recorder,
     /// Packets that leave, in the order in which they do.
     pub exits: VecDeque<(Instant, u32)>,
-    medium: Option<Medium>,
+    /// Loss and delay behind the link; none where a link is on and off.
+    pub medium: Option<Medium>,
     on_off: Option<OnOff>,
 }
 
@@ -63,7 +64,10 @@ impl Course {
         self.counters.marked += u64::from(marked) * u64::from(packet.segments);
         let kind = if marked { Kind::Marked } else { Kind::Sent };
         let packet = self.packets.get(handle);
-        self.recorder.decided(now, kind, meta, packet, now - meta.enqueued);
+        let sojourn = now - meta.enqueued;
+        self.counters.sojourn.0 += 1;
+        self.counters.sojourn.1 += sojourn.as_nanos() as u64;
+        self.recorder.decided(now, kind, meta, packet, sojourn);
         if packet.segments == 1 {
             self.recorder.leaves(now, packet, &self.packets);
         }
@@ -84,16 +88,21 @@ impl Course {
         self.lose(handle);
     }
 
-    /// The last bit of a packet left the link at `end`: loss and delay follow.
-    pub fn left(&mut self, end: Instant, handle: u32) {
-        let lost = self.on_off.as_mut().is_some_and(|on_off| !on_off.is_on(end));
-        let at = if lost { None } else { self.medium.as_mut().map_or(Some(end), |medium| medium.arrival(end)) };
-        let Some(at) = at else {
+    /// Whether a packet whose last bit leaves the link at `end` gets lost behind it.
+    pub fn loses(&mut self, end: Instant) -> bool {
+        self.on_off.as_mut().is_some_and(|on_off| !on_off.is_on(end))
+            || self.medium.as_mut().is_some_and(|medium| medium.loses(end))
+    }
+
+    /// The last bit of a packet left the link at `end`: loss, unless it was `decided` on before, and delay follow.
+    pub fn left(&mut self, end: Instant, handle: u32, decided: Option<bool>) {
+        if decided.unwrap_or_else(|| self.loses(end)) {
             let number = self.packets.get(handle).number;
             self.recorder.event(end, Kind::Lost, number, 1);
             self.lose(handle);
             return;
-        };
+        }
+        let at = self.medium.as_mut().map_or(end, |medium| medium.delayed(end));
         // Packets overtake others where the delay falls and they may.
         let behind = self.exits.iter().rev().take_while(|&&(due, _)| due > at).count();
         if behind == 0 {
@@ -109,7 +118,7 @@ impl Course {
         let packet = self.packets.get(handle);
         self.recorder.decided(now, Kind::Sent, meta, packet, Duration::ZERO);
         self.recorder.leaves(now, packet, &self.packets);
-        self.left(now, handle);
+        self.left(now, handle, None);
     }
 
     fn lose(&mut self, handle: u32) {

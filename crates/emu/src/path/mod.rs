@@ -6,6 +6,7 @@
 
 mod buffer;
 pub mod case;
+mod change;
 pub(crate) mod config;
 mod counters;
 mod course;
@@ -25,6 +26,7 @@ pub use join::Sink;
 
 use crate::Error;
 use crate::log::{Kind as Logged, Recorder};
+use change::Present;
 use course::Course;
 use fresh::Fresh;
 use header::Headers;
@@ -36,6 +38,7 @@ use sojourn_aqm::{Duration, Instant, Meta};
 use sojourn_sim::scenario::Steps;
 use sojourn_sim::{Histogram, Medium};
 use station::Station;
+pub(crate) use station::empty;
 
 /// What a direction did.
 #[derive(Clone, Debug)]
@@ -67,8 +70,12 @@ pub struct Direction {
     now: Instant,
     /// Whether super-packets stay whole.
     keeps: bool,
+    /// Whether they do where the queue takes them.
+    gso_keeps: bool,
     /// Classes that packets name by a port.
     classes: Vec<(u16, ClassId)>,
+    /// What it does now, and what of that changes.
+    present: Present,
 }
 
 impl Direction {
@@ -90,8 +97,7 @@ impl Direction {
                     return Err(Error::Input("tick: an emulated link has no clock of its own; leave it out".into()));
                 }
                 station = Some(Station::new(spec, seed, index));
-                let plain = spec.loss.is_none() && !spec.delays.changes() && spec.delay == Duration::ZERO;
-                (!plain).then(|| medium(spec.loss, &spec.delays, spec.reorder))
+                Some(medium(spec.loss, &spec.delays, spec.reorder))
             }
             Kind::Delay(delays) => Some(medium(None, delays, false)),
             Kind::Loss(loss) => Some(medium(*loss, &none, false)),
@@ -107,7 +113,8 @@ impl Direction {
             // A medium loses what is on it, segments.
             Kind::Loss(_) | Kind::OnOff { .. } => false,
         };
-        let keeps = whole && config.gso == Gso::Keep;
+        let gso_keeps = config.gso == Gso::Keep;
+        let keeps = whole && gso_keeps;
         Ok(Self {
             side: config.side,
             station,
@@ -119,7 +126,9 @@ impl Direction {
             lateness: Histogram::default(),
             now: Instant::ZERO,
             keeps,
+            gso_keeps,
             classes: config.classes,
+            present: Present::new(config.kind, seed, index),
         })
     }
 
@@ -128,6 +137,7 @@ impl Direction {
     /// Every packet of a superframe arrives at `at`, and is judged alone, unless super-packets are kept.
     pub fn arrive(&mut self, at: Instant, buffer: Buffer) {
         let at = at.max(self.now);
+        self.change_until(at);
         self.now = at;
         let course = &mut self.course;
         let Some(number) = course.packets.admit(buffer) else {
@@ -176,6 +186,7 @@ impl Direction {
 
     /// Does everything that is due up to and including `now`.
     pub fn run(&mut self, now: Instant, out: &mut dyn Sink) {
+        self.change_until(now);
         self.now = self.now.max(now);
         let course = &mut self.course;
         if let Some(station) = &mut self.station {
@@ -212,11 +223,10 @@ impl Direction {
     ///
     /// Where packets follow each other within the window, it is the end of the window of the first one.
     pub fn due(&self) -> Option<Instant> {
-        match self.course.exits.front() {
-            Some(&(due, _)) if self.dense => Some(due + self.window),
-            Some(&(due, _)) => Some(due),
-            None => self.station.as_ref().filter(|station| station.waits()).and_then(Station::next),
-        }
+        let exit = self.course.exits.front().map(|&(due, _)| due);
+        let waiting = || self.station.as_ref().filter(|station| station.waits());
+        let next = exit.or_else(|| waiting().and_then(Station::next).map(|next| next.min(self.present.next)))?;
+        Some(if self.dense { next + self.window } else { next })
     }
 
     /// Counters so far, for the live view.
@@ -225,6 +235,11 @@ impl Direction {
             Some(_) => self.course.counters,
             None => Counters { backlog: self.course.exits.len() as u64, ..self.course.counters },
         }
+    }
+
+    /// Of a link, its keys now; of others what they do.
+    pub fn kind(&self) -> &Kind {
+        self.present.kind()
     }
 
     /// Ends the direction: closes its logs. What still waits is lost.

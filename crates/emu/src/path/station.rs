@@ -6,9 +6,9 @@
 
 use super::course::Course;
 use super::damage::Flip;
-use sojourn_aqm::{Dequeued, DropReason, Duration, Enqueued, Host, Instant, Link, Meta, Qdisc, Rng, Sink, TcpView};
-use sojourn_sim::Transmitter;
+use sojourn_aqm::{Dequeued, DropReason, Duration, Enqueued, Host, Instant, Meta, Qdisc, Rate, Rng, Sink, TcpView};
 use sojourn_sim::scenario::{Framing, LinkSpec};
+use sojourn_sim::{Sent, Transmitter};
 
 /// A queue discipline above a transmitter.
 pub struct Station {
@@ -21,6 +21,20 @@ pub struct Station {
     used: u64,
     /// A super-packet of which segments are still to be sent.
     cut: Option<u32>,
+    /// The packet in transmission, of a link that sends one by one.
+    sending: Option<Sending>,
+}
+
+/// A packet in transmission.
+#[derive(Clone, Copy)]
+struct Sending {
+    handle: u32,
+    start: Instant,
+    sent: Sent,
+    /// Bytes on the medium.
+    bytes: u32,
+    /// Whether it is going to be lost, where that was decided before its end.
+    lost: Option<bool>,
 }
 
 enum Serves {
@@ -76,27 +90,32 @@ impl Station {
     pub fn new(spec: &LinkSpec, seed: u64, index: usize) -> Self {
         let transmitter = Transmitter::new(&spec.service, spec.mtu, seed, index);
         let transmitter = transmitter.expect("a shell refuses the channel of a wireless LAN");
-        let link = Link {
-            rate: spec.service.nominal_rate(spec.mtu),
-            mtu: spec.framing.accounted(spec.mtu),
-            delay: spec.delay,
-        };
-        let host = Host { link, rng: Rng::stream(seed, "queue", index as u64) };
+        let host = Host { link: spec.told(), rng: Rng::stream(seed, "queue", index as u64) };
         let serves = match transmitter.opportunity() {
             Some(_) => Serves::Opportunities { part: None, awake: false },
             None => Serves::OneByOne { free: Instant::ZERO, idle: true, throttled: false },
         };
         let qdisc = spec.aqm.config.build(spec.limits, host);
-        Self { qdisc, transmitter, framing: spec.framing, mtu: spec.mtu, serves, used: 0, cut: None }
+        Self { qdisc, transmitter, framing: spec.framing, mtu: spec.mtu, serves, used: 0, cut: None, sending: None }
     }
 
     /// Serves until `until`, what is due then included.
     pub fn advance(&mut self, until: Instant, course: &mut Course) {
         while let Some(at) = self.next().filter(|&at| at <= until) {
-            match self.serves {
-                Serves::OneByOne { .. } => self.serve(at, course),
-                Serves::Opportunities { .. } => self.serve_opportunity(at, course),
-            }
+            self.step(at, course);
+        }
+    }
+
+    /// What is due at `at`: a transmission ends, or the link asks for a packet.
+    fn step(&mut self, at: Instant, course: &mut Course) {
+        if let Some(sending) = self.sending.take() {
+            self.used += self.transmitter.used(sending.start, sending.sent.free, sending.bytes);
+            course.left(sending.sent.end, sending.handle, sending.lost);
+            return;
+        }
+        match self.serves {
+            Serves::OneByOne { .. } => self.serve(at, course),
+            Serves::Opportunities { .. } => self.serve_opportunity(at, course),
         }
     }
 
@@ -133,9 +152,11 @@ impl Station {
         }
     }
 
-    /// When the link asks for a packet next; nothing for an idle link.
+    /// When a transmission ends, or the link asks for a packet; nothing for an idle link.
     pub fn next(&self) -> Option<Instant> {
         match self.serves {
+            // It is not free before that.
+            Serves::OneByOne { .. } if self.sending.is_some() => self.sending.map(|sending| sending.sent.end),
             Serves::OneByOne { free, idle, .. } => Some(free).filter(|_| !idle),
             Serves::Opportunities { awake, .. } => self.transmitter.opportunity().filter(|_| awake),
         }
@@ -145,7 +166,59 @@ impl Station {
     pub fn waits(&self) -> bool {
         self.qdisc.backlog().packets > 0
             || self.cut.is_some()
+            || self.sending.is_some()
             || matches!(self.serves, Serves::Opportunities { part: Some(_), .. })
+    }
+
+    /// The rate is another one from `at` on, to which the station has advanced; nothing happens where it sends in
+    /// opportunities.
+    pub fn change_rate(&mut self, at: Instant, rate: Rate) {
+        let last = self.transmitter.change_rate(at, rate);
+        if let (Some(sending), Some(sent)) = (&mut self.sending, last) {
+            sending.sent = sent;
+            if let Serves::OneByOne { free, .. } = &mut self.serves {
+                *free = sent.free;
+            }
+        }
+    }
+
+    /// Decides now whether the packet in transmission is going to be lost: it began before the law of losses changes.
+    pub fn decide_loss(&mut self, course: &mut Course) {
+        if let Some(sending) = &mut self.sending {
+            let end = sending.sent.end;
+            sending.lost.get_or_insert_with(|| course.loses(end));
+        }
+    }
+
+    /// The queue is about to change at `now`, to which the station has not advanced: a link that falls idle at that instant
+    /// asks the old one.
+    pub fn before_change(&mut self, now: Instant, course: &mut Course) {
+        while let Some(at) = self.next().filter(|&at| at <= now) {
+            let is_idle = self.qdisc.backlog().packets == 0 && self.cut.is_none();
+            if !is_idle || matches!(self.serves, Serves::Opportunities { .. }) {
+                break;
+            }
+            self.step(at, course);
+        }
+    }
+
+    /// Another discipline takes the place of the present one at `now`, that of `spec` with the random stream `rng`: as after
+    /// `tc qdisc change` where it `keeps` what waits, else as after `tc qdisc replace`, which drops that.
+    pub fn change_queue(&mut self, now: Instant, spec: &LinkSpec, keeps: bool, rng: Rng, course: &mut Course) {
+        let mut new = spec.aqm.config.build(spec.limits, Host { link: spec.told(), rng });
+        let mut drops = Drops { now, arriving: None, with_tcp: false, course };
+        match self.qdisc.as_any().filter(|_| keeps) {
+            Some(old) => new.succeed(old, now, &mut drops).expect("the change was tried before it was taken"),
+            None => empty(&mut *self.qdisc, now, &mut drops),
+        }
+        self.qdisc = new;
+        course.counters.backlog = self.qdisc.backlog().packets as u64;
+        // What waits may go earlier than the old queue had said.
+        if let Serves::OneByOne { free, throttled, .. } = &mut self.serves {
+            if std::mem::take(throttled) {
+                *free = now;
+            }
+        }
     }
 
     /// The share of what the link could have sent until `now` that it did send.
@@ -158,8 +231,7 @@ impl Station {
         let (free, idle, throttled) = match self.take(at, course) {
             Taken::Packet(bytes, handle) => {
                 let sent = self.transmitter.send(at, bytes);
-                self.used += self.transmitter.used(at, sent.free, bytes);
-                course.left(sent.end, handle);
+                self.sending = Some(Sending { handle, start: at, sent, bytes, lost: None });
                 (sent.free, false, false)
             }
             Taken::NotBefore(later) if later < Instant::NEVER => (later, false, true),
@@ -185,7 +257,7 @@ impl Station {
             budget -= served;
             self.used += self.transmitter.used(at, at, served);
             if left == served {
-                course.left(at, handle);
+                course.left(at, handle, None);
             } else {
                 part = Some((handle, left - served));
             }
@@ -229,5 +301,18 @@ impl Station {
     /// Bytes on the medium of a packet that the queue counts as so many.
     fn wire(&self, accounted: u32) -> u32 {
         if self.framing.adjusted { accounted } else { self.framing.wire(accounted) }
+    }
+}
+
+/// Drops all that waits in a discipline that is given up at `now`. Shapers are asked for each packet when it may go.
+pub fn empty(qdisc: &mut (dyn Qdisc<u32> + Send), now: Instant, drops: &mut dyn Sink<u32>) {
+    let mut at = now;
+    loop {
+        let mut replaced = |meta, handle, _| drops.dropped(meta, handle, DropReason::Replaced);
+        match qdisc.dequeue(at, &mut replaced) {
+            Dequeued::Packet(meta, handle) => drops.dropped(meta, handle, DropReason::Replaced),
+            Dequeued::NotBefore(later) if later > at && later < Instant::NEVER => at = later,
+            Dequeued::NotBefore(_) | Dequeued::Empty => return,
+        }
     }
 }

@@ -9,6 +9,7 @@ use std::io::{self, IoSlice};
 use std::path::Path;
 
 mod ack_filter;
+mod changes;
 mod netem;
 mod super_packets;
 

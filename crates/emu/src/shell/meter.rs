@@ -10,53 +10,62 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+/// What a loop and those who show it share.
+#[derive(Clone, Default)]
+pub struct Board(Arc<Mutex<[Counters; 2]>>);
+
 /// Where the loop leaves its counters.
 pub struct Gauges {
-    shared: Arc<Shared>,
+    board: Board,
     next: std::cell::Cell<u64>,
 }
 
 /// The thread that draws; drawing may wait for the terminal, the loop may not.
 pub struct Meter {
-    shared: Arc<Shared>,
+    ended: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
-#[derive(Default)]
-struct Shared {
-    counters: Mutex<[Counters; 2]>,
-    ended: AtomicBool,
+impl Board {
+    /// The counters of both directions, up first, as they were up to ten milliseconds ago.
+    pub fn counters(&self) -> [Counters; 2] {
+        self.0.lock().map(|counters| *counters).unwrap_or_default()
+    }
 }
 
 impl Gauges {
+    /// Those of a board.
+    pub fn of(board: Board) -> Self {
+        Self { board, next: std::cell::Cell::new(0) }
+    }
+
     /// Leaves the counters of both directions, a hundred times a second.
     pub fn show(&self, now: Instant, up: &Direction, down: &Direction) {
         if now.as_nanos() < self.next.get() {
             return;
         }
         self.next.set(now.as_nanos() + 10_000_000);
-        // If the other thread is reading just now, the next turn will do.
-        if let Ok(mut counters) = self.shared.counters.try_lock() {
+        // If another thread is reading just now, the next turn will do.
+        if let Ok(mut counters) = self.board.0.try_lock() {
             *counters = [up.counters(), down.counters()];
         }
     }
 }
 
 impl Meter {
-    /// Starts to draw on the standard error, `label` first.
-    pub fn start(label: String) -> io::Result<(Self, Gauges)> {
-        let shared = Arc::new(Shared::default());
-        let theirs = shared.clone();
-        let thread = thread::Builder::new().name("meter".to_string()).spawn(move || draw(&theirs, &label))?;
-        let gauges = Gauges { shared: shared.clone(), next: std::cell::Cell::new(0) };
-        Ok((Self { shared, thread: Some(thread) }, gauges))
+    /// Starts to draw what is on `board` on the standard error, `label` first.
+    pub fn start(label: String, board: &Board) -> io::Result<Self> {
+        let (board, ended) = (board.clone(), Arc::new(AtomicBool::new(false)));
+        let theirs = ended.clone();
+        let thread = thread::Builder::new().name("meter".to_string()).spawn(move || draw(&board, &theirs, &label))?;
+        Ok(Self { ended, thread: Some(thread) })
     }
 }
 
 impl Drop for Meter {
     /// Gives the last line back.
     fn drop(&mut self) {
-        self.shared.ended.store(true, Ordering::Relaxed);
+        self.ended.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
             thread.thread().unpark();
             let _ = thread.join();
@@ -64,13 +73,13 @@ impl Drop for Meter {
     }
 }
 
-fn draw(shared: &Shared, label: &str) {
+fn draw(board: &Board, ended: &AtomicBool, label: &str) {
     let mut last = [Counters::default(); 2];
     let mut at = monotonic_ns();
     let mut screen = Screen::new();
-    while !shared.ended.load(Ordering::Relaxed) {
+    while !ended.load(Ordering::Relaxed) {
         thread::park_timeout(EVERY);
-        let counters = shared.counters.lock().map_or(last, |counters| *counters);
+        let counters = board.counters();
         let now = monotonic_ns();
         let text = line(label, &last, &counters, (now - at).max(1));
         screen.show(&text);

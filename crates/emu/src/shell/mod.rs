@@ -2,6 +2,7 @@
 
 mod address;
 mod control;
+pub(crate) mod desk;
 mod end;
 mod gateway;
 mod helpers;
@@ -15,6 +16,7 @@ mod route;
 mod senders;
 mod stalls;
 mod terminal;
+mod web;
 
 pub use pump::Status;
 pub use report::{Fault, Held, Outcome};
@@ -28,25 +30,29 @@ use crate::sys::process;
 use crate::sys::tun::Tun;
 use address::Block;
 use control::{Lease, Leases, Listener};
+use desk::Desk;
 use end::{End, Site};
 use gateway::{Addresses, Seat};
 use helpers::{Gateways, Helpers};
 use inside::Plan;
 use load::Load;
-use meter::Meter;
+use meter::{Board, Gauges, Meter};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{Pid, getpid};
 use pump::Pump;
 use route::{Far, Outside};
 use senders::Senders;
+use serde_json::json;
 use sojourn_aqm::Duration;
+use sojourn_aqm::registry::Catalogue;
 use stalls::Stalls;
 use std::ffi::CString;
 use std::io;
 use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 use terminal::Terminal;
+use web::Web;
 
 /// A shell as it was asked for.
 pub struct Shell {
@@ -66,6 +72,10 @@ pub struct Shell {
     pub cc: Option<String>,
     /// Whether to show the live view.
     pub meter: bool,
+    /// Whether to show it as a page at a loopback address, too.
+    pub meter_web: bool,
+    /// The name by which it takes orders, besides the number of its process.
+    pub given: Option<String>,
     /// How long before something is due the shell stops sleeping and looks at the clock instead.
     pub spin: Duration,
 }
@@ -88,13 +98,14 @@ impl Command {
     }
 }
 
-/// Runs the command of `shell` to its end. Only for a process with a single thread, as it forks.
-pub fn run(shell: Shell) -> Result<Outcome, Error> {
+/// Runs the command of `shell` to its end; who gives it orders may name queue managers of `own` as well. Only for a process
+/// with a single thread, as it forks.
+pub fn run(shell: Shell, own: &dyn Catalogue) -> Result<Outcome, Error> {
     let terminal = Terminal::remember();
     let before = SigSet::thread_get_mask().map_err(machine)?;
     // What an inner side leaves that somebody has killed comes here.
     let adopted = process::adopt_orphans(true).unwrap_or(false);
-    let outcome = Session::start(shell).and_then(Session::run);
+    let outcome = Session::start(shell).and_then(|session| session.run(own));
     let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&before), None);
     let _ = process::adopt_orphans(adopted);
     if let Some(terminal) = terminal {
@@ -179,7 +190,7 @@ impl Session {
         Ok(session)
     }
 
-    fn run(self) -> Result<Outcome, Error> {
+    fn run(self, own: &dyn Catalogue) -> Result<Outcome, Error> {
         let Self { mut shell, inner, outside, leases, inside, process, signals, helpers, .. } = self;
         let (gateways, others) = (self.gateways, self.others);
         let zero_ns = clock::monotonic_ns();
@@ -187,13 +198,26 @@ impl Session {
         (shell.up.epoch_ns, shell.down.epoch_ns) = (epoch_ns, epoch_ns);
         let up = Direction::new(shell.up.clone(), shell.seed)?;
         let down = Direction::new(shell.down.clone(), shell.seed)?;
-        inside.send(&[message::GO], &[], false).map_err(machine)?;
-        let (meter, gauges) = match shell.meter {
-            true => {
-                Meter::start(shell.name.clone()).map(|(meter, gauges)| (Some(meter), Some(gauges))).map_err(machine)?
-            }
-            false => (None, None),
+        let about = [("shell", json!(shell.name)), ("pid", json!(getpid().as_raw())), ("name", json!(shell.given))];
+        let about = about.into_iter().chain([("command", json!(shell.command.words())), ("epoch_ns", json!(epoch_ns))]);
+        let desk =
+            match Desk::open(shell.given.as_deref(), about.map(|(key, value)| (key.to_string(), value)).collect()) {
+                Ok(desk) => Some(desk),
+                // Without a name nobody has asked for it.
+                Err(_) if shell.given.is_none() => None,
+                Err(error) => return Err(error),
+            };
+        let board = (shell.meter || shell.meter_web).then(Board::default);
+        let web = match (&board, shell.meter_web) {
+            (Some(board), true) => Some(Web::start(board, &shell.name, up.kind()).map_err(machine)?),
+            _ => None,
         };
+        inside.send(&[message::GO], &[], false).map_err(machine)?;
+        let meter = match (&board, shell.meter) {
+            (Some(board), true) => Some(Meter::start(shell.name.clone(), board).map_err(machine)?),
+            _ => None,
+        };
+        let gauges = board.map(Gauges::of);
         let block = leases.block();
         let senders = if self.plain_senders { Senders::watch(block).ok() } else { None };
         let exact = clock::exact_timers().is_ok();
@@ -201,15 +225,29 @@ impl Session {
         let (cpu_ns, before) = (clock::cpu_ns(), Load::now());
         let stalls = Stalls::default();
         let spin_ns = shell.spin.as_nanos().max(0) as u64;
-        let mut pump =
-            Pump { up, down, inner, outside, leases, inside, signals, zero_ns, spin_ns, stalls, gateways, gauges };
+        let mut pump = Pump {
+            up,
+            down,
+            inner,
+            outside,
+            leases,
+            inside,
+            signals,
+            zero_ns,
+            spin_ns,
+            stalls,
+            gateways,
+            gauges,
+            desk,
+            own,
+        };
         let end = pump.run();
         let (wall_ns, cpu_ns) = (clock::monotonic_ns() - zero_ns, clock::cpu_ns() - cpu_ns);
         let load = Load::now().since(before);
         if first {
             let _ = clock::run_as_others();
         }
-        drop(meter);
+        drop((meter, web));
         let held = senders.and_then(Senders::finish);
         let far = pump.outside.far.as_mut().and_then(|far| far.end.as_mut());
         let ends = [Some(&mut pump.inner), Some(&mut pump.outside.end), far].into_iter().flatten();

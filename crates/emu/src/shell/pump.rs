@@ -1,6 +1,7 @@
 //! The loop between the two devices: read what has arrived, do what is due, wait.
 
 use super::control::Leases;
+use super::desk::Desk;
 use super::end::End;
 use super::helpers::Gateways;
 use super::message;
@@ -15,6 +16,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::sys::signalfd::SignalFd;
 use nix::unistd::Pid;
 use sojourn_aqm::Instant;
+use sojourn_aqm::registry::Catalogue;
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, AsRawFd};
 
@@ -30,7 +32,7 @@ pub enum Status {
 }
 
 /// Everything that the loop holds.
-pub struct Pump {
+pub struct Pump<'a> {
     /// From inside to outside.
     pub up: Direction,
     /// From outside to inside.
@@ -55,9 +57,13 @@ pub struct Pump {
     pub gateways: Gateways,
     /// What the live view shows.
     pub gauges: Option<Gauges>,
+    /// Where it takes orders.
+    pub desk: Option<Desk>,
+    /// Queue managers that orders may name besides the registered ones.
+    pub own: &'a dyn Catalogue,
 }
 
-impl Pump {
+impl Pump<'_> {
     /// Runs until the command has ended and what it sent has arrived, or [`LINGER_NS`] have passed since.
     pub fn run(&mut self) -> io::Result<Status> {
         let poll = self.watch()?;
@@ -134,6 +140,9 @@ impl Pump {
         }
         poll.add(self.inside.as_fd(), INSIDE, Interest::READ)?;
         poll.add(self.signals.as_fd(), SIGNALS, Interest::READ)?;
+        if let Some(desk) = &self.desk {
+            poll.add(desk.listener(), DESK, Interest::READ)?;
+        }
         for fd in &self.gateways.running {
             poll.add(fd.as_fd(), GATEWAYS + fd.as_raw_fd() as u64, Interest::READ)?;
         }
@@ -158,6 +167,15 @@ impl Pump {
                 };
                 let connection = self.leases.accept(listener?, inside)?;
                 let _ = poll.add(connection, CONNECTIONS + connection.as_raw_fd() as u64, Interest::READ);
+            }
+            DESK => {
+                let client = self.desk.as_mut()?.accept()?;
+                let _ = poll.add(client, CLIENTS + client.as_raw_fd() as u64, Interest::READ);
+            }
+            client if client >= CLIENTS => {
+                let now = self.now();
+                let desk = self.desk.as_mut()?;
+                desk.hear((client - CLIENTS) as i32, now, [&mut self.up, &mut self.down], self.own);
             }
             gateway if gateway >= GATEWAYS => {
                 if let Some(fd) = self.gateways.gone((gateway - GATEWAYS) as i32, self.now()) {
@@ -259,5 +277,7 @@ const INSIDE: u64 = 1;
 const SIGNALS: u64 = 2;
 const SHELLS_INSIDE: u64 = 3;
 const SHELLS_BESIDE: u64 = 4;
+const DESK: u64 = 5;
 const CONNECTIONS: u64 = 16;
 const GATEWAYS: u64 = 1 << 32;
+const CLIENTS: u64 = 1 << 33;

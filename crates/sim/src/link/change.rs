@@ -26,8 +26,13 @@ pub(crate) struct NewQueue {
 impl Planned {
     /// The changes of a run with `seed`; those of one instant in the order of the links.
     pub fn all(scenario: &Scenario, seed: u64) -> Vec<Self> {
+        Self::of_links(scenario.queues(), seed)
+    }
+
+    /// The changes of `links` in a run with `seed`; those of one instant in the order of the links.
+    pub fn of_links<'a>(links: impl Iterator<Item = &'a LinkSpec>, seed: u64) -> Vec<Self> {
         let mut all = Vec::new();
-        for (link, spec) in scenario.queues().enumerate() {
+        for (link, spec) in links.enumerate() {
             let mut present = spec.clone();
             for (number, change) in (1..).zip(&spec.changes) {
                 present.take(change);
@@ -42,6 +47,11 @@ impl Planned {
 
     /// A random stream of `kind` that no other part of the run has.
     pub fn rng(&self, kind: &str) -> Rng {
-        Rng::stream(self.seed, kind, self.number << 32 | self.link as u64)
+        stream(self.seed, kind, self.number, self.link)
     }
+}
+
+/// The random stream of `kind` that change `number` of a link brings.
+pub(super) fn stream(seed: u64, kind: &str, number: u64, link: usize) -> Rng {
+    Rng::stream(seed, kind, number << 32 | link as u64)
 }

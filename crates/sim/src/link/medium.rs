@@ -62,19 +62,36 @@ impl Medium {
 
     /// When a packet whose last bit leaves the server at `end` reaches the far end; `None` if it gets lost.
     pub fn arrival(&mut self, end: Instant) -> Option<Instant> {
-        if self.loss.as_mut().is_some_and(|loss| loss.strikes(end)) {
-            return None;
+        if self.loses(end) { None } else { Some(self.delayed(end)) }
+    }
+
+    /// Whether a packet whose last bit leaves the server at `end` gets lost.
+    #[inline]
+    pub fn loses(&mut self, end: Instant) -> bool {
+        self.loss.as_mut().is_some_and(|loss| loss.strikes(end))
+    }
+
+    /// Packets that leave from `at` on are delayed so, until the next step; none has left since.
+    pub fn delay(&mut self, at: Instant, delay: Duration) {
+        match self.delays.binary_search_by_key(&at, |&(since, _)| since) {
+            Ok(i) => self.delays[i].1 = delay,
+            Err(i) => self.delays.insert(i, (at, delay)),
         }
+    }
+
+    /// When a packet whose last bit leaves the server at `end`, and that does not get lost, reaches the far end.
+    #[inline]
+    pub fn delayed(&mut self, end: Instant) -> Instant {
         while self.delays.get(self.at + 1).is_some_and(|&(since, _)| since <= end) {
             self.at += 1;
         }
         let at = end + self.delays[self.at].1;
         let at = self.tick.map_or(at, |tick| next_tick(at, tick));
         if self.reorders {
-            return Some(at);
+            return at;
         }
         self.last_arrival = self.last_arrival.max(at);
-        Some(self.last_arrival)
+        self.last_arrival
     }
 }
 

@@ -99,6 +99,14 @@ impl Link {
         *self.body.queue.qdisc = discipline::AnyDiscipline::Other(qdisc);
     }
 
+    /// The queue changes at `now` as it did in another host, which books what it drops.
+    pub fn replay_change(&mut self, now: Instant, change: &Planned) {
+        if let Some(queue) = &change.queue {
+            let discipline = discipline::AnyDiscipline::of(&queue.spec, change.rng("queue"));
+            self.body.queue.replay_change(now, discipline, queue.keeps);
+        }
+    }
+
     /// Something changes at `now`, before anything else happens then.
     pub fn change<P: Probe>(&mut self, now: Instant, change: &Planned, books: &mut Books<P>) -> Served {
         if let Some(loss) = change.loss {

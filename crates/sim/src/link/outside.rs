@@ -4,59 +4,102 @@
 //! the same code there.
 
 use super::any::AnyServer;
+use super::change::stream;
 use super::medium::Medium as Inner;
 use super::server::{Seat, Server};
-use crate::scenario::{LossSpec, Service, Steps};
+use super::steps::{Changeable, Ending};
+use crate::scenario::{Change, LossSpec, Service, Steps};
 use crate::schedule::Quanta;
 use crate::window::Window;
-use sojourn_aqm::{Duration, Instant};
+use sojourn_aqm::{Duration, Instant, Rate};
 
 pub use super::server::Sent;
 
 /// How a link sends: packet after packet, or in opportunities.
-pub struct Transmitter(AnyServer);
+pub struct Transmitter(Kind);
+
+enum Kind {
+    /// At a rate, which may be changed.
+    Rate(Changeable),
+    /// In any other way.
+    Fixed(Box<AnyServer>),
+}
 
 impl Transmitter {
     /// The server of link `index` in a run with `seed`, idle at its start; an opportunity carries `mtu` bytes. `None` for
     /// the channel of a wireless LAN, which is no link of its own.
     pub fn new(service: &Service, mtu: u32, seed: u64, index: usize) -> Option<Self> {
-        AnyServer::new(service, &Seat { index, seed, mtu, window: Window::new([], Instant::NEVER) }).map(Self)
+        let rate = |rate, ending| Some(Self(Kind::Rate(Changeable::new(rate, ending))));
+        match service {
+            Service::Rate(constant) => rate(&Steps::constant(*constant), Ending::Fluid),
+            Service::Steps(steps) if steps.change == Change::Fluid => rate(&steps.rate, Ending::Fluid),
+            Service::Steps(steps) if steps.change == Change::Latch => rate(&steps.rate, Ending::Latched),
+            _ => {
+                let seat = Seat { index, seed, mtu, window: Window::new([], Instant::NEVER) };
+                AnyServer::new(service, &seat).map(|server| Self(Kind::Fixed(Box::new(server))))
+            }
+        }
     }
 
     /// Starts the transmission of `bytes` at `start`, which is never before [`Sent::free`] of the last one. A link with
     /// opportunities takes as many after `start` as they need, and nothing else is sent with them.
     pub fn send(&mut self, start: Instant, bytes: u32) -> Sent {
-        self.0.send(start, bytes)
+        match &mut self.0 {
+            Kind::Rate(rate) => rate.send(start, bytes),
+            Kind::Fixed(server) => server.send(start, bytes),
+        }
+    }
+
+    /// From `at` on, which no packet that was sent begins after, the link has this rate, until the next step of its schedule.
+    /// What that makes of the last packet, if one was sent; nothing where the link does not send at a rate.
+    pub fn change_rate(&mut self, at: Instant, to: Rate) -> Option<Sent> {
+        match &mut self.0 {
+            Kind::Rate(rate) => rate.change(at, to),
+            Kind::Fixed(_) => None,
+        }
     }
 
     /// When the next opportunity is due, [`Instant::NEVER`] if there is none; `None` for a link without opportunities.
     pub fn opportunity(&self) -> Option<Instant> {
-        self.0.opportunity()
+        match &self.0 {
+            Kind::Rate(_) => None,
+            Kind::Fixed(server) => server.opportunity(),
+        }
     }
 
     /// Goes on to the opportunity after the next one.
     pub fn step(&mut self) {
-        if let Some(opportunities) = self.0.opportunities() {
-            opportunities.step();
+        if let Kind::Fixed(server) = &mut self.0 {
+            if let Some(opportunities) = server.opportunities() {
+                opportunities.step();
+            }
         }
     }
 
     /// Passes over the opportunities up to and including `now`, when there was nothing to send.
     pub fn pass(&mut self, now: Instant) {
-        if let Some(opportunities) = self.0.opportunities() {
-            opportunities.pass(now);
+        if let Kind::Fixed(server) = &mut self.0 {
+            if let Some(opportunities) = server.opportunities() {
+                opportunities.pass(now);
+            }
         }
     }
 
     /// What a link that is never idle does between `from` and `to`: nanoseconds, bits of a rate that flows, or, from the
     /// start on, bytes of opportunity. [`Transmitter::used`] is in the same measure. `to` never goes back.
     pub fn usable(&mut self, from: Instant, to: Instant) -> u64 {
-        self.0.usable(from, to)
+        match &mut self.0 {
+            Kind::Rate(rate) => rate.capacity(from, to),
+            Kind::Fixed(server) => server.usable(from, to),
+        }
     }
 
     /// What a transmission of `bytes` from `start` to `free` uses of [`Transmitter::usable`].
     pub fn used(&mut self, start: Instant, free: Instant, bytes: u32) -> u64 {
-        self.0.used(start, free, bytes)
+        match &mut self.0 {
+            Kind::Rate(rate) => rate.capacity(start, free),
+            Kind::Fixed(server) => server.used(start, free, bytes),
+        }
     }
 }
 
@@ -96,6 +139,26 @@ impl Medium {
     pub fn arrival(&mut self, end: Instant) -> Option<Instant> {
         self.0.arrival(end)
     }
+
+    /// Whether a packet whose last bit leaves the server at `end` gets lost: the first half of [`Self::arrival`].
+    pub fn loses(&mut self, end: Instant) -> bool {
+        self.0.loses(end)
+    }
+
+    /// When a packet that does not get lost reaches the far end: the second half.
+    pub fn delayed(&mut self, end: Instant) -> Instant {
+        self.0.delayed(end)
+    }
+
+    /// Packets get lost so from now on, after change `number` of link `index` in a run with `seed`.
+    pub fn lose(&mut self, loss: LossSpec, seed: u64, number: u64, index: usize) {
+        self.0.lose(loss, stream(seed, "loss", number, index));
+    }
+
+    /// Packets that leave from `at` on are delayed so, until the next step of the schedule.
+    pub fn delay(&mut self, at: Instant, delay: Duration) {
+        self.0.delay(at, delay);
+    }
 }
 
 #[cfg(test)]
@@ -122,6 +185,36 @@ mod tests {
             assert_eq!(at.as_nanos(), i * 12_000);
         }
         assert_eq!(link.usable(Instant::ZERO, at), link.used(Instant::ZERO, at, 1_500_000));
+    }
+
+    /// Sends packets of untidy sizes one after the other, and changes the rate on the way or has it in a schedule.
+    #[test]
+    fn a_rate_that_is_changed_is_as_one_of_a_schedule() {
+        let (sizes, changes) =
+            ([1500, 52, 1377, 1500, 64, 913], [(3_000_007, 1_234_567), (9_999_999, 0), (20_000_001, 7_000_001)]);
+        for change in ["fluid", "latch"] {
+            let steps: String = changes
+                .iter()
+                .map(|(at, bps)| format!(",{} bit/s@{at}ns", if change == "latch" { bps.max(&1000) } else { bps }))
+                .collect();
+            let planned = service(&format!("rate = \"5999999 bit/s@0s{steps}\"\nchange = \"{change}\""));
+            let plain = service(&format!("rate = \"5999999 bit/s@0s\"\nchange = \"{change}\""));
+            let [mut planned, mut changed] =
+                [planned, plain].map(|service| Transmitter::new(&service, 1500, 1, 0).unwrap());
+            let (mut left, mut start) = (changes.iter().peekable(), Instant::ZERO);
+            for bytes in sizes.into_iter().cycle().take(60) {
+                let expected = planned.send(start, bytes);
+                let mut found = changed.send(start, bytes);
+                while let Some(&(at, bps)) = left.next_if(|&&(at, _)| Instant::from_nanos(at) < found.free) {
+                    let bps = if change == "latch" { bps.max(1000) } else { bps };
+                    found = changed.change_rate(Instant::from_nanos(at), Rate::from_bps(bps)).unwrap();
+                }
+                assert_eq!(found, expected, "{change}, from {start:?}");
+                start = expected.free;
+            }
+            assert_eq!(left.next(), None, "every change was made");
+            assert_eq!(changed.usable(Instant::ZERO, start), planned.usable(Instant::ZERO, start));
+        }
     }
 
     #[test]

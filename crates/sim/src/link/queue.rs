@@ -39,6 +39,17 @@ impl Queue {
     }
 }
 
+impl Queue {
+    /// [`Self::change`] of a queue of which another host books what it drops.
+    pub fn replay_change(&mut self, now: Instant, new: AnyDiscipline, keeps: bool) {
+        let mut old = std::mem::replace(&mut *self.qdisc, new);
+        if let Some(old) = old.as_any().filter(|_| keeps) {
+            let kept = self.qdisc.succeed(old, now, &mut |_: Meta, _: Handle, _: DropReason| {});
+            kept.expect("the host has tried this change");
+        }
+    }
+}
+
 /// Drops all that waits in a discipline that is given up at `now`. Shapers are asked for each packet when it may go.
 fn empty<P: Probe>(mut qdisc: AnyDiscipline, now: Instant, drops: &mut Drops<P>) {
     let mut at = now;

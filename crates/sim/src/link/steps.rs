@@ -43,6 +43,53 @@ impl Pace for Latch {
     }
 }
 
+/// A packet in transmission when the rate changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// As [`Fluid`] has it.
+    Fluid,
+    /// As [`Latch`] has it.
+    Latched,
+}
+
+/// A rate of which nobody knows beforehand when it changes: each packet is as if that had been in a schedule.
+#[derive(Clone, Debug)]
+pub(super) struct Changeable {
+    rates: Steps<Rate>,
+    schedule: Schedule,
+    ending: Ending,
+    /// The last packet: when it began, its bytes, where the schedule stood before it.
+    last: Option<(Instant, u32, (usize, u64))>,
+}
+
+impl Changeable {
+    pub fn new(rates: &Steps<Rate>, ending: Ending) -> Self {
+        Self { rates: rates.clone(), schedule: Schedule::new(rates), ending, last: None }
+    }
+
+    pub fn send(&mut self, start: Instant, bytes: u32) -> Sent {
+        self.last = Some((start, bytes, self.schedule.place()));
+        let end = match self.ending {
+            Ending::Fluid => self.schedule.fluid_end(start, bytes),
+            Ending::Latched => self.schedule.latched_end(start, bytes),
+        };
+        Sent { end, free: end }
+    }
+
+    /// The rate is `to` from `at` on, at which the last packet had begun, until the next step of the schedule; what becomes
+    /// of that packet.
+    pub fn change(&mut self, at: Instant, to: Rate) -> Option<Sent> {
+        self.rates.insert(at - Instant::ZERO, to);
+        let before = self.last.map_or((0, 0), |(.., before)| before);
+        self.schedule.go_back(&self.rates, before);
+        self.last.map(|(start, bytes, _)| self.send(start, bytes))
+    }
+
+    pub fn capacity(&self, from: Instant, to: Instant) -> u64 {
+        self.schedule.bits_until(to) - self.schedule.bits_until(from)
+    }
+}
+
 /// Opportunities of one MTU, each when the rate has added up to one.
 impl Source for Quanta {
     fn next_at(&self) -> Instant {

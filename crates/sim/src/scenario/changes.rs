@@ -79,7 +79,7 @@ impl LinkChange {
         self.aqm.is_some() || self.limits.is_some()
     }
 
-    fn write(&self) -> Map<String, Value> {
+    pub(super) fn write(&self) -> Map<String, Value> {
         let mut out = Map::new();
         write(CHANGING, "loss", &self.loss, &mut out);
         write(CHANGING, "aqm", &self.aqm, &mut out);
@@ -98,7 +98,7 @@ impl LinkSpec {
     }
 
     /// Adds what a key changes to.
-    fn add(&mut self, change: &Change, own: &dyn Catalogue) -> Result<(), Error> {
+    pub(super) fn add(&mut self, change: &Change, own: &dyn Catalogue) -> Result<(), Error> {
         let wrong = |text: String| Error::new(&change.place, text);
         if matches!(self.service, Service::Wlan(_)) {
             return Err(wrong("a wireless LAN keeps its queues and its loss; leave this out".into()));
@@ -127,7 +127,7 @@ impl LinkSpec {
     }
 
     /// Finds out whether the queue keeps what waits at each change, and tries that on empty queues.
-    fn try_changes(&mut self, place_of: impl Fn(Duration) -> String) -> Result<(), Error> {
+    pub(super) fn try_changes(&mut self, place_of: impl Fn(Duration) -> String) -> Result<(), Error> {
         let mut present = self.clone();
         for change in self.changes.iter_mut().filter(|change| change.is_of_queue()) {
             let before = present.clone();
@@ -270,7 +270,13 @@ pub(super) fn write_all(scenario: &Scenario) -> Vec<Value> {
     entries.into_iter().map(|(_, entry)| entry).collect()
 }
 
-impl Change<'_> {
+impl<'a> Change<'a> {
+    /// Of a link that runs elsewhere, and is the only one.
+    pub(super) fn of_running(at: Duration, key: &'a str, value: &'a Value) -> Self {
+        let target = Target { hop: None, reverse: false };
+        Self { at, target, key, value, entry: String::new(), place: key.to_string() }
+    }
+
     /// The same key changes twice at one instant.
     fn is_twice(&self) -> Error {
         Error::new(&self.place, format!("there is another {} at {}; keep one of them", self.key, self.at))

@@ -60,7 +60,7 @@ impl LinkSpec {
     }
 
     /// What its queue manager is told of it: the nominal rate, whatever changes.
-    pub(crate) fn told(&self) -> Link {
+    pub fn told(&self) -> Link {
         let (rate, mtu) = (self.service.nominal_rate(self.mtu), self.framing.accounted(self.mtu));
         Link { rate, mtu, delay: self.delay }
     }

@@ -16,6 +16,7 @@ mod link;
 mod loss;
 mod paths;
 mod probes;
+mod running;
 mod schema;
 mod sender;
 pub mod service;
@@ -42,6 +43,7 @@ pub use link::{LEAST_MTU, LinkSpec};
 pub use loss::{Gilbert, LossError, LossSpec};
 pub use paths::Paths;
 pub use probes::Probes;
+pub use running::Changed;
 pub use schema::schema;
 pub use sender::Dscp;
 pub use service::{

@@ -11,6 +11,7 @@ mod wlan;
 pub use bucket::BucketService;
 pub use cox::CoxService;
 pub use poisson::PoissonService;
+pub(super) use steps::SLOWEST_LATCH;
 pub use steps::{Change, StepsService};
 pub use trace::TraceService;
 pub use wlan::WlanService;

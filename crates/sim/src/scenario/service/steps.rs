@@ -101,4 +101,4 @@ const CHANGES: &[(&str, Change)] =
     &[("fluid", Change::Fluid), ("latch", Change::Latch), ("opportunity", Change::Opportunity)];
 
 /// Below this rate one packet may take minutes.
-const SLOWEST_LATCH: Rate = Rate::from_bps(1000);
+pub(in super::super) const SLOWEST_LATCH: Rate = Rate::from_bps(1000);

@@ -1,0 +1,218 @@
+//! What changes of a direction while it runs: as planned in its link's `[[changes]]`, or as somebody asks for it.
+//!
+//! A change comes before everything else of its instant, and is in the log. Both kinds are one: a simulation of the link
+//! with what the log has as `[[changes]]` decides alike.
+
+use super::{Direction, Kind};
+use serde_json::{Map, Value, json};
+use sojourn_aqm::registry::Catalogue;
+use sojourn_aqm::{Duration, Instant, Rate, Rng};
+use sojourn_sim::scenario::{Changed, LossSpec, Service, Stepped};
+
+/// What a direction does now.
+#[derive(Clone)]
+pub struct Present {
+    kind: Kind,
+    seed: u64,
+    index: usize,
+    /// How many changes of queue and loss there were.
+    made: usize,
+    /// When the next one is planned; [`Instant::NEVER`] without one.
+    pub next: Instant,
+    /// The rate before a pause.
+    paused: Option<Rate>,
+}
+
+impl Present {
+    pub fn new(kind: Kind, seed: u64, index: usize) -> Self {
+        let mut new = Self { kind, seed, index, made: 0, next: Instant::NEVER, paused: None };
+        new.look_ahead();
+        new
+    }
+
+    pub fn kind(&self) -> &Kind {
+        &self.kind
+    }
+
+    fn look_ahead(&mut self) {
+        let planned = if let Kind::Link(spec) = &self.kind { spec.changes.get(self.made) } else { None };
+        self.next = planned.map_or(Instant::NEVER, |change| Instant::ZERO + change.at);
+    }
+
+    /// The change that is planned next.
+    fn planned(&self) -> Option<Changed> {
+        let Kind::Link(spec) = &self.kind else { return None };
+        spec.planned(self.made + 1).map(|(_, changed)| changed)
+    }
+
+    /// Takes in what `values` change from `at` on.
+    fn take(&mut self, at: Instant, values: &Map<String, Value>, own: &dyn Catalogue) -> Result<Changed, String> {
+        let since = at - Instant::ZERO;
+        match &mut self.kind {
+            Kind::Link(spec) => spec.change(since, values, own).map_err(|wrong| wrong.to_string()),
+            Kind::Delay(delays) => {
+                let value = only(values, "delay", "a delay has no queue")?;
+                let text = value.as_str().unwrap_or_default();
+                let delay = Duration::parse(text).map_err(|wrong| format!("delay: {wrong}"))?;
+                delays.insert(since, delay);
+                let written = written("delay", json!(delay.to_string()));
+                Ok(Changed { delay: Some(delay), written, ..Changed::default() })
+            }
+            Kind::Loss(present) => {
+                let value = only(values, "loss", "a loss has no queue")?;
+                let loss = LossSpec::read(value).map_err(|wrong| format!("loss: {wrong}"))?;
+                *present = Some(loss);
+                let (written, number) = (written("loss", loss.canonical()), self.made as u64 + 1);
+                Ok(Changed { loss: Some(loss), written, number, ..Changed::default() })
+            }
+            Kind::OnOff { .. } => Err("a link that is on and off does not change; start it anew".to_string()),
+        }
+    }
+
+    /// The rate at `now`, of a link that has one.
+    fn rate(&self, now: Instant) -> Result<Rate, String> {
+        match &self.kind {
+            Kind::Link(spec) => match &spec.service {
+                Service::Rate(rate) => Ok(*rate),
+                Service::Steps(steps) => Ok(steps.rate.at(now - Instant::ZERO)),
+                _ => Err(NO_RATE.to_string()),
+            },
+            _ => Err(NO_RATE.to_string()),
+        }
+    }
+}
+
+impl Direction {
+    /// Changes as of `now`, or just behind what is done already, to what `values` say, the keys of an entry of
+    /// `[[changes]]`; nothing changes on an error.
+    pub fn change(&mut self, now: Instant, values: &Map<String, Value>, own: &dyn Catalogue) -> Result<(), String> {
+        let at = now.max(self.now + NANOSECOND);
+        self.change_until(at);
+        let changed = self.present.take(at, values, own)?;
+        self.apply(at, &changed);
+        self.now = at;
+        Ok(())
+    }
+
+    /// Whether [`Self::change`] would be refused.
+    pub fn try_change(&self, now: Instant, values: &Map<String, Value>, own: &dyn Catalogue) -> Result<(), String> {
+        let at = now.max(self.now + NANOSECOND);
+        self.present.clone().take(at, values, own).map(|_| ())
+    }
+
+    /// Sends nothing more, or goes on at the rate from before; what waits stays.
+    pub fn pause(&mut self, now: Instant, pause: bool, own: &dyn Catalogue) -> Result<(), String> {
+        let rate = self.present.rate(now)?;
+        self.try_pause(now, pause)?;
+        let to = if pause { Rate::from_bps(0) } else { self.present.paused.unwrap_or(rate) };
+        self.change(now, &written("rate", json!(to.to_string())), own)?;
+        self.present.paused = pause.then_some(rate);
+        Ok(())
+    }
+
+    /// Whether [`Self::pause`] would be refused.
+    pub fn try_pause(&self, now: Instant, pause: bool) -> Result<(), String> {
+        self.present.rate(now)?;
+        match (pause, self.present.paused) {
+            (true, Some(_)) => Err("it pauses already; resume it".to_string()),
+            (false, None) => Err("it does not pause; pause it first".to_string()),
+            _ => Ok(()),
+        }
+    }
+
+    /// What it does now, in a few words.
+    pub fn told(&self) -> String {
+        let now = self.now - Instant::ZERO;
+        let loss = |loss: &LossSpec| match loss {
+            LossSpec::Random(share) => format!("loss {} %", 100.0 * share),
+            LossSpec::Gilbert(_) => "loss in bursts".to_string(),
+        };
+        match self.kind() {
+            Kind::Link(spec) => {
+                let serves = match &spec.service {
+                    _ if self.present.paused.is_some() => "paused".to_string(),
+                    Service::Rate(rate) => rate.to_string(),
+                    Service::Steps(steps) => steps.rate.at(now).to_string(),
+                    Service::Trace(trace) => trace.path.display().to_string(),
+                    other => format!("{} on average", other.nominal_rate(spec.mtu)),
+                };
+                let delay = Some(spec.delays.at(now)).filter(|&delay| delay > Duration::ZERO);
+                let delay = delay.map(|delay| delay.to_string());
+                let made = &spec.changes[..self.present.made.min(spec.changes.len())];
+                let aqm = made.iter().rev().find_map(|change| change.aqm.as_ref()).unwrap_or(&spec.aqm);
+                let loss = made.iter().rev().find_map(|change| change.loss.as_ref()).or(spec.loss.as_ref()).map(loss);
+                [Some(serves), Some(aqm.text.clone()), delay, loss].into_iter().flatten().collect::<Vec<_>>().join(", ")
+            }
+            Kind::Delay(delays) => delays.at(now).to_string(),
+            Kind::Loss(spec) => spec.as_ref().map_or_else(|| "no loss".to_string(), loss),
+            Kind::OnOff { .. } => "on and off".to_string(),
+        }
+    }
+
+    /// Makes the changes that are planned until `until`.
+    #[inline]
+    pub(super) fn change_until(&mut self, until: Instant) {
+        while self.present.next <= until {
+            let at = self.present.next;
+            let changed = self.present.planned().expect("it is the next one");
+            self.apply(at, &changed);
+            self.now = self.now.max(at);
+        }
+    }
+
+    #[inline(never)]
+    fn apply(&mut self, at: Instant, changed: &Changed) {
+        let (seed, index) = (self.present.seed, self.present.index);
+        let course = &mut self.course;
+        if let Some(station) = &mut self.station {
+            station.advance(at - NANOSECOND, course);
+            if changed.queue.is_some() {
+                station.before_change(at, course);
+            }
+        }
+        course.recorder.changed(at, &changed.written);
+        if let Some(medium) = &mut course.medium {
+            if let Some(delay) = changed.delay {
+                medium.delay(at, delay);
+            }
+        }
+        if let Some(loss) = changed.loss {
+            self.station.iter_mut().for_each(|station| station.decide_loss(course));
+            if let Some(medium) = &mut course.medium {
+                medium.lose(loss, seed, changed.number, index);
+            }
+        }
+        if let Some(station) = &mut self.station {
+            if let Some(rate) = changed.rate {
+                station.change_rate(at, rate);
+            }
+            if let Some(spec) = &changed.queue {
+                let rng = Rng::stream(seed, "queue", changed.number << 32 | index as u64);
+                station.change_queue(at, spec, changed.keeps, rng, course);
+                let splits = station.splits();
+                self.keeps = self.gso_keeps && !splits;
+            }
+        }
+        self.present.made = self.present.made.max(changed.number as usize);
+        if changed.rate.is_some() {
+            self.present.paused = None;
+        }
+        self.present.look_ahead();
+    }
+}
+
+/// The value of the only key that a direction without a queue has.
+fn only<'a>(values: &'a Map<String, Value>, key: &str, why: &str) -> Result<&'a Value, String> {
+    match values.keys().find(|known| *known != key) {
+        Some(other) => Err(format!("{other}: {why}; only its {key} changes")),
+        None => values.get(key).ok_or_else(|| format!("{key}: missing; write a value")),
+    }
+}
+
+fn written(key: &str, value: Value) -> Map<String, Value> {
+    [(key.to_string(), value)].into_iter().collect()
+}
+
+const NO_RATE: &str = "only a link with a rate can pause; start one around it";
+
+const NANOSECOND: Duration = Duration::from_nanos(1);

@@ -1,0 +1,245 @@
+//! Where a running shell takes orders: a socket in a folder that only its owner can enter.
+//!
+//! The loop between the devices answers, so an order takes effect between two packets, and never waits for who asks. Who
+//! asks has to be the owner or root (the kernel says who it is). A shell that was killed leaves a socket at which
+//! nobody listens; whoever finds it removes it.
+
+use crate::Error;
+use crate::path::{Direction, Kind};
+use crate::sys::fds::{Channel, accept};
+use nix::sys::socket::sockopt::{PeerCredentials, ReceiveTimeout, SendTimeout};
+use nix::sys::socket::{
+    AddressFamily, Backlog, SockFlag, SockType, UnixAddr, bind, connect, getsockopt, listen, setsockopt, socket,
+};
+use nix::sys::time::TimeVal;
+use nix::unistd::{geteuid, getpid};
+use serde_json::{Map, Value, json};
+use sojourn_aqm::Instant;
+use sojourn_aqm::registry::Catalogue;
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+/// The socket of a shell, and who is connected to it.
+pub struct Desk {
+    listener: OwnedFd,
+    path: PathBuf,
+    clients: Vec<Channel>,
+    about: Map<String, Value>,
+}
+
+/// A shell that somebody may give orders to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// Its process.
+    pub pid: u32,
+    /// The name that it was given.
+    pub name: Option<String>,
+    path: PathBuf,
+}
+
+impl Desk {
+    /// Opens the socket of this process, whose shell is described by `about`; an error says why it has none.
+    pub fn open(name: Option<&str>, about: Map<String, Value>) -> Result<Self, Error> {
+        let pid = getpid().as_raw();
+        if let Some(other) = running().into_iter().find(|other| name.is_some() && other.name.as_deref() == name) {
+            let name = name.unwrap_or_default();
+            return Err(Error::Input(format!("--name {name}: shell {} has it; choose another one", other.pid)));
+        }
+        let file = name.map_or_else(|| pid.to_string(), |name| format!("{pid}.{name}"));
+        let open = |folder: PathBuf| -> io::Result<Self> {
+            prepare(&folder)?;
+            let path = folder.join(&file);
+            let fd = unix_socket(SockFlag::SOCK_NONBLOCK)?;
+            // Left by a process of this number that was killed.
+            let _ = fs::remove_file(&path);
+            bind(fd.as_raw_fd(), &UnixAddr::new(&path)?)?;
+            listen(&fd, Backlog::new(MOST_CLIENTS as i32)?)?;
+            Ok(Self { listener: fd, path, clients: Vec::new(), about: about.clone() })
+        };
+        let mut last = io::Error::from(io::ErrorKind::NotFound);
+        for folder in folders() {
+            match open(folder.clone()) {
+                Ok(desk) => return Ok(desk),
+                Err(error) => last = io::Error::new(error.kind(), format!("{}: {error}", folder.display())),
+            }
+        }
+        Err(Error::Machine(format!("control socket: {last}; set XDG_RUNTIME_DIR to a folder of your own")))
+    }
+
+    /// What becomes readable when somebody connects.
+    pub fn listener(&self) -> BorrowedFd<'_> {
+        self.listener.as_fd()
+    }
+
+    /// Takes a connection of who may give orders; its descriptor is to be watched, and given to [`Self::hear`].
+    pub fn accept(&mut self) -> Option<BorrowedFd<'_>> {
+        let fd = accept(self.listener.as_fd()).ok()?;
+        if !is_owner(&fd) || self.clients.len() >= MOST_CLIENTS {
+            return None;
+        }
+        self.clients.push(Channel::of(fd));
+        self.clients.last().map(Channel::as_fd)
+    }
+
+    /// Does what a client says, or lets it go.
+    pub fn hear(&mut self, fd: i32, now: Instant, directions: [&mut Direction; 2], own: &dyn Catalogue) {
+        let Some(i) = self.clients.iter().position(|client| client.as_fd().as_raw_fd() == fd) else { return };
+        let mut room = vec![0; MOST_BYTES];
+        let answer = match self.clients[i].receive(&mut room) {
+            Ok((length, _)) if length > 0 => match serde_json::from_slice(&room[..length]) {
+                Ok(order) => obey(&order, &self.about, now, directions, own),
+                Err(error) => Err(format!("no order: {error}")),
+            },
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+            _ => {
+                self.clients.swap_remove(i);
+                return;
+            }
+        };
+        let answer = answer.unwrap_or_else(|error| json!({ "error": error }));
+        let _ = self.clients[i].send(answer.to_string().as_bytes(), &[], true);
+    }
+}
+
+impl Drop for Desk {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// Does what an order says; the answer.
+fn obey(
+    order: &Value,
+    about: &Map<String, Value>,
+    now: Instant,
+    directions: [&mut Direction; 2],
+    own: &dyn Catalogue,
+) -> Result<Value, String> {
+    let side = order["side"].as_str();
+    let meant = |name: &str, direction: &Direction| match side {
+        Some(side) => side == name,
+        // A loss of one direction only stays that.
+        None => !matches!(direction.kind(), Kind::Loss(None)),
+    };
+    let mut sides: Vec<(&str, &mut Direction)> = ["up", "down"].into_iter().zip(directions).collect();
+    if order["keys"].is_null() && order["pause"].is_null() {
+        let mut told = about.clone();
+        for (name, direction) in sides {
+            told.insert(name.to_string(), status(direction));
+        }
+        return Ok(told.into());
+    }
+    sides.retain(|(name, direction)| meant(name, direction));
+    // Both change, or none.
+    for apply in [false, true] {
+        for (_, direction) in &mut sides {
+            match (order["keys"].as_object(), order["pause"].as_bool()) {
+                (Some(keys), _) if apply => direction.change(now, keys, own)?,
+                (Some(keys), _) => direction.try_change(now, keys, own)?,
+                (None, Some(pause)) if apply => direction.pause(now, pause, own)?,
+                (None, Some(pause)) => direction.try_pause(now, pause)?,
+                _ => return Err("no order: neither keys nor a pause".to_string()),
+            }
+        }
+    }
+    Ok(json!({ "changed": sides.iter().map(|(name, _)| *name).collect::<Vec<_>>(), "at_ns": now.as_nanos() }))
+}
+
+/// What a direction does and has done.
+fn status(direction: &Direction) -> Value {
+    let c = direction.counters();
+    json!({
+        "does": direction.told(),
+        "departed": { "packets": c.departed.0, "bytes": c.departed.1 },
+        "dropped": c.dropped, "marked": c.marked, "backlog": c.backlog,
+    })
+}
+
+/// The shells of this user that run, in the order of their numbers.
+pub fn running() -> Vec<Found> {
+    let entries = |folder: PathBuf| fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut found: Vec<Found> =
+        folders().into_iter().filter(|folder| is_ours(folder)).flat_map(entries).filter_map(Found::at).collect();
+    found.sort_by_key(|shell| shell.pid);
+    found
+}
+
+impl Found {
+    /// The shell whose socket is at `path`, if it runs; a socket at which nobody listens is removed.
+    fn at(path: PathBuf) -> Option<Self> {
+        let file = path.file_name().and_then(OsStr::to_str)?;
+        let (pid, name) = file.split_once('.').map_or((file, None), |(pid, name)| (pid, Some(name.to_string())));
+        let shell = Self { pid: pid.parse().ok()?, name, path };
+        match shell.connect() {
+            Ok(_) => Some(shell),
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+                let _ = fs::remove_file(&shell.path);
+                None
+            }
+            Err(_) => None,
+        }
+    }
+
+    /// Gives an order; the answer.
+    pub fn tell(&self, order: &Value) -> io::Result<Value> {
+        let channel = Channel::of(self.connect()?);
+        channel.send(order.to_string().as_bytes(), &[], false)?;
+        let mut room = vec![0; MOST_BYTES];
+        let (length, _) = channel.receive(&mut room)?;
+        Ok(serde_json::from_slice(&room[..length])?)
+    }
+
+    fn connect(&self) -> io::Result<OwnedFd> {
+        let fd = unix_socket(SockFlag::empty())?;
+        setsockopt(&fd, ReceiveTimeout, &PATIENCE)?;
+        setsockopt(&fd, SendTimeout, &PATIENCE)?;
+        connect(fd.as_raw_fd(), &UnixAddr::new(&self.path)?)?;
+        if is_owner(&fd) { Ok(fd) } else { Err(io::Error::from(io::ErrorKind::PermissionDenied)) }
+    }
+}
+
+/// Whether the other end is a process of ours or of root's.
+fn is_owner(fd: &OwnedFd) -> bool {
+    let owner = getsockopt(fd, PeerCredentials).map(|credentials| credentials.uid());
+    owner.is_ok_and(|uid| uid == 0 || uid == geteuid().as_raw())
+}
+
+/// Where sockets may be, the best place first.
+fn folders() -> Vec<PathBuf> {
+    let runtime = std::env::var_os("XDG_RUNTIME_DIR").filter(|folder| !folder.is_empty());
+    let own = runtime.map(|folder| Path::new(&folder).join("sojourn"));
+    own.into_iter().chain([PathBuf::from(format!("/tmp/sojourn-{}", geteuid()))]).collect()
+}
+
+/// Makes a folder that nobody else can enter, if it is not there.
+fn prepare(folder: &Path) -> io::Result<()> {
+    match fs::DirBuilder::new().mode(0o700).create(folder) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
+    }
+    if is_ours(folder) {
+        return Ok(());
+    }
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, "others can enter it; remove it, or chmod 700"))
+}
+
+/// Whether a folder is ours and nobody else can enter it.
+fn is_ours(folder: &Path) -> bool {
+    let about = fs::symlink_metadata(folder);
+    about.is_ok_and(|about| about.is_dir() && about.uid() == geteuid().as_raw() && about.mode() & 0o077 == 0)
+}
+
+fn unix_socket(flags: SockFlag) -> io::Result<OwnedFd> {
+    Ok(socket(AddressFamily::Unix, SockType::SeqPacket, SockFlag::SOCK_CLOEXEC | flags, None)?)
+}
+
+/// Most who are connected at once.
+const MOST_CLIENTS: usize = 16;
+/// Longest order and longest answer.
+const MOST_BYTES: usize = 1 << 16;
+/// How long who asks waits for an answer: a shell may be stopped.
+const PATIENCE: TimeVal = TimeVal::new(5, 0);

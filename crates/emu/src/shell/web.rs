@@ -1,0 +1,279 @@
+//! The live view as a page: rates, sojourn times and drops of both directions, at a loopback address.
+//!
+//! The page is one file and asks nobody else for anything. Its address has a random token, and a request has to name that
+//! address as its host, so that neither another user nor a page from elsewhere in the same browser reads it.
+
+use super::meter::Board;
+use crate::path::{Counters, Kind};
+use crate::sys::clock::monotonic_ns;
+use serde_json::{Value, json};
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+/// The threads behind the page.
+pub struct Web {
+    shared: Arc<Shared>,
+    address: SocketAddr,
+    threads: Vec<JoinHandle<()>>,
+}
+
+struct Shared {
+    ended: AtomicBool,
+    history: Mutex<History>,
+    token: String,
+    label: String,
+    /// What the middle panel shows: the queue's sojourn time, or the delay where there is no queue.
+    time: &'static str,
+}
+
+/// What was seen so far, one sample for each [`PERIOD`].
+#[derive(Default)]
+struct History {
+    samples: VecDeque<Sample>,
+    /// Number of the first sample that is kept.
+    first: u64,
+}
+
+/// Both directions in one period, up first.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Sample {
+    /// When it ends, in seconds.
+    at: f64,
+    rate_mbit: [f64; 2],
+    time_ms: [Option<f64>; 2],
+    drops: [u64; 2],
+    marks: [u64; 2],
+}
+
+impl Web {
+    /// Shows what is on `board` of the shell `label`, in which a direction does `kind`, and says where on the standard error.
+    pub fn start(board: &Board, label: &str, kind: &Kind) -> io::Result<Self> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let address = listener.local_addr()?;
+        let mut random = [0; 16];
+        File::open("/dev/urandom")?.read_exact(&mut random)?;
+        let token: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+        let time = if matches!(kind, Kind::Link(_)) { "sojourn time" } else { "delay" };
+        let (ended, history) = (AtomicBool::new(false), Mutex::default());
+        let shared = Arc::new(Shared { ended, history, token, label: label.to_string(), time });
+        let (board, theirs) = (board.clone(), shared.clone());
+        let samples = thread::Builder::new().name("samples".to_string()).spawn(move || sample(&board, &theirs))?;
+        let theirs = shared.clone();
+        let page = thread::Builder::new().name("page".to_string()).spawn(move || serve(&listener, &theirs))?;
+        let _ = writeln!(io::stderr(), "{label}: live view at http://{address}/{}/", shared.token);
+        Ok(Self { shared, address, threads: vec![samples, page] })
+    }
+}
+
+impl Drop for Web {
+    fn drop(&mut self) {
+        self.shared.ended.store(true, Ordering::Relaxed);
+        // Wakes the thread that waits for a connection.
+        drop(TcpStream::connect(self.address));
+        for thread in self.threads.drain(..) {
+            thread.thread().unpark();
+            let _ = thread.join();
+        }
+    }
+}
+
+fn sample(board: &Board, shared: &Shared) {
+    let begin = monotonic_ns();
+    let (mut last, mut at) = (board.counters(), begin);
+    let queues = shared.time == "sojourn time";
+    while !shared.ended.load(Ordering::Relaxed) {
+        thread::park_timeout(PERIOD);
+        let (counters, now) = (board.counters(), monotonic_ns());
+        let new = Sample { at: (now - begin) as f64 / 1e9, ..between(&last, &counters, (now - at).max(1), queues) };
+        (last, at) = (counters, now);
+        if let Ok(mut history) = shared.history.lock() {
+            history.samples.push_back(new);
+            if history.samples.len() > KEPT {
+                history.samples.pop_front();
+                history.first += 1;
+            }
+        }
+    }
+}
+
+/// What happened between two looks, `ns` apart.
+fn between(before: &[Counters; 2], now: &[Counters; 2], ns: u64, queues: bool) -> Sample {
+    let each = |i: usize| (&before[i], &now[i]);
+    let time = |(before, now): (&Counters, &Counters)| {
+        let packets = if queues { now.sojourn.0 - before.sojourn.0 } else { now.departed.0 - before.departed.0 };
+        let mean =
+            || if queues { (now.sojourn.1 - before.sojourn.1) as f64 / packets as f64 } else { now.delay_ns as f64 };
+        (packets > 0).then(|| mean() / 1e6)
+    };
+    Sample {
+        at: 0.0,
+        rate_mbit: [0, 1].map(each).map(|(before, now)| (now.departed.1 - before.departed.1) as f64 * 8e3 / ns as f64),
+        time_ms: [0, 1].map(each).map(time),
+        drops: [0, 1].map(each).map(|(before, now)| now.dropped - before.dropped),
+        marks: [0, 1].map(each).map(|(before, now)| now.marked - before.marked),
+    }
+}
+
+impl History {
+    /// The samples from number `since` on, and the number of the next one.
+    fn since(&self, since: u64) -> Value {
+        let skip = since.saturating_sub(self.first) as usize;
+        let row = |s: &Sample| {
+            json!([
+                s.at,
+                s.rate_mbit[0],
+                s.rate_mbit[1],
+                s.time_ms[0],
+                s.time_ms[1],
+                s.drops[0],
+                s.drops[1],
+                s.marks[0],
+                s.marks[1]
+            ])
+        };
+        let rows: Vec<Value> = self.samples.iter().skip(skip).map(row).collect();
+        json!({ "next": self.first + self.samples.len() as u64, "rows": rows })
+    }
+}
+
+fn serve(listener: &TcpListener, shared: &Shared) {
+    let Ok(address) = listener.local_addr() else { return };
+    for stream in listener.incoming() {
+        if shared.ended.load(Ordering::Relaxed) {
+            return;
+        }
+        if let Ok(stream) = stream {
+            // Who is slow keeps the page from others, not the shell from its packets.
+            let _ = answer(stream, address, shared);
+        }
+    }
+}
+
+/// Answers one request and closes.
+fn answer(mut stream: TcpStream, address: SocketAddr, shared: &Shared) -> io::Result<()> {
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let mut request = Vec::new();
+    let mut part = [0; 2048];
+    while !request.windows(4).any(|end| end == b"\r\n\r\n") && request.len() < MOST_BYTES {
+        match stream.read(&mut part)? {
+            0 => break,
+            length => request.extend_from_slice(&part[..length]),
+        }
+    }
+    let (status, kind, body) = respond(&String::from_utf8_lossy(&request), address, shared);
+    let head = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\nCache-Control: no-store\r\n\
+         Content-Security-Policy: default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; \
+         connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'\r\n\
+         X-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\nCross-Origin-Resource-Policy: same-origin\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(head.as_bytes())?;
+    stream.write_all(body.as_bytes())
+}
+
+/// Status, type and text for a request.
+fn respond(request: &str, address: SocketAddr, shared: &Shared) -> (&'static str, &'static str, String) {
+    let refused = |status| (status, "text/plain", format!("{status}\n"));
+    let mut lines = request.split("\r\n");
+    let mut words = lines.next().unwrap_or_default().split(' ');
+    let (method, target) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    let header = |line: &str| {
+        line.split_once(':')
+            .filter(|(name, _)| name.eq_ignore_ascii_case("host"))
+            .map(|(_, host)| host.trim().to_string())
+    };
+    let hosts: Vec<String> = lines.take_while(|line| !line.is_empty()).filter_map(header).collect();
+    let known = [address.to_string(), format!("localhost:{}", address.port())];
+    if hosts.len() != 1 || !known.contains(&hosts[0]) {
+        return refused("403 Forbidden");
+    }
+    let Some(page) = target.strip_prefix(&format!("/{}/", shared.token)) else { return refused("404 Not Found") };
+    match (method, page.split_once('?').unwrap_or((page, ""))) {
+        ("GET", ("", _)) => {
+            let page = PAGE.replace("LABEL", &shared.label).replace("TIME", shared.time);
+            ("200 OK", "text/html; charset=utf-8", page)
+        }
+        ("GET", ("data", query)) => {
+            let since = query.strip_prefix("since=").and_then(|number| number.parse().ok()).unwrap_or(0);
+            let text = shared.history.lock().map(|history| history.since(since).to_string());
+            ("200 OK", "application/json", text.unwrap_or_default())
+        }
+        ("GET", _) => refused("404 Not Found"),
+        _ => refused("405 Method Not Allowed"),
+    }
+}
+
+/// Time between two samples.
+const PERIOD: Duration = Duration::from_millis(100);
+/// Samples that are kept: ten minutes.
+const KEPT: usize = 6000;
+/// How long a client may take to ask, and to read.
+const PATIENCE: Duration = Duration::from_millis(500);
+/// Longest request.
+const MOST_BYTES: usize = 8192;
+const PAGE: &str = include_str!("web.html");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shared() -> Shared {
+        let history = Mutex::new(History { samples: VecDeque::new(), first: 3 });
+        Shared {
+            ended: AtomicBool::new(false),
+            history,
+            token: "t0".to_string(),
+            label: "link".to_string(),
+            time: "delay",
+        }
+    }
+
+    #[test]
+    fn only_who_knows_the_token_and_asks_for_this_host_is_answered() {
+        let (shared, address) = (shared(), "127.0.0.1:4711".parse().unwrap());
+        for (request, status) in [
+            ("GET /t0/ HTTP/1.1\r\nHost: 127.0.0.1:4711\r\n\r\n", "200 OK"),
+            ("GET /t0/data?since=3 HTTP/1.1\r\nhOST: localhost:4711\r\n\r\n", "200 OK"),
+            ("GET /t0/ HTTP/1.1\r\nHost: rebound.example:4711\r\n\r\n", "403 Forbidden"),
+            ("GET /t0/ HTTP/1.1\r\nHost: 127.0.0.1:4711\r\nHost: a\r\n\r\n", "403 Forbidden"),
+            ("GET /t0/ HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", "403 Forbidden"),
+            ("GET /t0/ HTTP/1.0\r\n\r\n", "403 Forbidden"),
+            ("GET / HTTP/1.1\r\nHost: 127.0.0.1:4711\r\n\r\n", "404 Not Found"),
+            ("GET /t1/data HTTP/1.1\r\nHost: 127.0.0.1:4711\r\n\r\n", "404 Not Found"),
+            ("GET /t0/../etc HTTP/1.1\r\nHost: 127.0.0.1:4711\r\n\r\n", "404 Not Found"),
+            ("POST /t0/ HTTP/1.1\r\nHost: 127.0.0.1:4711\r\n\r\n", "405 Method Not Allowed"),
+            ("", "403 Forbidden"),
+        ] {
+            assert_eq!(respond(request, address, &shared).0, status, "{request}");
+        }
+    }
+
+    #[test]
+    fn a_sample_is_of_its_period_and_read_once() {
+        let before = Counters { departed: (10, 15_000), sojourn: (10, 70_000_000), dropped: 2, ..Counters::default() };
+        let now = Counters { departed: (30, 45_000), sojourn: (30, 130_000_000), dropped: 5, marked: 1, ..before };
+        let sample = between(&[before, before], &[now, before], 100_000_000, true);
+        // 30,000 bytes in 0.1 s; 60 ms of 20 packets; nobody left downwards.
+        assert_eq!(sample.rate_mbit, [2.4, 0.0]);
+        assert_eq!((sample.time_ms, sample.drops, sample.marks), ([Some(3.0), None], [3, 0], [1, 0]));
+        let mut history = History { samples: VecDeque::new(), first: 40 };
+        history.samples.extend([Sample { at: 1.0, ..sample }, Sample { at: 2.0, ..sample }]);
+        assert_eq!(history.since(41)["rows"].as_array().unwrap().len(), 1);
+        assert_eq!(history.since(42), json!({ "next": 42, "rows": [] }));
+        assert_eq!(history.since(0)["rows"][1][0], 2.0);
+    }
+
+    #[test]
+    fn the_page_names_no_other_host() {
+        assert!(!PAGE.contains("//") || !PAGE.contains("http"), "an address in the page");
+        assert!(PAGE.contains("LABEL") && PAGE.contains("TIME"));
+    }
+}

@@ -1,0 +1,305 @@
+"""A shell that is changed while it runs, by its owner, and what of that is in its result."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+import pytest
+
+import sojourn as sj
+from shells import needs_shells, python, shell
+
+pytestmark = needs_shells
+
+ME = [sys.executable, "-m", "sojourn"]
+
+TALK = """
+import os, socket, sys
+plug = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+print("here", flush=True)
+for line in sys.stdin:
+    for i in range(int(line)):
+        plug.sendto(b"x" * 1000, (os.environ["SOJOURN_HOST"], 9))
+    print("sent", flush=True)
+"""
+"""Sends as many datagrams as it is told to."""
+
+
+class Running:
+    """A shell whose command waits for orders, and what it says."""
+
+    def __init__(self, *words: object) -> None:
+        command = [*ME, *(str(word) for word in words), "--", *python(TALK)]
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
+        self.heard("here")
+
+    def heard(self, word: str) -> None:
+        assert _open(self.process.stdout).readline().strip() == word
+
+    def send(self, datagrams: int) -> None:
+        stdin = _open(self.process.stdin)
+        stdin.write(f"{datagrams}\n")
+        stdin.flush()
+        self.heard("sent")
+
+    def end(self) -> str:
+        _, said = self.process.communicate(timeout=120)
+        assert self.process.returncode == 0, said
+        return said
+
+
+def _open(pipe: IO[str] | None) -> IO[str]:
+    assert pipe is not None
+    return pipe
+
+
+@contextlib.contextmanager
+def running(*words: object) -> Iterator[Running]:
+    found = Running(*words)
+    try:
+        yield found
+    finally:
+        found.process.kill()
+        found.process.communicate()
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder for the sockets of these tests alone."""
+    place = tmp_path / "run"
+    place.mkdir(mode=0o700)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(place))
+    return place / "sojourn"
+
+
+def test_what_runs_is_listed_by_number_name_and_what_it_does(folder: Path) -> None:
+    with (
+        running("link", "--rate", "12mbit", "--aqm", "codel", "--name", "home") as one,
+        running("delay", "20ms") as two,
+    ):
+        told = {
+            entry["pid"]: entry
+            for entry in json.loads(shell("ctl", "--json").stdout)
+            if entry["pid"] in _pids(one, two)
+        }
+        assert told[one.process.pid]["name"] == "home"
+        assert told[one.process.pid]["up"]["does"] == "12 Mbit/s, codel"
+        assert told[two.process.pid]["down"]["does"] == "20 ms"
+        lines = shell("ctl").stdout.splitlines()
+        assert lines[0].split() == ["pid", "name", "shell", "up", "down", "command"]
+        assert any(line.startswith(f"{one.process.pid} ") and " home " in line for line in lines)
+        assert sorted(path.name for path in folder.iterdir()) == sorted(
+            [f"{one.process.pid}.home", f"{two.process.pid}"]
+        )
+        taken = shell("link", "--rate", "1mbit", "--name", "home", "--", "true")
+        assert (taken.returncode, taken.stderr) == (
+            2,
+            f"Error: --name home: shell {one.process.pid} has it; choose another one\n",
+        )
+        two.process.kill()
+        two.process.wait()
+        # A socket that was left is removed by who finds it.
+        assert str(two.process.pid) not in shell("ctl").stdout
+        assert [path.name for path in folder.iterdir()] == [f"{one.process.pid}.home"]
+        one.end()
+    assert list(folder.iterdir()) == []
+
+
+def _pids(*shells: Running) -> set[int]:
+    return {one.process.pid for one in shells}
+
+
+def test_wrong_orders_are_one_line_and_change_nothing() -> None:
+    with running("link", "--rate", "12mbit", "--name", "home") as link, running("delay", "20ms", "--name", "far"):
+        for words, error in [
+            (["nobody", "rate", "1mbit"], 'unknown shell "nobody"'),
+            (["home", "rat", "1mbit"], 'unknown change "rat"; did you mean "rate"?'),
+            (["home", "rate", "7"], 'rate: "7" has no unit; write e.g. "10 Mbit/s"'),
+            (["home", "aqm", "codell"], 'aqm: unknown AQM "codell"; did you mean "codel"?'),
+            (["home", "resume"], "it does not pause; pause it first"),
+            (["far", "rate", "1mbit"], "rate: a delay has no queue; only its delay changes"),
+            (["far", "pause"], "only a link with a rate can pause; start one around it"),
+        ]:
+            done = shell("ctl", *words)
+            assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1), words
+            assert done.stderr.startswith(f"Error: {error}")
+        assert json.loads(shell("ctl", "home", "--json").stdout)["up"]["does"] == "12 Mbit/s, droptail"
+        link.end()
+
+
+def test_the_log_of_a_changed_link_is_a_scenario_that_the_simulator_runs(tmp_path: Path) -> None:
+    """Every packet has the verdict of the log when the log is replayed, and the scenario in the result runs."""
+    log = tmp_path / "log"
+    words = ("--log", log, "--quiet", "--seed", 5, "--name", "home")
+    with running("link", "--rate", "4mbit", "--aqm", "codel target 1ms interval 10ms", *words) as link:
+        link.send(90)
+        for change in (
+            "rate 3mbit --up",
+            "aqm codel target 7ms interval 30ms",
+            "limit 40 packets --up",
+            "loss 3%",
+            "delay 11ms",
+            "pause --up",
+            "resume --up",
+            "aqm pie --up",
+        ):
+            done = shell("ctl", "home", *change.split())
+            assert (done.returncode, done.stderr) == (0, ""), change
+            link.send(60)
+        link.end()
+    result = sj.load(log)
+    told = result.totals["emulation"]["links"]
+    for direction in ("forward", "reverse"):
+        assert told[direction]["agreeing"] == told[direction]["replayed"]
+    assert told["reverse"]["replayed"] > 300
+    changes = result.scenario.document["changes"]
+    keys = [key for change in changes for key in change.get("reverse", {})]
+    assert sorted(set(keys)) == ["aqm", "limit", "loss"]
+    assert [change["reverse"]["aqm"]["name"] for change in changes if "aqm" in change.get("reverse", {})] == [
+        "codel",
+        "pie",
+    ]
+    # Those of rate and delay are the schedule that they are the long form of.
+    assert re.findall(
+        r"(\d+ \w+bit/s)@", result.scenario.document["reverse"]["rate"].replace("0 bit/s", "0 xbit/s")
+    ) == [
+        "4 Mbit/s",
+        "3 Mbit/s",
+        "0 xbit/s",
+        "3 Mbit/s",
+    ]
+    assert result.scenario.document["link"]["delay"].startswith("0 s@0 s,11 ms@")
+    again = sj.Scenario.build(
+        {**result.scenario.document, "flows": [{"kind": "cbr", "rate": "3 Mbit/s", "direction": "reverse"}]}
+    )
+    assert again.run().totals["links"]["reverse"]["packets"] > 0
+
+
+def test_another_queue_manager_drops_what_waits() -> None:
+    with running("link", "--rate", "80kbit", "--aqm", "codel", "--quiet", "--name", "slow") as link:
+        link.send(20)
+        before = json.loads(shell("ctl", "slow", "--json").stdout)["up"]
+        assert shell("ctl", "slow", "aqm", "codel", "target", "50ms").returncode == 0
+        kept = json.loads(shell("ctl", "slow", "--json").stdout)["up"]
+        assert before["dropped"] == kept["dropped"] == 0
+        assert kept["backlog"] > 10
+        assert shell("ctl", "slow", "aqm", "pie").returncode == 0
+        after = json.loads(shell("ctl", "slow", "--json").stdout)["up"]
+        assert after["dropped"] > 10
+        assert (after["backlog"], after["does"]) == (0, "80 kbit/s, pie")
+
+
+def test_others_cannot_give_orders(folder: Path, tmp_path: Path) -> None:
+    """A folder that others can enter is not used, and a socket of somebody else's is not talked to."""
+    with running("delay", "1ms", "--name", "mine") as delay:
+        assert folder.stat().st_mode & 0o777 == 0o700
+        delay.end()
+    folder.chmod(0o755)
+    done = shell(
+        "delay", "1ms", "--name", "open", "--", "true", env={**os.environ, "XDG_RUNTIME_DIR": str(tmp_path / "run")}
+    )
+    # The folder of this user in /tmp takes its place.
+    assert done.returncode == 0
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
+def test_a_user_sees_and_changes_nothing_of_roots(monkeypatch: pytest.MonkeyPatch) -> None:
+    code = """
+import os, socket, sys
+os.setgid(65534); os.setuid(65534)
+plug = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+try:
+    plug.connect(sys.argv[1])
+except PermissionError:
+    print("refused")
+"""
+    with tempfile.TemporaryDirectory() as name, monkeypatch.context() as patch:
+        patch.setenv("XDG_RUNTIME_DIR", name)
+        _looks_at_who_it_is(code, Path(name, "sojourn"))
+
+
+def _looks_at_who_it_is(code: str, folder: Path) -> None:
+    with running("delay", "1ms") as delay:
+        path = folder / str(delay.process.pid)
+        done = subprocess.run([*python(code), str(path)], capture_output=True, text=True, check=True)
+        assert done.stdout == "refused\n"
+        # Even where the folder lets somebody in, the shell looks at who it is.
+        for place in (folder.parent, folder):
+            place.chmod(0o755)
+        path.chmod(0o777)
+        asks = code.replace(
+            "except PermissionError", "    plug.send(b'{}'); print(plug.recv(100) or 'refused')\nexcept OSError"
+        )
+        done = subprocess.run([*python(asks), str(path)], capture_output=True, text=True, check=True)
+        # The shell closes, before or after the order has come.
+        assert done.stdout == "refused\n"
+
+
+def test_the_page_of_the_live_view() -> None:
+    with running("link", "--rate", "4mbit", "--aqm", "codel", "--meter-web") as link:
+        line = _open(link.process.stderr).readline()
+        found = re.fullmatch(r"link: live view at (http://127\.0\.0\.1:\d+)(/[0-9a-f]{32}/)\n", line)
+        assert found, line
+        host, path = found.groups()
+        page = _get(host + path)
+        assert "<title>link: live view</title>" in page
+        assert "Mean sojourn time (ms)" in page
+        assert "http" not in page
+        link.send(50)
+        rows: list[list[float]] = []
+        while sum(row[1] for row in rows) == 0:
+            rows = json.loads(_get(f"{host}{path}data?since=0"))["rows"]
+        busy = [row for row in rows if row[1] > 0]
+        assert all(row[3] is not None for row in busy)
+        for address, headers, code in [
+            (host + "/", {}, 404),
+            (host + path, {"Host": "elsewhere.example"}, 403),
+            (host + path.replace("/", "/0", 1), {}, 404),
+        ]:
+            with pytest.raises(urllib.error.HTTPError) as refused:
+                _get(address, headers)
+            assert refused.value.code == code
+        link.end()
+    with pytest.raises(urllib.error.URLError):
+        _get(host + path)
+
+
+def _get(address: str, headers: dict[str, str] | None = None) -> str:
+    request = urllib.request.Request(address, headers=headers or {})
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with opener.open(request, timeout=30) as answer:
+        text: str = answer.read().decode()
+        return text
+
+
+def test_planned_changes_happen_in_the_emulator() -> None:
+    """A scenario whose queue changes runs on the engine, and its result has the changes."""
+    scenario = sj.Scenario.build(
+        {
+            "duration": "2 s",
+            "link": {"rate": "8 Mbit/s", "delay": "5 ms", "aqm": "codel"},
+            "flows": [{"kind": "tcp", "cc": "cubic"}],
+            "changes": [
+                {"at": "700 ms", "link": {"aqm": "codel target 20ms"}},
+                {"at": "1.1 s", "link": {"aqm": "pie", "loss": 0.01}},
+            ],
+        }
+    )
+    result = scenario.run(engine="emulate")
+    told = result.totals["emulation"]["links"]["forward"]
+    assert told["agreeing"] == told["replayed"] > 300
+    assert [change["at"] for change in result.scenario.document["changes"]] == ["700 ms", "1.1 s"]
+    assert result.totals["links"]["forward"]["lost"] > 0
