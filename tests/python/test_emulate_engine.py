@@ -245,6 +245,11 @@ def test_a_figure_of_an_emulated_paper(tmp_path: Path, monkeypatch: pytest.Monke
         ('aqm = "codel"', 'aqm = "codel"\nbelow = "3 kB"', "link.below: an emulated link has no buffer there"),
         ('aqm = "codel"', 'aqm = "codel"\ntick = "1 ms"', "link.tick: an emulated link has no clock of its own"),
         ('aqm = "codel"', 'aqm = "codel"\ngro = "1 ms"', "link.gro: an emulated link takes packets one by one"),
+        (
+            'cc = "reno"',
+            'cc = "reno"\nstack = "quic-rfc9002"',
+            "flows[1].stack: emulated flows are TCP of the host; leave it out",
+        ),
         ('cc = "reno"', 'cc = "reno"\nmiddlebox = "ect1"', "flows[1].middlebox: cannot be emulated; leave it out"),
         ('cc = "reno"', 'cc = "reno"\ngso = true', "flows: all of an emulated run use gso, or none"),
         ('cc = "reno"', 'cc = "reno"\ngro = "1 ms"', "flows[1].gro: cannot be emulated"),

@@ -3,6 +3,7 @@
 use crate::table::{Table, recorder};
 use sojourn_aqm::{Duration, Instant};
 use sojourn_tcp::cc::Window;
+use sojourn_tcp::quic::EcnCounts;
 use sojourn_tcp::{Event, Header, Loss, Sack, Standing};
 
 /// Records what senders do.
@@ -10,6 +11,7 @@ use sojourn_tcp::{Event, Header, Loss, Sack, Standing};
 pub(crate) struct Senders {
     segments: Segments,
     acks: Acks,
+    ranges: AckRanges,
     losses: Losses,
     standings: Standings,
     /// Number of the present event.
@@ -64,6 +66,23 @@ recorder! {
 }
 
 recorder! {
+    AckRanges("ack_ranges") {
+        time_ns: u64 => U64,
+        event: u64 => U64,
+        flow: u32 => U32,
+        end: u8 => U8,
+        number: u64 => U64,
+        ip_bytes: u32 => U32,
+        delay_ns: u64 => U64,
+        first: u64 => U64,
+        last: u64 => U64,
+        ect0: u64 => U64,
+        ect1: u64 => U64,
+        ce: u64 => U64,
+    }
+}
+
+recorder! {
     Losses("losses") {
         time_ns: u64 => U64,
         event: u64 => U64,
@@ -105,6 +124,13 @@ impl Senders {
         self.begun |= !matches!(event, Event::Stands(_));
         match event {
             Event::Received { header, len } => self.received(time, flow, end, header, len),
+            Event::Acknowledged { number, frame, len } => {
+                let EcnCounts { ect0, ect1, ce } = frame.ecn.unwrap_or_default();
+                let delay = frame.delay.as_nanos() as u64;
+                for &(first, last) in &frame.ranges {
+                    self.ranges.push(time, self.event, flow, end, number, len, delay, first, last, ect0, ect1, ce);
+                }
+            }
             Event::Expired(purpose) => self.expired = purpose as u8 + 1,
             Event::Sent { header, len, ecn, again } => {
                 let Header { seq, len: payload, flags, .. } = *header;
@@ -125,14 +151,16 @@ impl Senders {
 
     /// Adds to `taken` the rows so far of tables with at least so many, and forgets them.
     pub fn take(&mut self, least: usize, taken: &mut Vec<Table>) {
-        let Self { segments, acks, losses, standings, .. } = self;
-        let tables = [segments.take(least), acks.take(least), losses.take(least), standings.take(least)];
+        let Self { segments, acks, ranges, losses, standings, .. } = self;
+        let tables =
+            [segments.take(least), acks.take(least), ranges.take(least), losses.take(least), standings.take(least)];
         taken.extend(tables.into_iter().flatten());
     }
 
-    pub fn into_tables(self) -> [Table; 4] {
-        let Self { segments, acks, losses, standings, .. } = self;
-        [segments.into_table(), acks.into_table(), losses.into_table(), standings.into_table()]
+    pub fn into_tables(self) -> [Table; 5] {
+        let Self { segments, acks, ranges, losses, standings, .. } = self;
+        let (ranges, losses) = (ranges.into_table(), losses.into_table());
+        [segments.into_table(), acks.into_table(), ranges, losses, standings.into_table()]
     }
 
     fn received(&mut self, time: u64, flow: u32, end: u8, header: &Header, len: u32) {

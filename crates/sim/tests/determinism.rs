@@ -136,6 +136,15 @@ fn the_scenarios_reach_what_they_are_for() {
                     && phones.access_point.errors + phones.stations[0].node.errors > 20
                     && phones.collisions > 100
             }
+            "quic" => {
+                let [marked, .., files, tcp] = &summary.groups[..] else { panic!("{name}: five groups") };
+                forward.marked > 0
+                    && forward.lost > 10
+                    && summary.groups.iter().all(|group| group.payload.bytes > 50_000)
+                    && marked.retransmissions > 0
+                    && files.transfers > 10
+                    && tcp.retransmissions > 0
+            }
             other => panic!("{other}: say here what the scenario is for"),
         };
         assert!(reached, "{name}: {summary:?}");

@@ -36,6 +36,7 @@
 //! | segments as one super-packet | `offload` |
 //! | what queue disciplines see of a header | `view` |
 //! | what a host sees that watches a sender | `watch` |
+//! | QUIC, with endpoints of its own over the same controls, pacing and rate samples | [`quic`] |
 //!
 //! Sequence numbers are absolute and do not wrap, windows are counted in segments as in Linux, and the source of each
 //! rule is named at the head of its file.
@@ -103,6 +104,7 @@ mod offload;
 mod output;
 mod pacing;
 mod queue;
+pub mod quic;
 mod rack;
 mod rate_sample;
 mod receiver;

@@ -28,8 +28,12 @@ pub(crate) struct Pacer {
 impl Pacer {
     /// Pacing, if the stack has it or the control needs it.
     pub fn of(stack: &Stack, needed: bool) -> Option<Box<Self>> {
-        let new = Self { rate: None, departure: Instant::ZERO, wakes: Instant::NEVER, sent: 0 };
-        (stack.paces || needed).then(|| Box::new(new))
+        (stack.paces || needed).then(|| Box::new(Self::unlimited()))
+    }
+
+    /// A pacer without a rate, which holds nothing.
+    pub fn unlimited() -> Self {
+        Self { rate: None, departure: Instant::ZERO, wakes: Instant::NEVER, sent: 0 }
     }
 
     /// The pacing rate.

@@ -6,6 +6,7 @@
 
 use crate::config::State;
 use crate::control::Control;
+use crate::quic::AckFrame;
 use crate::recovery::Recovery;
 use crate::timer::Purpose;
 use crate::transmission::Transmission;
@@ -23,6 +24,9 @@ pub enum Event<'a> {
     /// A segment goes out, `again` if it has been sent before: its header, its IP bytes and its codepoint.
     #[allow(missing_docs)]
     Sent { header: &'a Header, len: u32, ecn: Ecn, again: bool },
+    /// An ACK frame of QUIC has come, in packet `number` of the other side, of so many IP bytes.
+    #[allow(missing_docs)]
+    Acknowledged { number: u64, frame: &'a AckFrame, len: u32 },
     /// What the sender believes lost has changed.
     Judged(Loss),
     /// The event is over.

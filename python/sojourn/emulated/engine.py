@@ -84,6 +84,8 @@ def check(scenario: Scenario) -> None:
             raise InputError(f"flows[{index}].kind: {flow['kind']} cannot be emulated; there is {', '.join(KINDS)}")
         for key in sorted((REFUSED | REFUSED_OF.get(flow["kind"], set())) & flow.keys()):
             raise InputError(f"flows[{index}].{key}: cannot be emulated; leave it out")
+        if flow["stack"].startswith("quic"):
+            raise InputError(f"flows[{index}].stack: emulated flows are TCP of the host; leave it out")
         if flow["cc"] not in has:
             raise InputError(f"flows[{index}].cc: this kernel has no {flow['cc']}; it has {', '.join(has)}")
     for key, what in (("ecn", "ECN"), ("gso", "gso")):

@@ -2,7 +2,7 @@
 
 TCP has no event schema of its own. A segment that is sent is a packet with a number of its own, counted from 0, also
 when its data were sent before; its data are a frame of stream 0. An acknowledgment is a packet that acknowledges those
-numbers. What qlog has no field for is in the field `tcp` of an event.
+numbers. What qlog has no field for is in the field `tcp` of an event. Senders of QUIC are in `quic`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SEPARATOR = "\x1e"
 """What every record begins with (RFC 7464)."""
 FLAGS = {1: "syn", 2: "fin", 4: "ack", 8: "ece", 16: "cwr", 32: "psh", 128: "ae"}
 """Flags of a segment by the bits that the tables have them in."""
-SYN, FIN = 1, 2
+SYN, FIN, ACK = 1, 2, 4
 
 
 @dataclass
@@ -31,6 +31,7 @@ class Happened:
     """The rows of one event of a sender, by their table."""
 
     acks: list[Row] = field(default_factory=list)
+    ack_ranges: list[Row] = field(default_factory=list)
     losses: list[Row] = field(default_factory=list)
     segments: list[Row] = field(default_factory=list)
     senders: list[Row] = field(default_factory=list)
@@ -51,6 +52,8 @@ class _Out:
 class Trace:
     """The events of one sender so far, as far as the next ones depend on them."""
 
+    PROTOCOL = "TCP"
+
     def __init__(self) -> None:
         self._sent = self._received = 0
         self._out: dict[int, _Out] = {}
@@ -64,14 +67,21 @@ class Trace:
         expired = next((TIMERS[row["expired"]] for row in happened.senders if row["expired"]), None)
         for row in happened.senders:
             yield from self._expired(row)
-        for row in happened.acks:
-            yield from self._ack(row)
+        yield from self._heard(happened)
         for row in happened.losses:
             yield from self._loss(row, expired)
         for row in happened.segments:
             yield from self._segment(row, expired)
         for row in happened.senders:
             yield from self._stands(row)
+
+    def _heard(self, happened: Happened) -> Iterator[str]:
+        for row in happened.acks:
+            yield from self._ack(row)
+
+    def _more(self, **tcp: Any) -> dict[str, Row]:
+        """What an event has beside its data."""
+        return {"tcp": tcp}
 
     def _ack(self, row: Row) -> Iterator[str]:
         blocks = [(row[f"sack{n}_from"], row[f"sack{n}_to"]) for n in (1, 2, 3) if row[f"sack{n}_to"]]
@@ -81,7 +91,7 @@ class Trace:
         if blocks:
             tcp["sack"] = blocks
         raw = {"length": row["ip_bytes"], "payload_length": 0}
-        data = {"header": _header(self._received), "raw": raw, "frames": frames}
+        data = {"header": header(self._received), "raw": raw, "frames": frames}
         self._received += 1
         yield record(row["time_ns"], "transport:packet_received", data, tcp=tcp)
 
@@ -118,7 +128,7 @@ class Trace:
             return
         number = numbers[-1] if LOSSES[row["loss"]] == "again" else numbers[0]
         out.lost.add(number)
-        data: Row = {"header": _header(number), "frames": [_stream(row["seq"], row["seq_end"] - row["seq"])]}
+        data: Row = {"header": header(number), "frames": [stream(row["seq"], row["seq_end"] - row["seq"])]}
         if expired in CAUSES:
             data["trigger"] = CAUSES[expired]
         yield record(row["time_ns"], "recovery:packet_lost", data)
@@ -131,8 +141,8 @@ class Trace:
         if end > row["seq"]:
             self._out.setdefault(row["seq"], _Out(end, [])).numbers.append(number)
         raw = {"length": row["ip_bytes"], "payload_length": row["payload"]}
-        frames = [_stream(row["seq"], row["payload"], fin=fin)] if row["payload"] or fin else []
-        data: Row = {"header": _header(number), "raw": raw, "frames": frames}
+        frames = [stream(row["seq"], row["payload"], fin=fin)] if row["payload"] or fin else []
+        data: Row = {"header": header(number), "raw": raw, "frames": frames}
         if expired == "loss probe":
             data["trigger"] = "pto_probe"
         elif row["again"]:
@@ -147,7 +157,7 @@ class Trace:
     def _expired(self, row: Row) -> Iterator[str]:
         if row["expired"]:
             data = {"timer_type": _timer_type(row["expired"]), "event_type": "expired"}
-            yield record(row["time_ns"], TIMER_UPDATED, data, tcp={"timer": TIMERS[row["expired"]]})
+            yield record(row["time_ns"], TIMER_UPDATED, data, **self._more(timer=TIMERS[row["expired"]]))
 
     def _stands(self, row: Row) -> Iterator[str]:
         last, self._last = self._last, row
@@ -159,14 +169,15 @@ class Trace:
         if changed:
             yield record(row["time_ns"], "recovery:metrics_updated", changed)
         if (row["timer"], row["timer_ns"]) != (last.get("timer", 0), last.get("timer_ns", 0)):
-            yield _timer(row, last)
+            timer = row["timer"] or last["timer"]
+            yield record(row["time_ns"], TIMER_UPDATED, _timer(row, last), **self._more(timer=TIMERS[timer]))
 
 
-def head(title: str, description: str, vantage_point: str) -> str:
+def head(title: str, description: str, vantage_point: str, protocol: str) -> str:
     """The first record of a file."""
     trace = {
         "title": title,
-        "common_fields": {"protocol_type": ["TCP"], "time_format": "relative", "reference_time": 0},
+        "common_fields": {"protocol_type": [protocol], "time_format": "relative", "reference_time": 0},
         "vantage_point": {"name": title, "type": vantage_point},
     }
     about = {"qlog_version": VERSION, "qlog_format": FORMAT, "title": title, "description": description}
@@ -209,13 +220,11 @@ def _metrics(row: Row) -> Row:
     return {name: int(value) if name in whole else value for name, value in metrics.items() if math.isfinite(value)}
 
 
-def _timer(row: Row, last: Row) -> str:
+def _timer(row: Row, last: Row) -> Row:
     if row["timer"]:
         data: Row = {"timer_type": _timer_type(row["timer"]), "event_type": "set"}
-        data["delta"] = max(0, row["timer_ns"] - row["time_ns"]) / 1e6
-        return record(row["time_ns"], TIMER_UPDATED, data, tcp={"timer": TIMERS[row["timer"]]})
-    data = {"timer_type": _timer_type(last["timer"]), "event_type": "cancelled"}
-    return record(row["time_ns"], TIMER_UPDATED, data, tcp={"timer": TIMERS[last["timer"]]})
+        return data | {"delta": max(0, row["timer_ns"] - row["time_ns"]) / 1e6}
+    return {"timer_type": _timer_type(last["timer"]), "event_type": "cancelled"}
 
 
 def _timer_type(timer: int) -> str:
@@ -223,11 +232,12 @@ def _timer_type(timer: int) -> str:
     return "ack" if TIMERS[timer] in ("early retransmit", "reordering") else "pto"
 
 
-def _header(number: int) -> Row:
-    return {"packet_type": "1RTT", "packet_number": number}
+def header(number: int, kind: str = "1RTT") -> Row:
+    """The header of a packet."""
+    return {"packet_type": kind, "packet_number": number}
 
 
-def _stream(seq: int, length: int, *, fin: bool = False) -> Row:
+def stream(seq: int, length: int, *, fin: bool = False) -> Row:
     """The data of a segment; the first byte, whose sequence number is 1, has offset 0."""
     frame: Row = {"frame_type": "stream", "stream_id": 0, "offset": max(0, seq - 1), "length": length}
     return frame | {"fin": True} if fin else frame

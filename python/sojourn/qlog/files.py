@@ -1,4 +1,4 @@
-"""A qlog file for each TCP sender of a run, written in one pass over the tables of the probe `senders`."""
+"""A qlog file for each sender of a run over TCP or QUIC, written in one pass over the tables of the probe `senders`."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ import polars as pl
 from sojourn import _core
 from sojourn.base.errors import InputError
 from sojourn.base.files import check_writable, new_folder
-from sojourn.qlog.events import SYN, Happened, Row, Trace, head
+from sojourn.qlog.events import ACK, SYN, Happened, Row, Trace, head
+from sojourn.qlog.quic import QuicTrace
 from sojourn.results.result import Result
 
-TABLES = ("acks", "losses", "segments", "senders")
+TABLES = ("ack_ranges", "acks", "losses", "segments", "senders")
 ROWS = 10_000
 """Rows of a table that are in memory at a time."""
 KEPT = 1 << 22
@@ -57,8 +58,8 @@ def _write(result: Result, folder: Path, progress: Callable[[float, int, int], N
     end_ns = max(1.0, result.duration_s * 1e9)
     for who, happened, time_ns in _events(result):
         if who not in traces:
-            traces[who] = Trace()
-            waiting[who].append(head(_title(who), about, _vantage_point(happened)))
+            traces[who] = trace = QuicTrace() if _is_quic(happened) else Trace()
+            waiting[who].append(head(_title(who), about, _vantage_point(happened), trace.PROTOCOL))
         for text in traces[who].records(happened):
             waiting[who].append(text)
             size += len(text)
@@ -126,9 +127,15 @@ def _flush(waiting: dict[Who, list[str]], folder: Path) -> None:
     waiting.clear()
 
 
+def _is_quic(first: Happened) -> bool:
+    """Every segment of TCP has one of the two flags."""
+    return bool(first.segments) and not any(row["flags"] & (SYN | ACK) for row in first.segments)
+
+
 def _vantage_point(first: Happened) -> str:
     """Who opens a connection is its client."""
-    return "client" if any(row["flags"] & SYN for row in first.segments) else "server"
+    opens = _is_quic(first) or any(row["flags"] & SYN for row in first.segments)
+    return "client" if opens else "server"
 
 
 def _title(who: Who) -> str:

@@ -377,6 +377,11 @@ class Result:
         return self._named("acks", SENDER_WORDS)
 
     @property
+    def ack_ranges(self) -> pl.DataFrame:
+        """Every range of every ACK frame that a QUIC sender has received (probe `senders`)."""
+        return self._named("ack_ranges", SENDER_WORDS)
+
+    @property
     def losses(self) -> pl.DataFrame:
         """Every segment that a TCP sender has taken for lost (probe `senders`)."""
         return self._named("losses", SENDER_WORDS)
@@ -515,6 +520,7 @@ _FRAMES = (
         "headers",
         "segments",
         "acks",
+        "ack_ranges",
         "losses",
         "senders",
         "queue",
@@ -550,6 +556,7 @@ _PROBES = {
     "accesses": "--set probes.accesses=true, if its bottleneck is a [wlan]",
     "headers": "--set probes.packets=true --set probes.headers=true",
     **dict.fromkeys(("segments", "acks", "losses", "senders"), "--set probes.senders=true, if it has a TCP sender"),
+    "ack_ranges": "--set probes.senders=true, if it has a QUIC sender",
     "queue": '--set probes.queue="10 ms"',
     "flows": '--set probes.flows="100 ms"',
     "state": '--set probes.state="10 ms"',

@@ -5,6 +5,7 @@ use super::AnyFlow;
 use super::dialogue::{DialogueFlow, Script};
 use super::packmime::PackMime;
 use super::pages::Pages;
+use super::quic::{self, QuicFlow};
 use super::replay::Transfers;
 use super::tcp::{TcpFlow, Template};
 use crate::scenario::{FileSpec, TcpSpec};
@@ -16,7 +17,7 @@ pub(crate) struct Generator {
     pub group: u32,
     pattern: AnyPattern,
     /// What the connections are made of.
-    template: Template,
+    ends: Ends,
     stop: Instant,
     /// Slots whose connection has ended.
     free: Vec<u32>,
@@ -25,6 +26,13 @@ pub(crate) struct Generator {
     rng: Rng,
     /// Connections that were asked for while as many were open as may be, and when.
     waiting: VecDeque<(Instant, Job)>,
+}
+
+/// The two ends of a connection that has not begun.
+#[allow(clippy::large_enum_variant)] // one per source
+enum Ends {
+    Tcp(Template),
+    Quic(quic::Template),
 }
 
 /// What a connection is for.
@@ -88,8 +96,9 @@ patterns! {
 
 impl Generator {
     pub(super) fn new(pattern: AnyPattern, group: u32, stop: Instant, rng: Rng) -> Self {
-        let template = Template::new(pattern.tcp());
-        Self { group, pattern, template, stop, free: Vec::new(), open: 0, rng, waiting: VecDeque::new() }
+        let tcp = pattern.tcp();
+        let ends = if tcp.is_quic() { Ends::Quic(quic::Template::new(tcp)) } else { Ends::Tcp(Template::new(tcp)) };
+        Self { group, pattern, ends, stop, free: Vec::new(), open: 0, rng, waiting: VecDeque::new() }
     }
 
     /// When [`Self::next`] is to be called.
@@ -109,12 +118,18 @@ impl Generator {
         }
         let (asked, job) = self.waiting.pop_front()?;
         self.open += 1;
-        let (ends, rng, never) = (&self.template, Rng::from_state(self.rng.next_u64()), Instant::NEVER);
-        let flow = match job {
-            Job::Upload(bytes) => AnyFlow::Tcp(TcpFlow::new(ends, now, never, Some(bytes), rng).asked_at(asked)),
-            Job::Dialogue(script) => {
+        let (rng, never) = (Rng::from_state(self.rng.next_u64()), Instant::NEVER);
+        let flow = match (job, &self.ends) {
+            (Job::Upload(bytes), Ends::Tcp(ends)) => {
+                AnyFlow::Tcp(TcpFlow::new(ends, now, never, Some(bytes), rng).asked_at(asked))
+            }
+            (Job::Upload(bytes), Ends::Quic(ends)) => {
+                AnyFlow::Quic(Box::new(QuicFlow::new(ends, now, never, Some(bytes), rng).asked_at(asked)))
+            }
+            (Job::Dialogue(script), Ends::Tcp(ends)) => {
                 AnyFlow::Dialogue(Box::new(DialogueFlow::new(ends, script, asked, (now, never), rng)))
             }
+            (Job::Dialogue(_), Ends::Quic(_)) => unreachable!("a scenario has QUIC for files only"),
         };
         Some((flow, self.free.pop()))
     }

@@ -13,6 +13,7 @@ mod opener;
 mod packmime;
 mod pages;
 mod plan;
+mod quic;
 mod replay;
 mod rpm;
 mod tcp;
@@ -37,6 +38,7 @@ use dialogue::{DialogueFlow, Exchange, Script};
 use generator::Generator;
 use load::LoadFlow;
 use media::MediaFlow;
+use quic::QuicFlow;
 use replay::ReplayFlow;
 use rpm::Rpm;
 use sojourn_aqm::{Duration, Ecn, Instant, Rng};
@@ -161,6 +163,7 @@ macro_rules! flows {
 
 flows! {
     Tcp(TcpFlow);
+    Quic(Box<QuicFlow>);
     Dialogue(Box<DialogueFlow>);
     Load(Box<LoadFlow>);
     Udp(UdpFlow);
@@ -187,6 +190,10 @@ impl Source {
         let generator = |pattern| opener(Opener::Generator(Generator::new(pattern, group, stop, of_control.clone())));
         let client = |app| opener(Opener::Client(Client::new(app, (group, place), of_control.clone())));
         match &spec.traffic {
+            Traffic::Tcp(file) if file.tcp.is_quic() && file.pause.is_none() => {
+                let ends = cc.map_or_else(|| quic::Template::new(&file.tcp), |cc| quic::Template::of(&file.tcp, cc));
+                Self::Flow(AnyFlow::Quic(Box::new(QuicFlow::new(&ends, start, stop, file.size, of_control))))
+            }
             Traffic::Tcp(file) => match file.pause {
                 None => Self::Flow(AnyFlow::Tcp(TcpFlow::new(
                     &cc.map_or_else(|| Template::new(&file.tcp), |cc| Template::of(&file.tcp, cc)),

@@ -212,6 +212,24 @@ impl RateSampler {
         }
     }
 
+    /// Of segments that begin below `seq` nothing more will be asked (QUIC, whose packets do not leave in order).
+    pub fn forget_below(&mut self, seq: u64) {
+        while self.snapshots.front().is_some_and(|snapshot| snapshot.seq < seq) {
+            self.snapshots.pop_front();
+        }
+    }
+
+    /// The segment at `seq` is lost, as number `lost` of the connection; that before it too, if it `continues`.
+    pub fn loss_of(&self, seq: u64, lost: u64, continues: bool) -> Option<Loss> {
+        let snapshot = &self.snapshots[self.position(seq)?];
+        Some(Loss {
+            tx_in_flight: snapshot.in_flight,
+            lost: (lost - snapshot.lost) as u32,
+            is_app_limited: snapshot.app_limited,
+            continues,
+        })
+    }
+
     /// An acknowledgment delivered `packets`, of which it reports `ce` with a mark.
     pub fn count(&mut self, packets: u32, ce: u32) {
         self.delivered += packets as u64;

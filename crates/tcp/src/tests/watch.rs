@@ -34,6 +34,7 @@ impl Wire for Watch {
             Event::Judged(Loss::First(block)) => format!("lost {}", range(block)),
             Event::Judged(Loss::Again(block)) => format!("lost again {}", range(block)),
             Event::Judged(Loss::None(una)) => format!("nothing lost from {}", segment(una)),
+            Event::Acknowledged { .. } => unreachable!("TCP has no such frames"),
             Event::Stands(standing) => stands(standing),
         };
         self.0.push(line);

@@ -110,6 +110,13 @@ impl Traffic {
     fn check(&self, table: &Table) -> Result<(), Error> {
         if let Some(tcp) = self.tcp() {
             tcp.check(table)?;
+            if tcp.is_quic() && !matches!(self, Self::Tcp(_)) {
+                let text = format!(
+                    "{} flows need both directions of TCP; QUIC sends files: write kind = \"tcp\"",
+                    self.name()
+                );
+                return Err(table.error("stack", text));
+            }
         }
         match self {
             Self::Tcp(file) => file.check(table),

@@ -5,20 +5,20 @@ use crate::scenario::keys::{Kind, Need, Table, table};
 use sojourn_aqm::Duration;
 use sojourn_tcp::cc::{AnyCc, CongestionControl};
 use sojourn_tcp::stack::Stack;
-use sojourn_tcp::{cc, stack};
+use sojourn_tcp::{cc, quic, stack};
 
 table! {
     /// A TCP sender and its receiver.
     pub struct TcpSpec {
         /// Congestion control, by its registered name.
         cc: String = Kind::Word("congestion control", controls), Need::Default(cc::DEFAULT);
-        /// TCP stack, by its registered name.
-        stack: String = Kind::Word("TCP stack", || names(stack::NAMES)), Need::Default(stack::NEWEST);
+        /// TCP stack, by its registered name; or quic-rfc9002, for flows of kind tcp.
+        stack: String = Kind::Word("TCP stack", stacks), Need::Default(stack::NEWEST);
         /// Selective acknowledgements.
         sack: bool = Kind::Flag, Need::Default("true");
         /// Delayed acknowledgements at the receiver.
         delayed_ack: bool = Kind::Flag, Need::Default("true");
-        /// Payload bytes of a full segment; at least 1.
+        /// Payload bytes of a full segment, at least 1; with QUIC the UDP payload of a full packet, at least 1200.
         mss: u32 = Kind::Size(1, MOST_MSS), Need::Default("1448 B");
         /// Initial window in segments; without it, the stack's own.
         initial_window: Option<u32> = Kind::Count(1, 1_000_000), Need::Optional;
@@ -43,8 +43,46 @@ impl TcpSpec {
         Stack::find(&self.stack).is_some_and(Stack::runs_in_ns2)
     }
 
+    /// Whether the stack is QUIC.
+    pub(crate) fn is_quic(&self) -> bool {
+        quic::is_known(&self.stack)
+    }
+
+    /// How both ends of a QUIC connection are made, with congestion control `cc`.
+    pub(crate) fn quic(&self, cc: AnyCc) -> quic::Config {
+        let &Self { mss, ecn, initial_window, delayed_ack, .. } = self;
+        quic::Config { cc, max_datagram_size: mss, ecn, initial_window, delayed_ack }
+    }
+
+    /// Refuses what QUIC does not have.
+    fn check_quic(&self, table: &Table) -> Result<(), Error> {
+        let refused = [
+            ("sack", !self.sack, "acknowledgments of QUIC always tell what has arrived; leave it out"),
+            ("abc", self.abc.is_some(), "QUIC counts bytes or packets, by its control; leave it out"),
+            ("nagle", self.nagle == Some(true), "QUIC has no Nagle's algorithm; leave it out"),
+            ("gso", self.gso == Some(true), "packets of QUIC leave one by one, paced; leave it out"),
+            ("gro", self.gro.is_some(), "packets of QUIC are not joined at the receiver; leave it out"),
+            ("receive_window", self.receive_window.is_some(), "flow control of QUIC is not modelled; leave it out"),
+        ];
+        if let Some((key, _, text)) = refused.into_iter().find(|&(_, is_set, _)| is_set) {
+            return Err(table.error(key, text));
+        }
+        if self.mss < quic::LEAST_DATAGRAM {
+            let text =
+                format!("every path of QUIC carries {} B of UDP payload; write at least that", quic::LEAST_DATAGRAM);
+            return Err(table.error("mss", text));
+        }
+        if !quic::fits(&AnyCc::new(&self.cc).expect("the key admits known controls only")) {
+            return Err(table.error("cc", format!("{} needs TCP's timestamps; choose ledbat++", self.cc)));
+        }
+        Ok(())
+    }
+
     /// Refuses what the stack does not have.
     pub(super) fn check(&self, table: &Table) -> Result<(), Error> {
+        if self.is_quic() {
+            return self.check_quic(table);
+        }
         let stack = Stack::find(&self.stack).expect("the key admits known stacks only");
         if !AnyCc::new(&self.cc).expect("the key admits known controls only").needs().fit(stack) {
             let text = format!(
@@ -66,6 +104,11 @@ impl TcpSpec {
         }
         Ok(())
     }
+}
+
+/// The stacks of TCP, and QUIC.
+fn stacks() -> Vec<&'static str> {
+    names(stack::NAMES).into_iter().chain(names(quic::NAMES)).collect()
 }
 
 /// The names of the registry, and the shorter ones.

@@ -1,0 +1,137 @@
+//! A QUIC connection whose source sends: without end, or a given number of bytes.
+
+use super::{Endpoints, Host};
+use crate::packet::Packet;
+use crate::scenario::TcpSpec;
+use crate::status::{Payload, Status};
+use sojourn_aqm::{Instant, Rng};
+use sojourn_tcp::Header;
+use sojourn_tcp::cc::AnyCc;
+use sojourn_tcp::quic::{Receiver, Sender};
+
+/// A connection.
+pub(crate) struct QuicFlow {
+    /// Whether this is a transfer whose connection is still to be closed.
+    open: bool,
+    /// When the connection is opened; never once it is.
+    start: Instant,
+    /// When the application stops; never once it has.
+    stop: Instant,
+    /// What has to be delivered for the transfer to be complete; out of reach once it is.
+    goal: u64,
+    sender: Sender,
+    receiver: Receiver,
+    begun: Instant,
+    size: Option<u64>,
+}
+
+/// The two ends of a connection that has not begun.
+pub(crate) struct Template {
+    sender: Sender,
+    receiver: Receiver,
+}
+
+impl Template {
+    /// The ends that `spec` describes.
+    pub fn new(spec: &TcpSpec) -> Self {
+        Self::of(spec, AnyCc::new(&spec.cc).expect("a scenario names a congestion control that exists"))
+    }
+
+    /// The same with another congestion control.
+    pub fn of(spec: &TcpSpec, cc: AnyCc) -> Self {
+        let config = spec.quic(cc);
+        Self { sender: Sender::new(&config), receiver: Receiver::new(config.delayed_ack) }
+    }
+}
+
+impl QuicFlow {
+    /// A connection that is opened at `start` for `size` bytes, or for ever; its congestion control draws from `rng`.
+    pub fn new(ends: &Template, start: Instant, stop: Instant, size: Option<u64>, rng: Rng) -> Self {
+        let (sender, receiver) = (ends.sender.clone().with_rng(rng), ends.receiver.clone());
+        let goal = size.unwrap_or(OUT_OF_REACH);
+        Self { open: size.is_some(), start, stop, goal, sender, receiver, begun: start, size }
+    }
+
+    /// The transfer was asked for before the connection is opened.
+    pub fn asked_at(self, begun: Instant) -> Self {
+        Self { begun, ..self }
+    }
+}
+
+// Out of line: in line, every packet of the other kinds would pay for the size of the function that tells kinds apart.
+impl Endpoints for QuicFlow {
+    #[inline(never)]
+    fn on_source_timer(&mut self, now: Instant, host: &mut impl Host) {
+        if now >= self.start {
+            self.start = Instant::NEVER;
+            host.offered(self.size.unwrap_or(0));
+            self.sender.open(now, self.size, host);
+        }
+        if now >= self.stop {
+            self.stop = Instant::NEVER;
+            self.sender.close(now, host);
+        }
+        self.sender.on_timer(now, host);
+    }
+
+    #[inline(never)]
+    fn on_sink_timer(&mut self, now: Instant, host: &mut impl Host) {
+        self.receiver.on_timer(now, host);
+    }
+
+    #[inline(never)]
+    fn on_room(&mut self, now: Instant, at_source: bool, host: &mut impl Host) {
+        if at_source {
+            self.sender.on_room(now, host);
+        }
+    }
+
+    #[inline(never)]
+    fn on_sink_packet(&mut self, now: Instant, header: &Header, packet: Packet, host: &mut impl Host) {
+        self.receiver.on_packet(now, header, packet.ecn, host);
+        if self.open && self.receiver.delivered() >= self.goal {
+            self.goal = OUT_OF_REACH;
+            host.completed(self.begun, self.receiver.delivered());
+        }
+    }
+
+    #[inline(never)]
+    fn on_source_packet(&mut self, now: Instant, header: &Header, packet: Packet, host: &mut impl Host) {
+        if Receiver::is_of_handshake(header) {
+            return self.sender.on_handshake(now, header, host);
+        }
+        let Some(frame) = self.receiver.take(header) else { return };
+        self.sender.on_ack(now, header, packet.len, &frame, host);
+        self.receiver.reuse(frame);
+        if self.open && self.sender.is_finished() {
+            self.open = false;
+            host.closed();
+        }
+    }
+
+    fn source_deadline(&self) -> Instant {
+        self.sender.deadline().min(self.start).min(self.stop)
+    }
+
+    fn sink_deadline(&self) -> Instant {
+        self.receiver.deadline()
+    }
+
+    fn status(&self) -> Status {
+        let stats = self.sender.stats();
+        let (cwnd, ssthresh) = self.sender.window();
+        Status {
+            payload: Payload { arrived: self.receiver.arrived(), delivered: self.receiver.delivered() },
+            sent: stats.sent,
+            retransmissions: stats.retransmissions,
+            timeouts: stats.timeouts,
+            cwnd,
+            ssthresh,
+            srtt_ms: self.sender.srtt_s() * 1e3,
+            in_flight: self.sender.in_flight(),
+            ..Status::default()
+        }
+    }
+}
+
+const OUT_OF_REACH: u64 = u64::MAX;

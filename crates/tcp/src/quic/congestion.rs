@@ -1,0 +1,309 @@
+//! How much may be in flight, and how fast it leaves (RFC 9002 §7, appendix B).
+
+use super::newreno::NewReno;
+use super::recovery::Sent;
+use super::registered::{Acked, Path, Registered};
+use super::{Config, is_newreno};
+use crate::cc::Window;
+use crate::config::State;
+use crate::pacing::Pacer;
+use sojourn_aqm::{Duration, Instant, Rate, Rng};
+
+/// The window, what of it is used, and the pacer.
+#[derive(Clone, Debug)]
+pub(super) struct Congestion {
+    kind: Kind,
+    pub pacer: Pacer,
+    bytes_in_flight: u64,
+    packets_in_flight: u32,
+    /// `congestion_recovery_start_time`; none is long ago.
+    recovery_start: Option<Instant>,
+    state: State,
+    /// When the state was entered, unless it is Open.
+    entered: Instant,
+    /// One packet may go out whatever the window says (`MaybeSendOnePacket`).
+    sends_one: bool,
+    /// When the sender last had to stop, there was nothing more to send (`IsAppOrFlowControlLimited`).
+    is_app_limited: bool,
+    last_sent: Instant,
+}
+
+#[derive(Clone, Debug)]
+#[allow(clippy::large_enum_variant)] // one per connection, and the larger one is the usual one
+enum Kind {
+    NewReno(NewReno),
+    Registered(Registered),
+}
+
+/// What a congestion event is known by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cause {
+    Loss,
+    Mark,
+}
+
+/// Where a connection stands, beside its window.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    pub now: Instant,
+    /// The oldest packet number that is out, and the next one.
+    pub una: u64,
+    pub nxt: u64,
+    pub srtt: Duration,
+}
+
+impl Congestion {
+    /// The window of a new connection.
+    pub fn new(config: &Config) -> Self {
+        let mds = config.max_datagram_size;
+        let most = u64::from(INITIAL_BYTES.max(2 * mds));
+        let bytes = match config.initial_window {
+            Some(packets) => u64::from(packets) * u64::from(mds),
+            None => most.min(10 * u64::from(mds)),
+        };
+        let kind = match is_newreno(&config.cc) {
+            true => Kind::NewReno(NewReno::new(bytes, mds)),
+            false => Kind::Registered(Registered::new(config.cc.clone(), (bytes / u64::from(mds)) as u32, mds)),
+        };
+        Self {
+            kind,
+            pacer: Pacer::unlimited(),
+            bytes_in_flight: 0,
+            packets_in_flight: 0,
+            recovery_start: None,
+            state: State::Open,
+            entered: Instant::ZERO,
+            sends_one: false,
+            is_app_limited: true,
+            last_sent: Instant::ZERO,
+        }
+    }
+
+    /// The control gets its stream of random numbers.
+    pub fn seed(&mut self, rng: Rng) {
+        if let Kind::Registered(control) = &mut self.kind {
+            control.seed(rng);
+        }
+    }
+
+    /// The handshake is over, and has measured `rtt`.
+    pub fn opened(&mut self, place: &Place, rtt: Duration) {
+        let path = self.path(place);
+        if let Kind::Registered(control) = &mut self.kind {
+            control.opened(&path, rtt, &mut self.pacer);
+        }
+        self.pace(place);
+    }
+
+    /// `OnPacketSentCC`.
+    pub fn on_sent(&mut self, place: &Place, packet: &Sent) {
+        let path = self.path(place);
+        if let Kind::Registered(control) = &mut self.kind {
+            control.on_sent(&path, packet, self.last_sent, &mut self.pacer);
+        }
+        self.bytes_in_flight += u64::from(packet.size);
+        self.packets_in_flight += 1;
+        self.sends_one = false;
+        self.last_sent = place.now;
+        self.pacer.on_burst(place.now, 1, packet.size.into());
+    }
+
+    /// A frame acknowledges packets anew; losses were not considered yet.
+    pub fn heard(&mut self, place: &Place, acked: &[Sent], ce: u64, rtt: Option<Duration>) {
+        let bytes: u64 = acked.iter().map(|packet| u64::from(packet.size)).sum();
+        self.bytes_in_flight -= bytes;
+        self.packets_in_flight -= acked.len() as u32;
+        let path = self.path(place);
+        if let Kind::Registered(control) = &mut self.kind {
+            control.heard(&path, acked, ce as u32, rtt, &mut self.pacer);
+        }
+    }
+
+    /// `OnCongestionEvent`, of a packet that was sent at `sent`.
+    pub fn on_event(&mut self, place: &Place, sent: Instant, cause: Cause) {
+        let within = self.is_in_recovery(sent);
+        if within && (self.state, cause) != (State::Cwr, Cause::Loss) {
+            return;
+        }
+        let (before, state) = (self.state, if cause == Cause::Loss { State::Recovery } else { State::Cwr });
+        self.state = state;
+        let path = self.path(place);
+        match &mut self.kind {
+            Kind::Registered(control) if within => {
+                if !control.reduce_further(&path) {
+                    self.state = before;
+                }
+                return;
+            }
+            _ if within => {
+                self.state = before;
+                return;
+            }
+            Kind::NewReno(window) => window.reduce(),
+            Kind::Registered(control) => control.reduce(&path, cause == Cause::Loss),
+        }
+        (self.recovery_start, self.entered, self.sends_one) = (Some(place.now), place.now, true);
+    }
+
+    /// `OnPacketsLost`, of packets of which there are any.
+    pub fn on_lost(&mut self, place: &Place, lost: &[Sent], is_persistent: bool) {
+        let Some(last) = lost.last() else { return };
+        self.bytes_in_flight -= lost.iter().map(|packet| u64::from(packet.size)).sum::<u64>();
+        self.packets_in_flight -= lost.len() as u32;
+        let cwnd = self.packets();
+        // The last one was sent last.
+        self.on_event(place, last.at, Cause::Loss);
+        if is_persistent {
+            (self.state, self.entered, self.recovery_start) = (State::Loss, place.now, None);
+            let path = self.path(place);
+            match &mut self.kind {
+                Kind::NewReno(window) => window.collapse(),
+                Kind::Registered(control) => control.collapse(&path),
+            }
+        }
+        let path = self.path(place);
+        if let Kind::Registered(control) = &mut self.kind {
+            control.on_lost(&path, lost, cwnd, &mut self.pacer);
+        }
+    }
+
+    /// `OnPacketsAcked`, and where the control steers what it makes of the acknowledgment.
+    pub fn on_acked(&mut self, place: &Place, acked: &[Sent], told: Acked) {
+        let grows = |packet: &&Sent| !self.is_in_recovery(packet.at);
+        let growing = acked.iter().filter(grows).count() as u32;
+        let recovered = self.state != State::Open && acked.iter().any(|packet| packet.at > self.entered);
+        if recovered {
+            self.state = State::Open;
+        }
+        let path = self.path(place);
+        let (start, limited) = (self.recovery_start, self.is_app_limited);
+        match &mut self.kind {
+            Kind::NewReno(window) => {
+                let used = acked.iter().filter(|packet| !limited && start.is_none_or(|start| packet.at > start));
+                used.for_each(|packet| window.on_acked(packet.size));
+            }
+            Kind::Registered(control) => {
+                if recovered {
+                    control.recovered(&path);
+                }
+                let told = Acked { growing, ..told };
+                control.settle(&path, &told, &mut self.pacer);
+            }
+        }
+        self.pace(place);
+    }
+
+    /// Losses were detected by time, without an acknowledgment.
+    pub fn on_timer(&mut self, place: &Place) {
+        let path = self.path(place);
+        if let Kind::Registered(control) = &mut self.kind {
+            control.tell_state(&path, &mut self.pacer);
+        }
+        self.pace(place);
+    }
+
+    /// The sender has to stop; because there is nothing more to send, if so.
+    pub fn stopped(&mut self, is_app_limited: bool) {
+        self.is_app_limited = is_app_limited;
+        if let Kind::Registered(control) = &mut self.kind {
+            if is_app_limited {
+                control.mark_app_limited(self.packets_in_flight);
+            }
+        }
+    }
+
+    /// The path does not carry ECN.
+    pub fn lose_ecn(&mut self) {
+        if let Kind::Registered(control) = &mut self.kind {
+            control.lose_ecn();
+        }
+    }
+
+    /// Whether the window has room for a packet of `size` bytes.
+    pub fn has_room(&self, size: u32) -> bool {
+        self.sends_one || self.bytes_in_flight + u64::from(size) <= self.window()
+    }
+
+    /// The window in bytes.
+    pub fn window(&self) -> u64 {
+        match &self.kind {
+            Kind::NewReno(window) => window.cwnd,
+            Kind::Registered(control) => u64::from(control.window.cwnd) * u64::from(control.window.mss),
+        }
+    }
+
+    /// The threshold in bytes, if there is one.
+    pub fn ssthresh(&self) -> Option<u64> {
+        match &self.kind {
+            Kind::NewReno(window) => window.ssthresh,
+            Kind::Registered(control) => {
+                let Window { ssthresh, mss, .. } = control.window;
+                (ssthresh != Window::INFINITE_SSTHRESH).then(|| u64::from(ssthresh) * u64::from(mss))
+            }
+        }
+    }
+
+    /// UDP payload of a full packet: a control may make packets smaller.
+    pub fn datagram(&self, most: u32) -> u32 {
+        match &self.kind {
+            Kind::NewReno(_) => most,
+            Kind::Registered(control) => control.window.mss.min(most),
+        }
+    }
+
+    /// Packets in flight.
+    pub fn in_flight(&self) -> u32 {
+        self.packets_in_flight
+    }
+
+    /// … in bytes.
+    #[cfg(test)]
+    pub fn bytes_in_flight(&self) -> u64 {
+        self.bytes_in_flight
+    }
+
+    /// Where congestion avoidance stands.
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// The least RTT that the control is told.
+    pub fn min_rtt(&self) -> Option<Duration> {
+        match &self.kind {
+            Kind::NewReno(_) => None,
+            Kind::Registered(control) => control.min_rtt(),
+        }
+    }
+
+    /// `InCongestionRecovery`.
+    fn is_in_recovery(&self, sent: Instant) -> bool {
+        self.recovery_start.is_some_and(|start| sent <= start)
+    }
+
+    /// The window of a control that counts packets; unused where bytes are counted.
+    fn packets(&self) -> u32 {
+        match &self.kind {
+            Kind::NewReno(_) => 0,
+            Kind::Registered(control) => control.window.cwnd,
+        }
+    }
+
+    /// The pacing rate follows the window, unless the control sets it: 1.25 windows per RTT (§7.7).
+    fn pace(&mut self, place: &Place) {
+        if matches!(&self.kind, Kind::Registered(control) if control.steers()) {
+            return;
+        }
+        let bits = u128::from(self.window()) * 8 * 5 / 4;
+        let bps = bits * 1_000_000_000 / (place.srtt.as_nanos().max(1) as u128);
+        self.pacer.set_rate(Some(Rate::from_bps(bps.min(u128::from(u64::MAX)) as u64)));
+    }
+
+    fn path(&self, place: &Place) -> Path {
+        let &Place { now, una, nxt, srtt } = place;
+        let (state, in_flight, is_cwnd_limited) = (self.state, self.packets_in_flight, !self.is_app_limited);
+        Path { now, state, una, nxt, in_flight, srtt, is_cwnd_limited }
+    }
+}
+
+/// Largest initial window of ten packets in bytes (§7.2).
+const INITIAL_BYTES: u32 = 14_720;

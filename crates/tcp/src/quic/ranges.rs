@@ -1,0 +1,103 @@
+//! Sets of numbers as ranges.
+
+use crate::Block;
+use std::collections::VecDeque;
+
+/// Numbers, as ranges in ascending order that do not touch; each is its first number and one past its last.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Ranges(VecDeque<Block>);
+
+impl Ranges {
+    /// Adds the numbers from `from` up to `to`, which is left out. Returns how many of them are new.
+    pub fn insert(&mut self, from: u64, to: u64) -> u64 {
+        if from >= to {
+            return 0;
+        }
+        // Most of what comes goes on at the end.
+        if let Some(last) = self.0.back_mut().filter(|last| last.1 == from) {
+            last.1 = to;
+            return to - from;
+        }
+        let first = self.0.partition_point(|&(_, end)| end < from);
+        let behind = self.0.partition_point(|&(begin, _)| begin <= to);
+        let (mut new, mut known) = ((from, to), 0);
+        for &(begin, end) in self.0.range(first..behind) {
+            known += end.min(to).saturating_sub(begin.max(from));
+            new = (new.0.min(begin), new.1.max(end));
+        }
+        self.0.drain(first..behind);
+        self.0.insert(first, new);
+        to - from - known
+    }
+
+    /// Forgets the numbers below `from`.
+    pub fn remove_below(&mut self, from: u64) {
+        while self.0.front().is_some_and(|&(_, end)| end <= from) {
+            self.0.pop_front();
+        }
+        if let Some(first) = self.0.front_mut() {
+            first.0 = first.0.max(from);
+        }
+    }
+
+    /// Forgets the lowest ranges, so that `most` are left. Returns the number below which nothing is known any more.
+    pub fn keep_highest(&mut self, most: usize) -> Option<u64> {
+        let mut forgotten = None;
+        while self.0.len() > most {
+            forgotten = self.0.pop_front().map(|(_, end)| end);
+        }
+        forgotten
+    }
+
+    /// Whether all numbers from `from` up to `to` are in the set.
+    pub fn covers(&self, from: u64, to: u64) -> bool {
+        let at = self.0.partition_point(|&(_, end)| end <= from);
+        from >= to || self.0.get(at).is_some_and(|&(begin, end)| begin <= from && to <= end)
+    }
+
+    /// The number up to which there is no gap from 0 on.
+    pub fn prefix(&self) -> u64 {
+        self.0.front().filter(|&&(begin, _)| begin == 0).map_or(0, |&(_, end)| end)
+    }
+
+    /// The ranges, the lowest first.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = Block> + ExactSizeIterator {
+        self.0.iter().copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    proptest! {
+        #[test]
+        fn ranges_are_a_set(inserts in prop::collection::vec((0u64..60, 0u64..9), 1..40), below in 0u64..70) {
+            let (mut ranges, mut set) = (Ranges::default(), BTreeSet::new());
+            for (from, len) in inserts {
+                let new = (from..from + len).filter(|&number| set.insert(number)).count();
+                prop_assert_eq!(ranges.insert(from, from + len), new as u64);
+                let numbers: Vec<u64> = ranges.iter().flat_map(|(begin, end)| begin..end).collect();
+                prop_assert_eq!(numbers, set.iter().copied().collect::<Vec<_>>());
+                prop_assert!(ranges.iter().zip(ranges.iter().skip(1)).all(|(low, high)| low.1 < high.0));
+                prop_assert_eq!(ranges.covers(from, from + len + 1), (from..=from + len).all(|n| set.contains(&n)));
+                prop_assert_eq!(ranges.prefix(), (0..).find(|number| !set.contains(number)).unwrap_or(0));
+            }
+            ranges.remove_below(below);
+            set.retain(|&number| number >= below);
+            prop_assert_eq!(ranges.iter().flat_map(|(a, b)| a..b).collect::<Vec<_>>(), set.into_iter().collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn the_highest_ranges_stay() {
+        let mut ranges = Ranges::default();
+        [3, 7, 11, 20].into_iter().for_each(|number| {
+            ranges.insert(number, number + 2);
+        });
+        assert_eq!((ranges.keep_highest(4), ranges.keep_highest(2)), (None, Some(9)));
+        assert_eq!(ranges.iter().collect::<Vec<_>>(), [(11, 13), (20, 22)]);
+    }
+}

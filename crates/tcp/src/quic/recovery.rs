@@ -1,0 +1,218 @@
+//! Packets that are out, and how their loss is detected (RFC 9002, appendix A).
+
+use super::rtt::Rtt;
+use super::stream::Chunk;
+use super::{AckFrame, MAX_ACK_DELAY};
+use crate::timer::Purpose;
+use sojourn_aqm::{Duration, Instant};
+use std::collections::VecDeque;
+
+/// A packet that was sent. Every one asks for an acknowledgment and counts as in flight.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sent {
+    pub number: u64,
+    /// Bytes without IP and UDP headers (`sent_bytes`).
+    pub size: u32,
+    /// `time_sent`.
+    pub at: Instant,
+    /// It was sent ECN-capable.
+    pub ect: bool,
+    pub chunk: Chunk,
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Out,
+    Acked,
+    Lost,
+}
+
+/// What is out, and the one timer.
+#[derive(Clone, Debug)]
+pub(super) struct Recovery {
+    /// `sent_packets`, from the oldest one on that is out; what became of those behind it is kept.
+    sent: VecDeque<Sent>,
+    /// Number of the first of them.
+    base: u64,
+    out: u32,
+    pub rtt: Rtt,
+    largest_acked: Option<u64>,
+    loss_time: Option<Instant>,
+    pto_count: u32,
+    /// `time_of_last_ack_eliciting_packet`.
+    last_sent: Instant,
+    /// What the last frame acknowledged anew, and what was last detected as lost; in the order of their numbers.
+    pub acked: Vec<Sent>,
+    pub lost: Vec<Sent>,
+}
+
+impl Sent {
+    /// A packet of `size` bytes that is sent at `at`.
+    pub fn new(number: u64, size: u32, at: Instant, ect: bool, chunk: Chunk) -> Self {
+        Self { number, size, at, ect, chunk, state: State::Out }
+    }
+}
+
+impl Recovery {
+    /// Nothing was sent.
+    pub fn new() -> Self {
+        Self {
+            sent: VecDeque::new(),
+            base: 0,
+            out: 0,
+            rtt: Rtt::new(),
+            largest_acked: None,
+            loss_time: None,
+            pto_count: 0,
+            last_sent: Instant::ZERO,
+            acked: Vec::new(),
+            lost: Vec::new(),
+        }
+    }
+
+    /// `OnPacketSent`: numbers go on by one.
+    pub fn on_sent(&mut self, packet: Sent) {
+        debug_assert_eq!(packet.number, self.next_number(), "no number is left out");
+        self.last_sent = packet.at;
+        self.out += 1;
+        self.sent.push_back(packet);
+    }
+
+    /// `OnAckReceived`, its first part: finds what is acknowledged anew, and takes an RTT sample if that is the largest number.
+    /// Returns whether it is.
+    pub fn on_ack(&mut self, now: Instant, frame: &AckFrame) -> bool {
+        self.acked.clear();
+        self.lost.clear();
+        let largest = frame.largest();
+        if largest >= self.next_number() {
+            return false;
+        }
+        self.largest_acked = Some(self.largest_acked.map_or(largest, |acked| acked.max(largest)));
+        for &(from, to) in frame.ranges.iter().rev() {
+            for number in from.max(self.base)..=to.min(largest) {
+                let Some(packet) = self.sent.get_mut((number - self.base) as usize) else { break };
+                if packet.state == State::Out {
+                    packet.state = State::Acked;
+                    self.out -= 1;
+                    self.acked.push(*packet);
+                }
+            }
+        }
+        let newest = self.acked.last().filter(|packet| packet.number == largest);
+        if let Some(packet) = newest {
+            self.rtt.update(now, now - packet.at, frame.delay);
+        }
+        newest.is_some()
+    }
+
+    /// `DetectAndRemoveLostPackets`.
+    pub fn detect(&mut self, now: Instant) {
+        self.lost.clear();
+        self.loss_time = None;
+        let Some(largest) = self.largest_acked else { return };
+        let delay = self.rtt.loss_delay();
+        for packet in self.sent.iter_mut().take_while(|packet| packet.number <= largest) {
+            if packet.state != State::Out {
+                continue;
+            }
+            let lost_at = packet.at + delay;
+            if lost_at > now && largest < packet.number + PACKET_THRESHOLD {
+                // Those behind it were sent later.
+                self.loss_time = Some(lost_at);
+                break;
+            }
+            packet.state = State::Lost;
+            self.out -= 1;
+            self.lost.push(*packet);
+        }
+    }
+
+    /// `InPersistentCongestion`: whether none was acknowledged of those that were sent between two of the packets that were
+    /// just detected as lost, which were sent longer apart than three probe time-outs, behind the first RTT sample.
+    pub fn is_congested_persistently(&self) -> bool {
+        let Some(first_sample) = self.rtt.first_sample() else { return false };
+        let duration = self.rtt.pto(MAX_ACK_DELAY) * PERSISTENT_CONGESTION_THRESHOLD;
+        let mut first: Option<&Sent> = None;
+        for packet in self.lost.iter().filter(|packet| packet.at > first_sample) {
+            let begins = first.is_none_or(|first| self.is_any_acked(first.number, packet.number));
+            let since = if begins { packet } else { first.expect("it does not begin here") };
+            if packet.at - since.at > duration {
+                return true;
+            }
+            first = Some(since);
+        }
+        false
+    }
+
+    /// The rest of `OnAckReceived`, where it acknowledged something: what is not out any more is forgotten.
+    pub fn end_of_ack(&mut self) {
+        self.pto_count = 0;
+        self.forget();
+    }
+
+    /// What is not out any more is forgotten.
+    pub fn forget(&mut self) {
+        while self.sent.front().is_some_and(|packet| packet.state != State::Out) {
+            self.sent.pop_front();
+            self.base += 1;
+        }
+    }
+
+    /// The probe time-out has expired, and probes were sent.
+    pub fn on_pto(&mut self) {
+        self.pto_count += 1;
+    }
+
+    /// `SetLossDetectionTimer`: what for, and when.
+    pub fn timer(&self) -> Option<(Purpose, Instant)> {
+        if let Some(at) = self.loss_time {
+            return Some((Purpose::Reordering, at));
+        }
+        (self.out > 0).then(|| (Purpose::LossProbe, self.last_sent + self.backed_off(MAX_ACK_DELAY)))
+    }
+
+    /// The probe time-out, with its back-off.
+    pub fn backed_off(&self, max_ack_delay: Duration) -> Duration {
+        self.rtt.pto(max_ack_delay) * (1 << self.pto_count.min(MOST_DOUBLINGS))
+    }
+
+    /// Probe time-outs since something was last acknowledged.
+    pub fn pto_count(&self) -> u32 {
+        self.pto_count
+    }
+
+    /// The number of the next packet.
+    pub fn next_number(&self) -> u64 {
+        self.base + self.sent.len() as u64
+    }
+
+    /// The number of the oldest packet that is out, or else of the next one.
+    pub fn oldest(&self) -> u64 {
+        self.base
+    }
+
+    /// The largest number that is acknowledged.
+    pub fn largest_acked(&self) -> Option<u64> {
+        self.largest_acked
+    }
+
+    /// Packets that are out, the oldest first.
+    pub fn out(&self) -> impl Iterator<Item = &Sent> {
+        self.sent.iter().filter(|packet| packet.state == State::Out)
+    }
+
+    fn is_any_acked(&self, from: u64, to: u64) -> bool {
+        let between = (from - self.base) as usize..(to - self.base) as usize;
+        self.sent.range(between).any(|packet| packet.state == State::Acked)
+    }
+}
+
+/// `kPacketThreshold`.
+const PACKET_THRESHOLD: u64 = 3;
+
+/// `kPersistentCongestionThreshold`.
+const PERSISTENT_CONGESTION_THRESHOLD: i64 = 3;
+
+/// Doublings of the probe time-out, so that it stays a time: about a day of the initial one.
+const MOST_DOUBLINGS: u32 = 16;

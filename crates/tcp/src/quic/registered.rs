@@ -1,0 +1,303 @@
+//! A congestion control of the registry over QUIC: it counts packets, whose numbers take the place of sequence numbers.
+//!
+//! The control is told what TCP's sender would tell it, at RFC 9002's instants: one congestion event per recovery period, at
+//! which the window falls to the threshold at once; persistent congestion where TCP has a time-out. Differs from TCP: nothing
+//! is undone, and bursts are one packet.
+
+use super::recovery::Sent as Packet;
+use crate::cc::{Ack, AnyCc, CongestionControl, Flight, Needs, Report, Window};
+use crate::config::State;
+use crate::pacing::Pacer;
+use crate::rate_sample::{Context, RateSampler, Sent};
+use crate::segment::{Segment, Tags};
+use crate::stack::Stack;
+use sojourn_aqm::{Duration, Instant, Rng};
+
+/// The control, its window, and what it asks for.
+#[derive(Clone, Debug)]
+pub(super) struct Registered {
+    cc: AnyCc,
+    pub window: Window,
+    needs: Needs,
+    sampler: Option<RateSampler>,
+    /// The state that a control which steers was last told of, unless a reduction has begun since.
+    told: Option<State>,
+    lost: u64,
+}
+
+/// The connection, as a control sees it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Path {
+    pub now: Instant,
+    pub state: State,
+    /// The oldest packet number that is not acknowledged, and the next one.
+    pub una: u64,
+    pub nxt: u64,
+    pub in_flight: u32,
+    pub srtt: Duration,
+    /// Nothing but the window limits what is sent.
+    pub is_cwnd_limited: bool,
+}
+
+impl Registered {
+    /// A window of `cwnd` packets of `max_datagram_size` bytes.
+    pub fn new(mut cc: AnyCc, cwnd: u32, max_datagram_size: u32) -> Self {
+        let stack = Stack::find("linux-6.1").expect("the stack whose controls these are");
+        cc.attach(stack);
+        let needs = cc.needs();
+        let ssthresh = Window::INFINITE_SSTHRESH;
+        Self {
+            window: Window {
+                cwnd,
+                ssthresh,
+                cwnd_cnt: 0,
+                bytes_acked: 0,
+                mss: max_datagram_size,
+                counting: stack.counting,
+            },
+            sampler: (needs.samples || needs.steers).then(RateSampler::new),
+            needs,
+            cc,
+            told: Some(State::Open),
+            lost: 0,
+        }
+    }
+
+    /// The control gets its stream of random numbers.
+    pub fn seed(&mut self, rng: Rng) {
+        self.cc.seed(rng);
+    }
+
+    /// Whether the control sets window and pacing rate itself.
+    pub fn steers(&self) -> bool {
+        self.needs.steers
+    }
+
+    /// The connection is there; `rtt` was measured by the handshake.
+    pub fn opened(&mut self, path: &Path, rtt: Duration, pacer: &mut Pacer) {
+        if let Some(sampler) = &mut self.sampler {
+            sampler.observe_rtt(path.now, rtt);
+        }
+        self.tell(path, pacer, |cc, flight| cc.opened(flight));
+    }
+
+    /// A packet goes out behind `path.in_flight` others; the last one was sent at `last_sent`.
+    pub fn on_sent(&mut self, path: &Path, packet: &Packet, last_sent: Instant, pacer: &mut Pacer) {
+        if path.in_flight == 0 {
+            self.cc.restarted(path.now, last_sent);
+            if self.needs.steers {
+                self.tell(path, pacer, |cc, flight| cc.resumed(flight));
+            }
+        }
+        let counters = Sent { out: path.in_flight, in_flight: path.in_flight + 1, lost: self.lost };
+        if let Some(sampler) = &mut self.sampler {
+            sampler.on_sent(&segment(packet), counters);
+        }
+    }
+
+    /// `acked` are acknowledged anew, `ce` of those that arrived since the last time carried a mark; losses were not
+    /// considered yet.
+    pub fn heard(&mut self, path: &Path, acked: &[Packet], ce: u32, rtt: Option<Duration>, pacer: &mut Pacer) {
+        let packets = acked.len() as u32;
+        if let Some(sampler) = &mut self.sampler {
+            acked.iter().for_each(|packet| sampler.on_sacked(&segment(packet)));
+            sampler.forget_below(path.una);
+        }
+        self.cc.acked(&mut self.window, || news(path, packets, rtt));
+        if self.needs.reports {
+            let Path { now, una, nxt, state, .. } = *path;
+            let slow_path = ce > 0 || state != State::Open;
+            let report = Report { now, packets, rtt, one_way: None, una, nxt, state, slow_path };
+            self.cc.reported(&mut self.window, &report);
+        }
+        if let Some(sampler) = &mut self.sampler {
+            sampler.count(packets, ce);
+            self.tell(path, pacer, |cc, flight| cc.delivered(flight, packets, ce));
+        }
+    }
+
+    /// A congestion event: the threshold falls, and unless the control steers the window with it.
+    pub fn reduce(&mut self, path: &Path, on_loss: bool) {
+        self.window.ssthresh = self.cc.ssthresh(&self.window);
+        if on_loss {
+            self.reduce_on_loss();
+        }
+        self.enter_reduced(path);
+    }
+
+    /// A loss in a period that a mark began, for a control that answers losses in another way than marks. Whether it does.
+    pub fn reduce_further(&mut self, path: &Path) -> bool {
+        let answers = self.reduce_on_loss() || self.needs.steers;
+        if answers {
+            self.enter_reduced(path);
+        }
+        answers
+    }
+
+    /// Persistent congestion: the window is the least one.
+    pub fn collapse(&mut self, path: &Path) {
+        self.window.ssthresh = self.cc.timeout_ssthresh(&self.window);
+        (self.window.cwnd, self.window.cwnd_cnt) = (LEAST_WINDOW, 0);
+        self.cc.timed_out();
+        self.told = None;
+        self.cc.state_changed(path.state, path.now, path.nxt);
+    }
+
+    /// The recovery period is over.
+    pub fn recovered(&mut self, path: &Path) {
+        if !self.needs.steers {
+            self.cc.reduced(&mut self.window);
+        }
+        self.cc.state_changed(State::Open, path.now, path.nxt);
+    }
+
+    /// These packets are lost, and whatever follows from that was done, when the window was `cwnd`.
+    pub fn on_lost(&mut self, path: &Path, lost: &[Packet], cwnd: u32, pacer: &mut Pacer) {
+        self.lost += lost.len() as u64;
+        if !(self.needs.steers && self.needs.losses) {
+            return;
+        }
+        let after = std::mem::replace(&mut self.window.cwnd, cwnd);
+        let mut before = None;
+        for (place, packet) in lost.iter().enumerate() {
+            let continues = before == packet.number.checked_sub(1) && before.is_some();
+            before = Some(packet.number);
+            let lost = self.lost - lost.len() as u64 + place as u64 + 1;
+            let Some(loss) = self.sampler.as_ref().and_then(|s| s.loss_of(packet.number, lost, continues)) else {
+                continue;
+            };
+            self.tell(path, pacer, |cc, flight: &mut Flight| cc.lost(flight, &loss));
+        }
+        self.window.cwnd = after;
+    }
+
+    /// The window grows on `packets` of the `acked` ones, which are none of a recovery period; or the control sets it.
+    pub fn settle(&mut self, path: &Path, acked: &Acked, pacer: &mut Pacer) {
+        if let Some(sampler) = &mut self.sampler {
+            let context = Context {
+                prior_in_flight: acked.prior_in_flight,
+                losses: acked.losses,
+                lost: self.lost,
+                rtt: acked.rtt,
+                lone_runt: false,
+                acks_probe: false,
+            };
+            let sample = sampler.generate(path.now, acked.packets, acked.ce, &context);
+            if self.needs.steers {
+                self.tell_state(path, pacer);
+                return self.tell(path, pacer, |cc, flight| cc.steer(flight, &sample));
+            }
+        }
+        if acked.growing == 0 {
+            return;
+        }
+        let (growing, rtt) = (acked.growing, acked.rtt);
+        match path.is_cwnd_limited {
+            true => self.cc.increase(&mut self.window, growing, || news(path, growing, rtt)),
+            false => self.cc.unused(&mut self.window, growing, || news(path, growing, rtt)),
+        }
+    }
+
+    /// A control that steers hears of the state that it is in now.
+    pub fn tell_state(&mut self, path: &Path, pacer: &mut Pacer) {
+        if self.needs.steers && self.told.replace(path.state) != Some(path.state) {
+            self.tell(path, pacer, |cc, flight| cc.entered(flight, path.state));
+        }
+    }
+
+    /// The application, and not the window, limits what is sent while `in_flight` packets are out.
+    pub fn mark_app_limited(&mut self, in_flight: u32) {
+        if let Some(sampler) = &mut self.sampler {
+            sampler.mark_app_limited(in_flight);
+        }
+    }
+
+    /// The path does not carry ECN: another control goes on where this one does not do without.
+    pub fn lose_ecn(&mut self) {
+        if let Some(cc) = self.cc.without_ecn() {
+            let Window { cwnd, mss, ssthresh, .. } = self.window;
+            *self = Self::new(cc, cwnd, mss);
+            self.window.ssthresh = ssthresh;
+        }
+    }
+
+    /// The least RTT of the last 300 s, where rates are sampled.
+    pub fn min_rtt(&self) -> Option<Duration> {
+        self.sampler.as_ref().and_then(|sampler| sampler.min_rtt())
+    }
+
+    fn reduce_on_loss(&mut self) -> bool {
+        let own = self.cc.ssthresh_on_loss(&self.window);
+        if let Some(ssthresh) = own {
+            self.window.ssthresh = ssthresh;
+        }
+        own.is_some()
+    }
+
+    fn enter_reduced(&mut self, path: &Path) {
+        self.told = None;
+        if !self.needs.steers {
+            (self.window.cwnd, self.window.cwnd_cnt) = (self.window.ssthresh.max(LEAST_WINDOW), 0);
+        }
+        self.cc.state_changed(path.state, path.now, path.nxt);
+    }
+
+    fn tell(&mut self, path: &Path, pacer: &mut Pacer, what: impl FnOnce(&mut AnyCc, &mut Flight)) {
+        let Some(sampler) = &mut self.sampler else { return };
+        let mut flight = Flight {
+            now: path.now,
+            state: path.state,
+            una: path.una,
+            nxt: path.nxt,
+            packets_out: path.in_flight,
+            in_flight: path.in_flight,
+            is_cwnd_limited: path.is_cwnd_limited,
+            delivered: sampler.delivered(),
+            delivered_ce: sampler.delivered_ce(),
+            delivered_at: sampler.delivered_at(),
+            lost: self.lost,
+            is_app_limited: sampler.is_app_limited(),
+            srtt: path.srtt,
+            min_rtt: sampler.min_rtt(),
+            next_departure: pacer.departure(),
+            pacing_rate: pacer.rate(),
+            window: &mut self.window,
+            limits_by_application: false,
+        };
+        what(&mut self.cc, &mut flight);
+        let (rate, limits) = (flight.pacing_rate, flight.limits_by_application);
+        if self.needs.steers {
+            pacer.set_rate(rate);
+        }
+        if limits {
+            sampler.mark_app_limited(path.in_flight);
+        }
+    }
+}
+
+/// What an acknowledgment told, once all is counted.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Acked {
+    /// Packets that it acknowledges, and those of them on which the window may grow.
+    pub packets: u32,
+    pub growing: u32,
+    pub ce: u32,
+    /// Packets that it showed to be lost.
+    pub losses: u32,
+    /// Packets in flight before it.
+    pub prior_in_flight: u32,
+    pub rtt: Option<Duration>,
+}
+
+fn news(path: &Path, packets: u32, rtt: Option<Duration>) -> Ack {
+    let Path { now, una, nxt, state, .. } = *path;
+    Ack { now, packets, rtt, una, nxt, open: state == State::Open }
+}
+
+/// A packet as the segment that it takes the place of: its number is its place in the sequence.
+fn segment(packet: &Packet) -> Segment {
+    Segment { seq: packet.number, retrans_nxt: 0, len: 1, fin: false, tags: Tags::default(), sent: packet.at }
+}
+
+/// `kMinimumWindow`.
+const LEAST_WINDOW: u32 = 2;

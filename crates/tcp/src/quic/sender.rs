@@ -1,0 +1,338 @@
+//! The sending end: when a packet leaves, and what is in it.
+
+use super::control::Control;
+use super::recovery::Sent;
+use super::stream::{Chunk, Stream};
+use super::{AckFrame, Config, LEAST_DATAGRAM, MAX_ACK_DELAY, SHORT_HEADER, UDP_IP, kind, number_bytes, varint};
+use crate::cc::Window;
+use crate::config::{SenderStats, State};
+use crate::timer::Purpose;
+use crate::watch::{Event, Loss, Standing};
+use crate::{FIRST_BYTE, Flags, Header, Sack, Wire};
+use sojourn_aqm::{Duration, Ecn, Instant, Rng};
+
+/// The sending half of a connection.
+#[derive(Clone, Debug)]
+pub struct Sender {
+    phase: Phase,
+    control: Control,
+    stream: Stream,
+    max_datagram_size: u32,
+    /// A packet with a PING that is to be acknowledged, and when it came.
+    pinged: Option<(u64, Instant)>,
+    stats: SenderStats,
+}
+
+#[derive(Clone, Debug)]
+enum Phase {
+    Closed,
+    /// When each datagram of the handshake was sent, and when the next one is.
+    Handshake {
+        sent: Vec<Instant>,
+        due: Instant,
+    },
+    Open,
+}
+
+/// What a packet carries.
+#[derive(Clone, Copy, Debug)]
+enum Load {
+    /// What waits.
+    Next,
+    /// What a packet carries that is out.
+    Again(Chunk),
+}
+
+impl Sender {
+    /// A closed connection.
+    pub fn new(config: &Config) -> Self {
+        Self {
+            phase: Phase::Closed,
+            control: Control::new(config),
+            stream: Stream::default(),
+            max_datagram_size: config.max_datagram_size,
+            pinged: None,
+            stats: SenderStats::default(),
+        }
+    }
+
+    /// The same with a stream of random numbers for the congestion control.
+    pub fn with_rng(mut self, rng: Rng) -> Self {
+        self.control.congestion.seed(rng);
+        self
+    }
+
+    /// Opens the connection with `bytes` to send; `None` for a source that never runs dry.
+    pub fn open(&mut self, now: Instant, bytes: Option<u64>, wire: &mut impl Wire) {
+        self.stream.open(bytes);
+        self.phase = Phase::Handshake { sent: Vec::new(), due: now };
+        self.send_initial(now, wire);
+        self.show(wire);
+    }
+
+    /// The application stops: nothing is sent anew but the end of the stream.
+    pub fn close(&mut self, now: Instant, wire: &mut impl Wire) {
+        self.stream.close();
+        self.on_room(now, wire);
+    }
+
+    /// The host takes new data again.
+    pub fn on_room(&mut self, now: Instant, wire: &mut impl Wire) {
+        if matches!(self.phase, Phase::Open) {
+            self.send(now, wire);
+            self.show(wire);
+        }
+    }
+
+    /// The other side has answered the handshake.
+    pub fn on_handshake(&mut self, now: Instant, header: &Header, wire: &mut impl Wire) {
+        let Phase::Handshake { sent, .. } = &self.phase else { return };
+        let Some(&at) = sent.get(header.ack as usize) else { return };
+        self.phase = Phase::Open;
+        self.control.open(now, now - at);
+        self.send(now, wire);
+        self.show(wire);
+    }
+
+    /// A packet of the receiver with an ACK frame has come, of `len` IP bytes.
+    pub fn on_ack(&mut self, now: Instant, header: &Header, len: u32, frame: &AckFrame, wire: &mut impl Wire) {
+        if !matches!(self.phase, Phase::Open) {
+            return;
+        }
+        wire.tell(|| Event::Acknowledged { number: header.seq, frame, len });
+        if header.ts_val & kind::PING != 0 {
+            self.pinged = Some((header.seq, now));
+        }
+        if self.control.on_ack(now, frame) {
+            self.control.recovery.acked.iter().for_each(|packet| self.stream.on_acked(&packet.chunk));
+        }
+        if wire.watches() {
+            let header = self.view();
+            wire.tell(|| Event::Received { header: &header, len });
+        }
+        self.send_after_losses(now, wire);
+        self.show(wire);
+    }
+
+    /// The time of [`Self::deadline`] has come (or may have: an early call does nothing).
+    pub fn on_timer(&mut self, now: Instant, wire: &mut impl Wire) {
+        match &self.phase {
+            Phase::Closed => return,
+            Phase::Handshake { due, .. } if *due > now => return,
+            Phase::Handshake { .. } => {
+                wire.tell(|| Event::Expired(Purpose::LossProbe));
+                self.stats.timeouts += 1;
+                self.control.on_pto();
+                self.send_initial(now, wire);
+            }
+            Phase::Open => {
+                if self.control.congestion.pacer.wake(now) {
+                    self.send(now, wire);
+                }
+                self.on_expiry(now, wire);
+            }
+        }
+        self.show(wire);
+    }
+
+    /// When [`Self::on_timer`] is to be called.
+    pub fn deadline(&self) -> Instant {
+        match &self.phase {
+            Phase::Closed => Instant::NEVER,
+            Phase::Handshake { due, .. } => *due,
+            Phase::Open => {
+                let timer = self.control.recovery.timer().map_or(Instant::NEVER, |(_, at)| at);
+                self.control.congestion.pacer.wakes().min(timer)
+            }
+        }
+    }
+
+    /// Counters: data packets; those of them with bytes of the stream that were sent before; probe time-outs.
+    pub fn stats(&self) -> &SenderStats {
+        &self.stats
+    }
+
+    /// Congestion window and slow-start threshold in full packets; the latter is infinite before a congestion event.
+    pub fn window(&self) -> (f64, f64) {
+        let (congestion, packet) = (&self.control.congestion, f64::from(self.datagram()));
+        let ssthresh = congestion.ssthresh().map_or(f64::INFINITY, |bytes| bytes as f64 / packet);
+        (congestion.window() as f64 / packet, ssthresh)
+    }
+
+    /// Smoothed RTT in seconds; zero before the first sample.
+    pub fn srtt_s(&self) -> f64 {
+        let rtt = &self.control.recovery.rtt;
+        rtt.first_sample().map_or(0.0, |_| rtt.smoothed().as_secs_f64())
+    }
+
+    /// Packets in flight.
+    pub fn in_flight(&self) -> u32 {
+        self.control.congestion.in_flight()
+    }
+
+    /// Whether all data have arrived, and their end.
+    pub fn is_finished(&self) -> bool {
+        self.stream.is_finished()
+    }
+
+    /// The loss detection timer has expired, if it has (`OnLossDetectionTimeout`).
+    fn on_expiry(&mut self, now: Instant, wire: &mut impl Wire) {
+        let Some((purpose, _)) = self.control.recovery.timer().filter(|&(_, at)| at <= now) else { return };
+        wire.tell(|| Event::Expired(purpose));
+        if purpose == Purpose::Reordering {
+            self.control.on_loss_time(now);
+            return self.send_after_losses(now, wire);
+        }
+        self.stats.timeouts += 1;
+        let oldest: [_; PROBES] = {
+            let mut out = self.control.recovery.out().map(|packet| packet.chunk);
+            std::array::from_fn(|_| out.next())
+        };
+        for chunk in oldest {
+            match chunk {
+                _ if self.stream.has_data() => self.send_packet(now, Load::Next, wire),
+                Some(chunk) => self.send_packet(now, Load::Again(chunk), wire),
+                None => {}
+            }
+        }
+        self.control.on_pto();
+    }
+
+    /// What was detected as lost goes into new packets, as far as the window allows.
+    fn send_after_losses(&mut self, now: Instant, wire: &mut impl Wire) {
+        for packet in &self.control.recovery.lost {
+            let Chunk { offset, .. } = packet.chunk;
+            let end = packet.chunk.end() + u64::from(packet.chunk.fin);
+            wire.tell(|| Event::Judged(Loss::First((offset + FIRST_BYTE, end + FIRST_BYTE))));
+            self.stream.on_lost(packet.chunk);
+        }
+        self.control.recovery.lost.clear();
+        self.send(now, wire);
+    }
+
+    /// Sends what window and pacing allow.
+    fn send(&mut self, now: Instant, wire: &mut impl Wire) {
+        let is_app_limited = loop {
+            if !self.stream.has_data() {
+                break true;
+            }
+            if !self.control.congestion.has_room(self.datagram()) || !wire.has_room() {
+                break false;
+            }
+            if self.control.congestion.pacer.holds(now) {
+                break false;
+            }
+            self.send_packet(now, Load::Next, wire);
+        };
+        self.control.congestion.stopped(is_app_limited);
+    }
+
+    fn send_packet(&mut self, now: Instant, load: Load, wire: &mut impl Wire) {
+        let recovery = &self.control.recovery;
+        let (number, largest_acked) = (recovery.next_number(), recovery.largest_acked());
+        let (offset, again) = match load {
+            Load::Next => self.stream.upcoming(),
+            Load::Again(chunk) => (chunk.offset, true),
+        };
+        let stream_header = STREAM_HEADER + if offset > 0 { varint(offset) } else { 0 };
+        let headers = SHORT_HEADER + number_bytes(number, largest_acked) + stream_header;
+        // An acknowledgment takes room from new data only, so that what was lost fits as it is.
+        let pinged = if again { None } else { self.pinged.take() };
+        let ack_bytes = pinged.map_or(0, |(number, came)| ack_of_one(number, now - came).bytes());
+        let room = self.datagram() - headers - ack_bytes;
+        let chunk = match load {
+            Load::Next => self.stream.take(room),
+            Load::Again(chunk) => Chunk { len: chunk.len.min(room), fin: chunk.fin && chunk.len <= room, ..chunk },
+        };
+        let size = headers + ack_bytes + chunk.len;
+        let ecn = self.control.ecn.mark();
+        self.stats.sent += 1;
+        self.stats.retransmissions += u64::from(again);
+        self.control.on_sent(Sent::new(number, size, now, ecn != Ecn::NotEct, chunk));
+        if wire.watches() {
+            let flags = Flags::default().with_if(Flags::FIN, chunk.fin);
+            let header = Header { seq: chunk.offset + FIRST_BYTE, len: chunk.len as u16, flags, ..Header::default() };
+            wire.tell(|| Event::Sent { header: &header, len: size + UDP_IP, ecn, again });
+        }
+        let header = Header {
+            seq: number,
+            ack: chunk.offset,
+            len: chunk.len as u16,
+            ts_val: kind::STREAM | if chunk.fin { kind::FIN } else { 0 },
+            ts_ecr: pinged.map_or(0, |(number, _)| number as u32 + 1),
+            ..Header::default()
+        };
+        wire.transmit(&header, size + UDP_IP, ecn);
+    }
+
+    /// The client's part of the handshake, which is padded.
+    fn send_initial(&mut self, now: Instant, wire: &mut impl Wire) {
+        // The receiver does not hold back what acknowledges a handshake.
+        let next = now + self.control.recovery.backed_off(Duration::ZERO);
+        let Phase::Handshake { sent, due } = &mut self.phase else { return };
+        let number = sent.len() as u64;
+        sent.push(now);
+        *due = next;
+        let (len, again) = (LEAST_DATAGRAM + UDP_IP, number > 0);
+        let view = Header::default();
+        wire.tell(|| Event::Sent { header: &view, len, ecn: Ecn::NotEct, again });
+        let header = Header { seq: number, ts_val: kind::INITIAL, ..Header::default() };
+        wire.transmit(&header, len, Ecn::NotEct);
+    }
+
+    /// What the receiver has of the stream, as TCP would say it.
+    fn view(&self) -> Header {
+        let mut sack = Sack::default();
+        self.stream.beyond().for_each(|(from, to)| sack.push((from + FIRST_BYTE, to + FIRST_BYTE)));
+        Header { ack: self.stream.una() + FIRST_BYTE, sack, ..Header::default() }
+    }
+
+    /// An event is over: a host that watches is told how the sender stands.
+    fn show(&self, wire: &mut impl Wire) {
+        if !wire.watches() {
+            return;
+        }
+        let (congestion, recovery) = (&self.control.congestion, &self.control.recovery);
+        let packet = u64::from(self.datagram());
+        let standing = Standing {
+            state: congestion.state(),
+            una: self.stream.una() + FIRST_BYTE,
+            nxt: self.stream.nxt() + FIRST_BYTE,
+            right_edge: u64::MAX,
+            mss: packet as u32,
+            cwnd: (congestion.window() / packet) as u32,
+            ssthresh: congestion.ssthresh().map_or(Window::INFINITE_SSTHRESH, |bytes| (bytes / packet) as u32),
+            in_flight: congestion.in_flight(),
+            pacing: congestion.pacer.rate(),
+            srtt_s: self.srtt_s(),
+            min_rtt: congestion.min_rtt().or(recovery.rtt.min()),
+            timer: match &self.phase {
+                Phase::Closed => None,
+                Phase::Handshake { due, .. } => Some((Purpose::LossProbe, *due)),
+                Phase::Open => recovery.timer(),
+            },
+        };
+        wire.tell(|| Event::Stands(&standing));
+    }
+
+    /// UDP payload of a full packet.
+    fn datagram(&self) -> u32 {
+        self.control.congestion.datagram(self.max_datagram_size)
+    }
+
+    /// Where congestion avoidance stands.
+    pub fn state(&self) -> State {
+        self.control.congestion.state()
+    }
+}
+
+/// The acknowledgment of a packet with a PING: packets without one are not acknowledged.
+fn ack_of_one(number: u64, delay: Duration) -> AckFrame {
+    AckFrame { ranges: vec![(number, number)], delay: super::ack::told(delay.min(MAX_ACK_DELAY)), ecn: None }
+}
+
+/// A STREAM frame that goes to the end of its packet, without its offset: type and stream.
+const STREAM_HEADER: u32 = 2;
+
+/// Packets that a probe time-out sends (RFC 9002 §6.2.4 allows for two).
+const PROBES: usize = 2;

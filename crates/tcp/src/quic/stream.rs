@@ -1,0 +1,171 @@
+//! The bytes of a stream at its sender: what is to be sent, what was lost and goes into new packets, what has arrived.
+
+use super::ranges::Ranges;
+use crate::Block;
+use std::collections::VecDeque;
+
+/// Bytes of the stream that one packet carries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Chunk {
+    /// The first of them.
+    pub offset: u64,
+    pub len: u32,
+    /// The stream ends behind them.
+    pub fin: bool,
+}
+
+impl Chunk {
+    pub fn end(&self) -> u64 {
+        self.offset + u64::from(self.len)
+    }
+}
+
+/// The stream.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Stream {
+    /// Bytes that the application has written; none while it never stops.
+    size: Option<u64>,
+    /// The first byte that was not sent.
+    next: u64,
+    fin_sent: bool,
+    fin_acked: bool,
+    /// What was lost, in the order in which it was found to be.
+    lost: VecDeque<Chunk>,
+    acked: Ranges,
+}
+
+impl Stream {
+    /// There are `size` bytes to be sent, or more than anybody will.
+    pub fn open(&mut self, size: Option<u64>) {
+        self.size = size;
+    }
+
+    /// The application stops: nothing is sent anew but the end.
+    pub fn close(&mut self) {
+        self.size = Some(self.size.map_or(self.next, |size| size.min(self.next)));
+    }
+
+    /// Whether something waits to be sent.
+    pub fn has_data(&mut self) -> bool {
+        self.forget_acknowledged();
+        !self.lost.is_empty() || self.has_new()
+    }
+
+    /// Whether something waits that was never sent.
+    pub fn has_new(&self) -> bool {
+        self.size.is_none_or(|size| self.next < size || !self.fin_sent)
+    }
+
+    /// The offset of what is sent next, which a packet says; and whether it is sent again.
+    pub fn upcoming(&self) -> (u64, bool) {
+        self.lost.front().map_or((self.next, false), |chunk| (chunk.offset, true))
+    }
+
+    /// Takes up to `room` bytes: what was lost first.
+    pub fn take(&mut self, room: u32) -> Chunk {
+        let Some(lost) = self.lost.pop_front() else { return self.take_new(room) };
+        if lost.len <= room {
+            return lost;
+        }
+        let rest = Chunk { offset: lost.offset + u64::from(room), len: lost.len - room, ..lost };
+        self.lost.push_front(rest);
+        Chunk { len: room, fin: false, ..lost }
+    }
+
+    /// Takes up to `room` bytes that were never sent.
+    pub fn take_new(&mut self, room: u32) -> Chunk {
+        let left = self.size.map_or(u64::MAX, |size| size - self.next);
+        let (offset, len) = (self.next, u64::from(room).min(left) as u32);
+        let fin = u64::from(len) == left;
+        self.next += u64::from(len);
+        self.fin_sent |= fin;
+        Chunk { offset, len, fin }
+    }
+
+    /// A packet with these bytes has arrived.
+    pub fn on_acked(&mut self, chunk: &Chunk) {
+        self.acked.insert(chunk.offset, chunk.end());
+        self.fin_acked |= chunk.fin;
+    }
+
+    /// … is lost.
+    pub fn on_lost(&mut self, chunk: Chunk) {
+        if !self.knows(&chunk) {
+            self.lost.push_back(chunk);
+        }
+    }
+
+    /// Whether everything has arrived, and the end.
+    pub fn is_finished(&self) -> bool {
+        self.fin_acked && Some(self.acked.prefix()) == self.size
+    }
+
+    /// The first byte of which nobody knows that it has arrived.
+    pub fn una(&self) -> u64 {
+        self.acked.prefix()
+    }
+
+    /// The first byte that was not sent.
+    pub fn nxt(&self) -> u64 {
+        self.next
+    }
+
+    /// Up to three ranges that have arrived beyond a gap, the highest first.
+    pub fn beyond(&self) -> impl Iterator<Item = Block> {
+        self.acked.iter().rev().filter(|&(from, _)| from > 0).take(3)
+    }
+
+    /// Whether all of these bytes have arrived.
+    pub fn knows(&self, chunk: &Chunk) -> bool {
+        self.acked.covers(chunk.offset, chunk.end()) && (!chunk.fin || self.fin_acked)
+    }
+
+    /// What was taken for lost may have arrived all the same.
+    fn forget_acknowledged(&mut self) {
+        while self.lost.front().is_some_and(|chunk| self.knows(chunk)) {
+            self.lost.pop_front();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_lost_goes_first_and_in_parts_where_it_does_not_fit() {
+        let mut stream = Stream::default();
+        stream.open(Some(2_500));
+        let sent = [stream.take(1_000), stream.take(1_000), stream.take(1_000)];
+        assert_eq!(sent[2], Chunk { offset: 2_000, len: 500, fin: true });
+        assert!(!stream.has_data());
+        stream.on_lost(sent[1]);
+        stream.on_lost(sent[2]);
+        assert_eq!(stream.upcoming(), (1_000, true));
+        assert_eq!(stream.take(900), Chunk { offset: 1_000, len: 900, fin: false });
+        assert_eq!(stream.take(900), Chunk { offset: 1_900, len: 100, fin: false });
+        assert_eq!(stream.take(900), sent[2]);
+        stream.on_acked(&sent[0]);
+        stream.on_acked(&sent[1]);
+        assert_eq!((stream.una(), stream.is_finished()), (2_000, false));
+        stream.on_acked(&sent[2]);
+        assert!(stream.is_finished());
+    }
+
+    #[test]
+    fn what_arrived_after_all_is_not_sent_again() {
+        let mut stream = Stream::default();
+        stream.open(None);
+        let sent = [stream.take(1_000), stream.take(1_000)];
+        stream.on_lost(sent[0]);
+        stream.on_acked(&sent[0]);
+        assert!(stream.has_data(), "there is always something new");
+        assert_eq!(stream.upcoming(), (2_000, false));
+        stream.on_lost(sent[0]);
+        assert_eq!(stream.upcoming(), (2_000, false));
+        stream.close();
+        assert!(stream.has_new(), "the end was not sent");
+        assert_eq!(stream.take(1_000), Chunk { offset: 2_000, len: 0, fin: true });
+        assert!(!stream.has_new());
+    }
+}

@@ -1,0 +1,96 @@
+//! Loss detection and window against a second implementation, and whole connections over a path.
+
+mod connection;
+
+use super::congestion::Congestion;
+use super::control::Control;
+use super::recovery::Sent;
+use super::stream::Chunk;
+use super::{AckFrame, Config, EcnCounts};
+use crate::cc::AnyCc;
+use crate::timer::Purpose;
+use sojourn_aqm::{Duration, Instant};
+use std::str::{FromStr, SplitWhitespace};
+
+/// What RFC 9002 says, from a second implementation in Python: `tests/quic/generate.py` writes it.
+const SCRIPT: &str = include_str!("../../tests/quic/recovery.txt");
+
+fn config(cc: &str, max_datagram_size: u32, ecn: bool) -> Config {
+    let cc = AnyCc::new(cc).expect("a control");
+    Config { cc, max_datagram_size, ecn, initial_window: None, delayed_ack: true }
+}
+
+#[test]
+fn loss_detection_and_newreno_follow_a_second_implementation() {
+    let mut control = Control::new(&config("newreno", 1448, true));
+    for (number, line) in SCRIPT.lines().enumerate() {
+        let (event, expected) = line.split_once(" = ").expect("an event and what follows");
+        let mut words = event.split_whitespace();
+        let kind = words.next().expect("an event");
+        control.recovery.lost.clear();
+        play(&mut control, kind, &mut words);
+        assert_eq!(standing(&control), expected, "line {}: {event}", number + 1);
+    }
+}
+
+fn play(control: &mut Control, kind: &str, words: &mut SplitWhitespace) {
+    match kind {
+        "new" => *control = Control::new(&config("newreno", word(words), true)),
+        "open" => {
+            let now = Instant::from_nanos(word(words));
+            control.open(now, Duration::from_nanos(word(words)));
+        }
+        "send" => {
+            let (now, size) = (Instant::from_nanos(word(words)), word(words));
+            let ect = word::<u8>(words) == 1;
+            if ect {
+                control.ecn.mark();
+            }
+            control.on_sent(Sent::new(control.recovery.next_number(), size, now, ect, Chunk::default()));
+        }
+        "stop" => control.congestion.stopped(word::<u8>(words) == 1),
+        "ack" => {
+            let now = Instant::from_nanos(word(words));
+            control.on_ack(now, &frame(words));
+        }
+        "time" => {
+            assert_eq!(control.recovery.timer().map(|(purpose, _)| purpose), Some(Purpose::Reordering));
+            control.on_loss_time(Instant::from_nanos(word(words)));
+        }
+        "pto" => {
+            let now = Instant::from_nanos(word(words));
+            let due = control.recovery.timer().filter(|&(_, at)| at <= now).map(|(purpose, _)| purpose);
+            assert_eq!(due, Some(Purpose::LossProbe));
+        }
+        "probed" => control.recovery.on_pto(),
+        other => panic!("{other} is no event"),
+    }
+}
+
+fn frame(words: &mut SplitWhitespace) -> AckFrame {
+    let delay = Duration::from_nanos(word(words));
+    let counts: Vec<u64> = words.next().expect("counts").split(',').filter_map(|count| count.parse().ok()).collect();
+    let ecn = (counts.len() == 3).then(|| EcnCounts { ect0: counts[0], ect1: counts[1], ce: counts[2] });
+    let range = |text: &str| {
+        let (first, last) = text.split_once('-').expect("a range");
+        (first.parse().expect("a number"), last.parse().expect("a number"))
+    };
+    AckFrame { ranges: words.next().expect("ranges").split(',').map(range).collect(), delay, ecn }
+}
+
+fn standing(control: &Control) -> String {
+    let Control { recovery, congestion, .. } = control;
+    let lost: Vec<String> = recovery.lost.iter().map(|packet| packet.number.to_string()).collect();
+    let lost = if lost.is_empty() { "-".to_string() } else { lost.join(",") };
+    let rtt = &recovery.rtt;
+    let [latest, smoothed, var, min] =
+        [rtt.latest(), rtt.smoothed(), rtt.var(), rtt.min().unwrap_or(Duration::ZERO)].map(Duration::as_nanos);
+    let ssthresh = congestion.ssthresh().map_or(-1, |bytes| bytes as i64);
+    let timer = recovery.timer().map_or("-".to_string(), |(_, at)| at.as_nanos().to_string());
+    let (cwnd, in_flight, ptos) = (congestion.window(), Congestion::bytes_in_flight(congestion), recovery.pto_count());
+    format!("{lost} {latest} {smoothed} {var} {min} {cwnd} {ssthresh} {in_flight} {ptos} {timer}")
+}
+
+fn word<T: FromStr>(words: &mut SplitWhitespace) -> T {
+    words.next().and_then(|word| word.parse().ok()).expect("a number")
+}

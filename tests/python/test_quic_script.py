@@ -1,0 +1,21 @@
+"""The script of QUIC's loss detection: it is what its generator writes, and each mechanism shows in it."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+GENERATOR: dict[str, Any] = runpy.run_path(str(Path(__file__).parents[1] / "quic" / "generate.py"))
+WRITTEN = GENERATOR["SCRIPT"].read_text(encoding="utf-8").splitlines()
+
+
+def test_the_script_is_what_the_second_implementation_makes_of_it() -> None:
+    assert GENERATOR["script"]() == WRITTEN, "run: python tests/quic/generate.py"
+
+
+@pytest.mark.parametrize("mechanism", GENERATOR["Recovery"].MECHANISMS)
+def test_loss_detection_without_a_mechanism_breaks_the_script(mechanism: str) -> None:
+    assert GENERATOR["script"](mechanism) != WRITTEN
