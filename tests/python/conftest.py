@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import sojourn as sj
-from drawn_figures import LONG, PROBES, cell
+from drawn_figures import LONG, PROBES, call, cell
 from sojourn.figures import KINDS
 from sojourn.kernel.cache import Kernel
 
@@ -136,9 +136,14 @@ def test_of_flent() -> list[sj.Result]:
 
 
 @pytest.fixture(scope="session")
+def calls() -> list[sj.Result]:
+    return [call(), call(link__aqm="codel")]
+
+
+@pytest.fixture(scope="session")
 def everything(
-    study: list[sj.Result], airtime: list[sj.Result], test_of_flent: list[sj.Result]
+    study: list[sj.Result], airtime: list[sj.Result], test_of_flent: list[sj.Result], calls: list[sj.Result]
 ) -> dict[str, list[sj.Result]]:
     """Results that each kind can draw."""
-    others = {"airtime": airtime, "totals": test_of_flent}
+    others = {"airtime": airtime, "totals": test_of_flent, "media": calls}
     return {kind: others.get(kind, study) for kind in KINDS}

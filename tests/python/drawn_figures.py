@@ -33,6 +33,18 @@ def cell(seed: int = 1, **sets: object) -> sj.Result:
     return sj.Scenario.build(scenario).replace({key.replace("__", "."): value for key, value in sets.items()}).run(seed)
 
 
+def call(seed: int = 77, **sets: object) -> sj.Result:
+    """Two calls and a transfer over a slow link that becomes slower."""
+    media = {"kind": "media", "control": "nada", "count": 2}
+    scenario = {
+        "duration": "9 s",
+        "link": {"rate": "613 kbit/s@0s,251 kbit/s@4s", "limit": "7 packets"},
+        "flows": [media, {"kind": "tcp", "start": "5 s"}],
+        "probes": {"media": True},
+    }
+    return sj.Scenario.build(scenario).replace({key.replace("__", "."): value for key, value in sets.items()}).run(seed)
+
+
 def drawn(kind: str, results: list[sj.Result], look: Look | None = None, **options: str) -> Drawn:
     found, _ = draw(kind, results, names_of(results), look=look, options=options)
     found.figure.draw_without_rendering()

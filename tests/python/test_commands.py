@@ -121,9 +121,11 @@ def test_plot_every_kind_and_in_every_format(cli: Cli, scenario_file: Path, tmp_
         assert cli("run", scenario_file, "--set", f"link.aqm={aqm}", *probes).exit_code == 0
     wlan = REPO / "scenarios" / "wlan.toml"
     assert cli("run", wlan, "--set", "duration=3 s", "--set", "warmup=1 s", "-o", "wlan").exit_code == 0
+    call = REPO / "scenarios" / "media" / "5.6.toml"
+    assert cli("run", call, "--set", "duration=7 s", "--set", "warmup=1 s", "-o", "call").exit_code == 0
     assert len(KINDS) >= len(starts)
     for kind, (suffix, start) in zip(KINDS, cycle(starts.items())):
-        of = "wlan" if kind == "airtime" else "results"
+        of = {"airtime": "wlan", "media": "call"}.get(kind, "results")
         result = cli("plot", kind, of, "-o", f"{kind}.{suffix}")
         assert result.exit_code == 0, result.output
         assert (tmp_path / f"{kind}.{suffix}").read_bytes().startswith(start)

@@ -14,7 +14,7 @@ from matplotlib.colors import LogNorm
 
 import sojourn as sj
 from conftest import REPO, SHORT, Cli, printed_json
-from drawn_figures import cell
+from drawn_figures import call, cell
 from sojourn import figures
 from sojourn.analysis.labels import Name, names_of
 from sojourn.analysis.packets import dropped, tewma
@@ -89,7 +89,8 @@ def test_a_kind_takes_the_options_that_its_line_names(name: str) -> None:
 
 @pytest.mark.parametrize("name", figures.KINDS)
 def test_every_kind_takes_a_single_result(name: str) -> None:
-    assert drawn(name, [cell() if name == "airtime" else run(probes__state="10 ms")])
+    own = {"airtime": cell, "media": call}.get(name)
+    assert drawn(name, [own() if own else run(probes__state="10 ms")])
 
 
 def test_box_has_the_quantiles_of_all_seeds(study: list[sj.Result]) -> None:

@@ -70,6 +70,11 @@ KINDS = {
         "pacing rate, delivered rate, gaps between sends and bursts of TCP flows, with window and flight",
         ("flow", "from", "to"),
     ),
+    "media": Kind(
+        "sojourn.figures.media",
+        "flows of media over time: target and received rate, queueing delay, losses and late frames",
+        ("flow", "from", "to"),
+    ),
     "bytes": Kind("sojourn.figures.bytes", "cumulative bytes sent over time"),
     "airtime": Kind("sojourn.figures.airtime", "airtime of every station of a wireless LAN, down and up"),
     "totals": Kind("sojourn.flent.totals", "goodput of each direction and pings over time, as Flent's plot"),
