@@ -100,7 +100,7 @@ def longest(result: Result) -> float | None:
 
 def by_fair_share(result: Result) -> float | None:
     """Rate that calls get, by an equal share with long transfers of the forward link, at most what they make."""
-    flows = result.setup["flows"]
+    flows = result.scenario.document["flows"]
     calls = [place for place, flow in enumerate(flows) if flow["kind"] == "media" and _is_forward(flow)]
     count = sum(int(flows[place].get("count", 1)) for place in calls)
     if not count:
@@ -109,7 +109,7 @@ def by_fair_share(result: Result) -> float | None:
     most = sum(bits_per_second(flows[place]["max_rate"]) * int(flows[place].get("count", 1)) for place in calls)
     begin, end = result.warmup_s, result.duration_s
     fair = 0.0
-    for start, until, bps in _capacities(result.setup["link"], end):
+    for start, until, bps in _capacities(result.setup, end):
         fair += max(0.0, until - max(start, begin)) * min(bps * count / (count + others), most)
     got = sum(float(result.totals["groups"][place]["media"]["received_bps"]) for place in calls)
     return got * (end - begin) / fair

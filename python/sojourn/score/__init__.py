@@ -42,6 +42,8 @@ class Row:
     large: bool = False
     """Whether it has so many runs that it is only run where it is asked for, and with one seed if no more are asked
     for. Its points have links of their own, the same for every profile."""
+    fixed: bool = False
+    """Whether link, buffer, length and times are the test's own: neither a profile nor `--quick` changes them."""
     facts: bool = False
     """Whether its numbers are of the queue manager itself and take no run."""
 
@@ -60,6 +62,7 @@ _BURST = ("page_ratio", "delay_p99", "delay_mean", "drop_rate", "jitter_1", "los
 _VIDEO = (*_BURST, "video_rate_2", "stalled_2")
 _VIDEO_RATES = ("flows.1.rate", "flows.2.ladder")
 _LOAD = (*_STEADY, "synchronisation")
+_MEDIA = ("media_late", "media_rate", "media_delay", "delay_mean", "drop_rate")
 
 MATRICES = "fairness"
 ROWS = {
@@ -166,6 +169,14 @@ ROWS = {
         scaled=("flows.1.rate",),
     ),
     "acks-thinned": Row("adversarial", "thinned acknowledgments", _STEADY, counted=True),
+    "media-steps": Row("rmcat", "one call over a capacity that changes (RFC 8867, 5.1)", _MEDIA, fixed=True),
+    "media-steps-two": Row("rmcat", "two calls over a capacity that changes (5.2)", _MEDIA, fixed=True),
+    "media-reports": Row("rmcat", "a call each way, reports behind media (5.3)", _MEDIA, fixed=True),
+    "media-three": Row("rmcat", "three calls, one after the other (5.4)", (*_MEDIA, "jain"), fixed=True),
+    "media-rtt": Row("rmcat", "five calls with different round-trip times (5.5)", (*_MEDIA, "jain"), fixed=True),
+    "media-long": Row("rmcat", "a call beside a long transfer (5.6)", _MEDIA, fixed=True),
+    "media-short": Row("rmcat", "two calls beside short transfers (5.7)", (*_MEDIA, "fct_1"), fixed=True),
+    "media-pause": Row("rmcat", "three calls, one of which pauses (5.8)", _MEDIA, fixed=True),
     MATRICES: Row(
         "matrices",
         "two senders of any controls and round-trip times at three rates",

@@ -40,6 +40,9 @@ BANDS: Mapping[str, Band] = {
     "delay": Band((15.0, 30.0, 60.0, 120.0), "ms", widens=True),
     "utilisation": Band((0.98, 0.95, 0.90, 0.80), least=True),
     "rtt": Band((1.25, 1.6, 2.5, 4.0), "×"),
+    "frames": Band((0.005, 0.02, 0.05, 0.15)),
+    "call": Band((25.0, 50.0, 100.0, 200.0), "ms"),
+    "fair": Band((0.90, 0.80, 0.65, 0.50), least=True),
     "page": Band((1.5, 2.0, 3.0, 5.0), "×"),
 }
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from operator import methodcaller
 
+from sojourn.analysis import media
 from sojourn.analysis.losses import longest_burst, synchronisation
 from sojourn.analysis.metrics import Metric
 from sojourn.analysis.outcome import APPS, outcome
@@ -198,6 +199,13 @@ _OF_OTHERS = (
         for group in range(2)
     ),
 )
+_OF_CALLS = (
+    Number(_metric("media_late", "late frames", "%", 100, 2), media.not_in_time, "frames", _doc(media.not_in_time)),
+    Number(
+        _metric("media_rate", "share of media", "%", 100, 1), media.by_fair_share, "fair", _doc(media.by_fair_share)
+    ),
+    Number(_metric("media_delay", "delay of media, p95", "ms", digits=1), media.longest, "call", _doc(media.longest)),
+)
 _OF_MEDIA = (
     *(
         Number(
@@ -285,7 +293,17 @@ _OF_ITSELF = (
 )
 NUMBERS: Mapping[str, Number] = {
     one.name: one
-    for one in (*_ALL, *_OF_CHANGES, *_OF_OTHERS, *_OF_MEDIA, *_OF_LOSSES, *_OF_TWO, *_OF_PARAMETERS, *_OF_ITSELF)
+    for one in (
+        *_ALL,
+        *_OF_CHANGES,
+        *_OF_OTHERS,
+        *_OF_CALLS,
+        *_OF_MEDIA,
+        *_OF_LOSSES,
+        *_OF_TWO,
+        *_OF_PARAMETERS,
+        *_OF_ITSELF,
+    )
 }
 
 

@@ -112,7 +112,7 @@ def _first_seeds(row: Row, wanted: Wanted) -> int:
 def _fitted(document: dict[str, Any], row: Row, wanted: Wanted) -> tuple[dict[str, Any], list[str]]:
     document["sweep"].pop("seeds", None)
     document = fitted(document, row, wanted.profile)
-    if not wanted.quick:
+    if not wanted.quick or row.fixed:
         return document, []
     short = in_a_third(document, QUICK_SHARE)
     said = [f"{short['duration']} instead of {document['duration']}"]

@@ -67,7 +67,7 @@ def profile(name: str) -> Profile:
 def fitted(document: dict[str, Any], row: Row, link: Profile) -> dict[str, Any]:
     """The document of a row's study on a profile's link."""
     document = deepcopy(document)
-    if link is OWN or row.large:
+    if link is OWN or row.large or row.fixed:
         return document
     before = size_in_packets(document)
     factor = link.rate_bps / OWN.rate_bps
