@@ -12,7 +12,7 @@ from conftest import Cli
 from sojourn.pcap.capture import load_capture
 from sojourn.pcap.export import export
 from sojourn.pcap.goodput import flow_name, goodput
-from sojourn.pcap.sender import sender_rtt
+from sojourn.pcap.sender import prompt, sender_rtt
 
 LOSSY = """
 duration = "4 s"
@@ -57,8 +57,9 @@ def columns(kind: str, cli: Cli, *words: object) -> pl.DataFrame:
 
 def test_rtt_and_what_was_sent_again(cli: Cli, own: Path) -> None:
     table = columns("timeseries", cli, own)
-    packets = load_capture(own).packets
-    samples = sender_rtt(packets)
+    capture = load_capture(own)
+    packets = capture.packets
+    samples = prompt(sender_rtt(packets, capture.blocks))
     assert table["panel"].n_unique() == samples["flow"].n_unique() == 2
     again = table.filter(pl.col("series") == "retransmissions")
     assert again.height > 5, "the buffer is short"
@@ -67,7 +68,8 @@ def test_rtt_and_what_was_sent_again(cli: Cli, own: Path) -> None:
 
 
 def test_distributions_are_of_the_samples(cli: Cli, own: Path) -> None:
-    samples = sender_rtt(load_capture(own).packets)
+    capture = load_capture(own)
+    samples = prompt(sender_rtt(capture.packets, capture.blocks))
     table = columns("cdf", cli, own)
     largest = samples.group_by("flow").agg(pl.col("rtt_ns").max() / 1e6)["rtt_ns"].sort().to_list()
     found = table.group_by("series").agg(pl.col("rtt_ms").max())["rtt_ms"].sort().to_list()

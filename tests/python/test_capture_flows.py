@@ -43,7 +43,8 @@ def test_flows_of_a_capture_made_by_hand(tmp_path: Path) -> None:
     assert (out["start_s"], out["duration_s"]) == (0, pytest.approx(0.120))
     assert out["goodput_bps"] == pytest.approx(8 * (311 + 409 + 3 + 5) / 0.120)
     assert out["repeated"] == pytest.approx(409 / (311 + 2 * 409 + 3 + 5))
-    assert (out["rtt_p50_ms"], out["rtt_p95_ms"]) == (27, 31)
+    # The other two segments stood alone: the receiver may have waited.
+    assert (out["rtt_p50_ms"], out["rtt_p95_ms"], out["delayed"]) == (23, 23, pytest.approx(2 / 3))
     assert (back["start_s"], back["goodput_bps"], back["repeated"], back["rtt_p50_ms"]) == (
         pytest.approx(0.030),
         0,
@@ -89,5 +90,5 @@ def test_what_a_sender_repeats_and_its_round_trips_are_those_of_the_run(tmp_path
         assert one["repeated"] * payload / 1448 == pytest.approx(of_run["retransmissions"], abs=0.1)
         assert of_run["retransmissions"] > 0
         assert one["ect"] > 0.9
-        # Propagation, and 23 full packets at most in front of it: 38 ms; delayed acknowledgments wait 40 ms at most.
-        assert 33 < one["rtt_p50_ms"] < 33 + 38 + 40
+        # Up to 23 full packets in front of it: 38 ms. Propagation lies in front of the tap.
+        assert 38 / 2 < one["rtt_p50_ms"] < 38

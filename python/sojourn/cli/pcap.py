@@ -14,6 +14,8 @@ from sojourn.cli.terminal import echo
 if TYPE_CHECKING:
     import polars as pl
 
+    from sojourn.pcap.capture import Capture
+
 capture = options.PATH
 parquet = click.option(
     "-o", "--output", "target", type=capture, metavar="FILE.parquet", help="Write all values to a table."
@@ -69,21 +71,24 @@ def rtt_command(a: Path, b: Path | None, target: Path | None, as_json: bool) -> 
 
     Between two points it is measured by synthetic packet pairs: each sample is a packet from A to B and the next packet
     of its flow from B to A. The time between them at B is subtracted, so the clocks need not agree. Of one capture each
-    sample is a TCP segment that was sent once, until the first acknowledgment that covers it.
+    sample is a TCP segment that was sent once, until the acknowledgment that its arrival caused. What may have a
+    delayed acknowledgment in it is counted apart, and left out of flows that have other samples.
     """
     from sojourn.base.errors import InputError
     from sojourn.cli import output
     from sojourn.pcap.rtt import rtt, summarise
-    from sojourn.pcap.sender import sender_rtt
+    from sojourn.pcap.sender import prompt, sender_rtt
 
+    every = None
     if b is not None:
         samples = rtt(_packets(a), _packets(b))
     else:
-        packets = _packets(a)
+        capture = _capture(a)
         try:
-            samples = sender_rtt(packets)
+            every = sender_rtt(capture.packets, capture.blocks)
         except InputError as error:
             raise InputError(f"{a}: {error}") from None
+        samples = prompt(every)
     summary = summarise(samples)
     _write(samples, target)
     if as_json:
@@ -92,6 +97,7 @@ def rtt_command(a: Path, b: Path | None, target: Path | None, as_json: bool) -> 
             flow["samples"] = flow["rtt_ms"].pop("samples")
         output.print_json(
             {"a": str(a), "b": str(b) if b else None, "flows": flows, "file": str(target) if target else None}
+            | ({} if every is None else {"delayed": every.height - samples.height})
         )
         return
     names = summary.columns[2:]
@@ -104,6 +110,8 @@ def rtt_command(a: Path, b: Path | None, target: Path | None, as_json: bool) -> 
         rows,
         title="RTT between A and B" if b else "RTT from A on",
     )
+    if every is not None and every.height > samples.height:
+        output.say(f"{every.height - samples.height} samples more may have a delayed acknowledgment in them")
     _say_left_out(summary.height)
 
 
@@ -153,13 +161,14 @@ def goodput_command(file: Path, step: str, target: Path | None, as_json: bool) -
 def show_command(file: Path, target: Path | None, as_json: bool) -> None:
     """Print the flows of a capture: packets, goodput, payload seen twice, ECN, RTT.
 
-    RTT is that from a TCP segment to the first acknowledgment that covers it, so the part behind the capture's point:
-    beside a sender it is all. Payload that was seen before is, beside a sender, what was sent again.
+    RTT is that from a TCP segment to the acknowledgment that its arrival caused, so the part behind the capture's
+    point: beside a sender it is all. Payload that was seen before is, beside a sender, what was sent again.
     """
     from sojourn.cli import output
     from sojourn.pcap.show import flows
 
-    table = flows(_packets(file))
+    capture = _capture(file)
+    table = flows(capture.packets, capture.blocks)
     _write(table, target)
     if as_json:
         output.print_json({"file": str(file), "flows": table.to_dicts()})
@@ -176,11 +185,12 @@ def show_command(file: Path, target: Path | None, as_json: bool) -> None:
             str(row["ce"]),
             _or_none(row["rtt_p50_ms"], 1, 3),
             _or_none(row["rtt_p95_ms"], 1, 3),
+            _or_none(row["delayed"], 100, 1),
         ]
         for row in table.head(SHOWN).to_dicts()
     ]
     headings = ["flow", "start\ns", "duration\ns", "packets", "goodput\nMbit/s", "repeated\n%", "ECT\n%", "CE"]
-    output.print_table([*headings, "RTT p50\nms", "RTT p95\nms"], rows, title="Flows")
+    output.print_table([*headings, "RTT p50\nms", "RTT p95\nms", "delayed\n%"], rows, title="Flows")
     _say_left_out(table.height)
 
 
@@ -189,13 +199,18 @@ def _or_none(value: float | None, factor: float, digits: int) -> str:
 
 
 def _packets(file: Path) -> pl.DataFrame:
-    """Packets of a capture; what could not be used is said in one line."""
+    """Packets of a capture."""
+    return _capture(file).packets
+
+
+def _capture(file: Path) -> Capture:
+    """Read a capture; what could not be used is said in one line."""
     from sojourn.pcap.capture import load_capture
 
     found = load_capture(file)
     if found.warning:
         echo(f"Warning: {found.warning}", err=True)
-    return found.packets
+    return found
 
 
 def _write(table: pl.DataFrame, target: Path | None) -> None:

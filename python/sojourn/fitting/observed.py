@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sojourn.analysis.metrics import Metric
 from sojourn.base.errors import InputError
-from sojourn.pcap.sender import first_cover
+from sojourn.pcap.sender import LOWEST, Acks, caused
 from sojourn.results.result import Result
 
 DELAY = re.compile(r"(rtt|ping)\s+(mean|(\d+(?:\.\d+)?)\s*%)")
@@ -82,8 +82,12 @@ def round_trips(result: Result) -> NDArray[np.float64]:
         start = _whole(table["seq"])
         sent = (_whole(table["time_ns"]), start, start + _whole(table["payload"]))
         came = answers[flow]
-        times, delays = first_cover(sent, (_whole(came["time_ns"]), _whole(came["ack"])))
-        parts.append(delays[times >= begin_ns] / 1e6)
+        tops = _whole(came["sack1_to"])
+        none = np.zeros(came.height, bool)
+        heard = Acks(_whole(came["time_ns"]), _whole(came["ack"]), np.where(tops > 0, tops, LOWEST), none)
+        times, delays, delayed = caused(sent, heard)
+        kept = (times >= begin_ns) & (~delayed if not delayed.all() else True)
+        parts.append(delays[kept] / 1e6)
     return np.concatenate(parts) if parts else np.empty(0)
 
 

@@ -25,7 +25,7 @@ from sojourn.fitting.surfaces import Array
 from sojourn.flent.files import Flent, is_flent, load_flent
 from sojourn.pcap.capture import load_capture
 from sojourn.pcap.goodput import new_bytes
-from sojourn.pcap.sender import sender_rtt
+from sojourn.pcap.sender import prompt, sender_rtt
 
 BLOCKS = 12
 """Blocks of a recording. Fewer would say little of their own variation, more be shorter than losses lie apart."""
@@ -109,7 +109,7 @@ def of_capture(path: Path, skip_s: float) -> Recording:
     """Goodput, what is sent again, and round-trip times of the TCP flows whose data a capture beside the sender has."""
     capture = load_capture(path)
     try:
-        samples = sender_rtt(capture.packets)
+        samples = prompt(sender_rtt(capture.packets, capture.blocks))
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
     start = int(capture.packets["time_ns"].min())  # type: ignore[arg-type]

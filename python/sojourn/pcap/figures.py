@@ -24,7 +24,7 @@ from sojourn.figures.timeseries import DROP_STRIP, draw_drops, draw_series, note
 from sojourn.figures.window import check_span
 from sojourn.pcap.capture import Capture, load_capture
 from sojourn.pcap.goodput import ALL, FLOW, flow_name, goodput, new_bytes
-from sojourn.pcap.sender import sender_rtt, unwrapped
+from sojourn.pcap.sender import prompt, sender_rtt, unwrapped
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -92,10 +92,10 @@ class Tapped:
         return sums.sort("payload", "time_s", "flow", descending=[True, False, False])["flow"].to_list()
 
     def samples(self) -> pl.DataFrame:
-        """RTT from a segment to the acknowledgment that covers it: `time_s`, `flow`, `rtt_ms`."""
+        """RTT from a segment to the acknowledgment that it caused: `time_s`, `flow`, `rtt_ms`."""
         first = int(self.packets["time_ns"].min())  # type: ignore[arg-type]
         try:
-            found = sender_rtt(self.packets)
+            found = prompt(sender_rtt(self.packets, self.blocks))
         except InputError as error:
             raise InputError(f"{self.name}: {error}") from None
         return found.select(time_s=(pl.col("time_ns") - first) / 1e9, flow="flow", rtt_ms=pl.col("rtt_ns") / 1e6)
@@ -117,7 +117,7 @@ class Curve:
 
 def _curves(tapped: Sequence[Tapped], sheet: Sheet) -> list[Curve]:
     """Each flow of one capture, or each of several captures."""
-    sheet.note("RTT: from a segment to the first acknowledgment that covers it, behind a loss with its repair")
+    sheet.note("RTT: from a segment to the acknowledgment that its arrival caused, without delayed ones")
     if len(tapped) > 1:
         return [Curve(Name(one.name), one.samples(), one.again()["time_s"]) for one in tapped]
     [one] = tapped

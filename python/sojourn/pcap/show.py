@@ -6,20 +6,21 @@ import polars as pl
 
 from sojourn.base.errors import InputError
 from sojourn.pcap.goodput import ALL, flow_name, new_bytes
-from sojourn.pcap.sender import sender_rtt
+from sojourn.pcap.sender import prompt, sender_rtt
 
 CE, NOT_ECT = 3, 0
 
 
-def flows(packets: pl.DataFrame) -> pl.DataFrame:
+def flows(packets: pl.DataFrame, blocks: pl.DataFrame | None = None) -> pl.DataFrame:
     """One row per flow, the largest first, and one of all together (`flow` "all") before them.
 
     `start_s` and `duration_s` are those of its packets, from the capture's first one on; `bytes` are of IP;
     `goodput_bps` is payload that was seen for the first time over the flow's duration, null where that is zero;
     `repeated` the share of the payload that had been seen before, of TCP: what was sent again, where the capture was
     made beside the sender. `ect` is the share of packets that are capable of ECN, `ce` the number of marked ones.
-    `rtt_p50_ms` and `rtt_p95_ms` are from a segment to the first acknowledgment that covers it, null where the
-    capture has no such pair.
+    `rtt_p50_ms` and `rtt_p95_ms` are from a segment to the acknowledgment that its arrival caused, without those that
+    may be delayed, null where the capture has no such pair; `delayed` is the share of samples that were left out.
+    `blocks` are those of SACK, as a capture has them.
     """
     table = packets.with_columns(flow=flow_name(), new=pl.Series(new_bytes(packets), dtype=pl.Int64))
     both = pl.concat([table.with_columns(flow=pl.lit(ALL)), table])
@@ -39,16 +40,20 @@ def flows(packets: pl.DataFrame) -> pl.DataFrame:
     )
     order = found.with_columns(is_all=pl.col("flow") == ALL)
     found = order.sort("is_all", "bytes", "start_s", "flow", descending=[True, True, False, False]).drop("is_all")
-    return found.join(_rtts(packets), on="flow", how="left", maintain_order="left")
+    return found.join(_rtts(packets, blocks), on="flow", how="left", maintain_order="left")
 
 
-def _rtts(packets: pl.DataFrame) -> pl.DataFrame:
+def _rtts(packets: pl.DataFrame, blocks: pl.DataFrame | None) -> pl.DataFrame:
     """Median and 95th percentile of each flow's RTT from here on."""
     ms = pl.col("rtt_ns") / 1e6
     quantiles = {f"rtt_p{round(100 * q)}_ms": ms.quantile(q, "nearest") for q in (0.5, 0.95)}
     try:
-        samples = sender_rtt(packets)
+        samples = sender_rtt(packets, blocks)
     except InputError:  # there is no TCP with both directions, which is no fault of a capture that is looked into
-        return pl.DataFrame(schema={"flow": pl.String} | dict.fromkeys(quantiles, pl.Float64))
-    every = samples.with_columns(flow=pl.lit(ALL))
-    return pl.concat([every, samples]).group_by("flow").agg(**quantiles)
+        return pl.DataFrame(schema={"flow": pl.String} | dict.fromkeys([*quantiles, "delayed"], pl.Float64))
+    kept = prompt(samples)
+    of_all = pl.lit(ALL)
+    found = pl.concat([kept.with_columns(flow=of_all), kept]).group_by("flow").agg(**quantiles, kept=pl.len())
+    counts = pl.concat([samples.with_columns(flow=of_all), samples]).group_by("flow").agg(every=pl.len())
+    both = found.join(counts, on="flow")
+    return both.with_columns(delayed=1 - pl.col("kept") / pl.col("every")).drop("kept", "every")
