@@ -1,0 +1,57 @@
+"""Short samples of two long commands: shells that are disturbed, and the simulator beside real programs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from shells import needs_shells
+from sojourn.emulated import beside, torture
+
+pytestmark = needs_shells
+
+HERE = ["kill -9 of the shell", "full disk", "stopped"]
+
+
+def test_disturbed_shells_say_so_and_leave_nothing() -> None:
+    only = [word for name in HERE for word in ("--only", name)]
+    command = [sys.executable, "-m", "sojourn.emulated.torture", "--time", "0", "--seed", "77", *only]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.splitlines()[-1] == "3 runs with seed 77, 0 of them wrong"
+
+
+def test_what_a_run_leaves_and_does_not_say_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    (tmp_path / "sojourn").mkdir()
+    (tmp_path / "sojourn" / "4711").touch()
+    surroundings = {**os.environ, torture.MARK: "a-run"}
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, env=surroundings) as process:
+        left = list(torture._left("a-run"))
+        assert f"process {process.pid}" in left
+        assert f"socket {tmp_path}/sojourn/4711" in left
+        assert f"process {process.pid}" not in list(torture._left("another-run"))
+        process.kill()
+    with pytest.raises(torture.Wrong, match="does not say 'read late'"):
+        torture._told("link: shell  1.0 s", "read late")
+
+
+def test_a_case_beside_the_simulator_and_one_that_is_far_from_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert len(beside.CASES) == len({case.name for case in beside.CASES}) == 20
+    [case] = beside.chosen(("codel, 2 Mbit/s",))
+    cells, _ = beside.row(case, 1, 7)
+    assert len(cells) == 7
+    assert float(cells[1]) > 1
+    sojourns = iter([beside.Seen(10.0, 9.0), beside.Seen(11.2, 9.0)])
+    monkeypatch.setattr(beside, "seen", lambda _: next(sojourns))
+    monkeypatch.setattr(beside.engine, "run", lambda *_: _Faithful())
+    assert beside.row(case, 1, 7) == ([case.name, "10.00", "9.00", "11.20", "9.00", "12.0", "1 of 1"], False)
+
+
+class _Faithful:
+    def __init__(self) -> None:
+        self.totals: dict[str, dict[str, list[str]]] = {"emulation": {"faults": []}}
