@@ -233,7 +233,7 @@ def test_a_line_without_a_shaper_needs_its_rate(cli: Cli) -> None:
     ("text", "said"),
     [
         ("nothing of tc\n", "no queue discipline is in it"),
-        ("qdisc hfsc 1: dev eth0 root default 1\n", "line 1: tc's hfsc is not there"),
+        ("qdisc hfsc 1: dev eth0 root default 1\n", "line 1: hfsc without classes"),
         ("qdisc htb 1: dev eth0 root default 1\n", "line 1: htb without classes"),
         ("tc qdisc add dev eth0 root fq_codel target soon", 'line 1: fq_codel target: "soon" is no time of tc'),
         ("tc qdisc add dev eth0 root tbf rate fast burst 5k", '"fast" is no rate of tc'),
@@ -335,6 +335,6 @@ def test_a_line_of_tc_is_a_queue_manager(cli: Cli, pasted: str, spelled: str, to
 
 
 def test_a_line_of_tc_that_is_not_there_is_refused(cli: Cli) -> None:
-    ran = cli("compare", "--aqm", "hfsc 1: root refcnt 2 default 0x1", "--duration", "1 s")
+    ran = cli("compare", "--aqm", "mqprioo 1: root refcnt 2", "--duration", "1 s")
     assert ran.exit_code == 2
-    assert "hfsc is not there" in ran.output
+    assert "mqprioo is not there" in ran.output

@@ -32,6 +32,8 @@ class Kind:
     """The same without a value."""
     changed: Mapping[str, Callable[[str], str]] = field(default_factory=dict)
     """Values that are told in another unit, by tc's word."""
+    nearest: str = ""
+    """How ours differs, where tc's kind is not there and ours is the nearest."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,8 @@ def spell(qdisc: Qdisc, found: Read) -> Spelled:
     if qdisc.kind == "cake":
         return _cake(qdisc, words, framing, found)
     kind = KINDS[qdisc.kind]
+    if kind.nearest:
+        found.note(qdisc.line, f"{qdisc.kind} is not there; {kind.nearest}")
     params = {param["name"]: param["kind"] for param in find(kind.ours.partition("@")[0])["params"]}
     out, limits, by_host, left = [kind.ours], kind.default_limit, False, list(words)
     while left:
@@ -245,6 +249,13 @@ KINDS = {
         flags=("drop_dequeue",),
         default_limit="10000 packets",
         changed={"classic_protection": _whole_percent},
+    ),
+    "hhf": Kind(
+        "drr",
+        limit=_packets,
+        default_limit="1000 packets",
+        silent=("hh_limit", "reset_timeout", "admit_bytes", "evict_timeout", "non_hh_weight"),
+        nearest="drr is the nearest: flows take turns by bytes, and heavy ones are not put behind the others",
     ),
     "cake": Kind("cake"),
     "pfifo": Kind("droptail", limit=_packets, default_limit="1000 packets"),

@@ -12,6 +12,8 @@ import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from sojourn.tc.objects import is_json, lines
+
 UNNAMED = "the device"
 
 
@@ -43,7 +45,7 @@ class Class:
 
 @dataclass
 class Filter:
-    """Packets of some code points to a class."""
+    """Packets of a code point to a class."""
 
     dscp: int
     target: str
@@ -58,6 +60,8 @@ class Device:
     qdiscs: list[Qdisc] = field(default_factory=list)
     classes: list[Class] = field(default_factory=list)
     filters: list[Filter] = field(default_factory=list)
+    rest: str = ""
+    """The class of what no filter before matches, if a filter takes everything; as `1:11`."""
     redirected_to: str | None = None
     """The device that gets what comes in here."""
 
@@ -87,7 +91,7 @@ class Read:
 def read(text: str) -> Read:
     """Read lines of tc; what is neither its output nor its commands is passed over."""
     found, current = Read(), UNNAMED
-    for number, line in _logical(text):
+    for number, line in _logical(text if not is_json(text) else lines(text)):
         words = _words(line)
         asked = _asked(words)
         if asked:
@@ -96,6 +100,8 @@ def read(text: str) -> Read:
             current = _shown_qdisc(found, number, words[1:], current)
         elif words[:1] == ["class"] and len(words) > 2 and re.fullmatch(NUMBER, words[2]):
             _shown_class(found, number, words[1:], current)
+        elif words[:1] == ["filter"] and words[1:2] and words[1] not in VERBS:
+            _shown_filter(found, number, words[1:], current)
         elif command := _command(words):
             if any("$" in word or "`" in word for word in command):
                 found.note(number, f"{' '.join(command)}: has a variable of a shell; give what tc qdisc show prints")
@@ -107,8 +113,17 @@ def read(text: str) -> Read:
 def _logical(text: str) -> Iterator[tuple[int, str]]:
     """Lines with their numbers; one that ends in a backslash goes on in the next, statistics are left out."""
     held, first = "", 0
+    shown: tuple[int, str] | None = None
     for number, line in enumerate(text.splitlines(), start=1):
         if not held and line[:1].isspace() and not re.match(r"\s+(sudo\s+)?(\S*/)?tc\s", line):
+            if shown is not None and not line.strip().startswith(("Sent", "backlog", "rate")):
+                shown = (shown[0], f"{shown[1]} {line.strip()}")  # what a filter matches and does
+            continue
+        if shown is not None:
+            yield shown
+            shown = None
+        if not held and re.match(r"filter (?!add|del|replace|change)", line):
+            shown = (number, line)
             continue
         first = first if held else number
         if line.endswith("\\"):
@@ -116,6 +131,8 @@ def _logical(text: str) -> Iterator[tuple[int, str]]:
             continue
         yield first, held + line
         held = ""
+    if shown is not None:
+        yield shown
     if held:
         yield first, held
 
@@ -134,7 +151,10 @@ def _words(line: str) -> list[str]:
 
 def _asked(words: Sequence[str]) -> str | None:
     """The device of a line with which a user asked tc to show something."""
-    if words[:1] == ["tc"] and ({"show", "ls", "list"} & set(words) or words[-1] in ("qdisc", "class")):
+    # The `ls` of an hfsc class is no verb.
+    objects = ("qdisc", "class", "filter")
+    verb = next((words[at + 1] for at, word in enumerate(words[:-1]) if word in objects), "")
+    if words[:1] == ["tc"] and (verb in ("show", "ls", "list") or words[-1] in ("qdisc", "class")):
         return words[words.index("dev") + 1] if "dev" in words[:-1] else UNNAMED
     return None
 
@@ -222,19 +242,70 @@ def _do_qdisc(device: Device, line: int, verb: str, values: dict[str, str], rest
         device.qdiscs.append(Qdisc(rest[0], handle, parent, words, line))
 
 
+def _shown_filter(found: Read, line: int, words: list[str], current: str) -> None:
+    """Take a line of `tc filter show`; a hash table or an empty head says nothing."""
+    text = " ".join(words)
+    if re.search(r"flowid|classid|mirred", text) is None:
+        return
+    device, words = _after("dev", words)
+    parent = re.search(r"\bparent (\S+)", text)
+    owners = [one.name for one in found.devices.values() for own in one.qdiscs if parent and own.handle == parent[1]]
+    name = device or (owners[0] if len(owners) == 1 else current)
+    values, rest = _places(words)
+    _do_filter(found, found.device(name), line, values, rest)
+
+
 def _do_filter(found: Read, device: Device, line: int, values: dict[str, str], rest: list[str]) -> None:
     text = " ".join(rest)
     if (redirect := re.search(r"mirred egress redirect dev (\S+)", text)) is not None:
         device.redirected_to = redirect[1]
         return
-    code = re.search(r"match ip6? (?:dsfield|tos|priority) (\S+) 0xfc", text)
-    target = re.search(r"(?:flowid|classid) (\S+)", text)
-    if code and target:
-        entry = Filter(int(code[1], 0) >> 2, target[1])
-        if entry not in device.filters:
-            device.filters.append(entry)
+    target = re.search(r"(?:flowid|classid) (?:0x)?(\S+)", text)
+    kind = rest[0] if rest else ""
+    codes = _codes_of(text)
+    if target and codes is not None:
+        for code in codes:
+            entry = Filter(code, target[1])
+            if not device.rest and all(one.dscp != code for one in device.filters):
+                device.filters.append(entry)
+    elif target and _takes_all(kind, text):
+        device.rest = device.rest or target[1]
     elif not ("protocol" in values and values["protocol"] == "arp"):
-        found.note(line, f"filter {text}: only those by the whole DSCP (u32 match ip dsfield … 0xfc) are understood")
+        why = next((about for word, about in NOT_THERE.items() if re.search(word, text)), "")
+        known = "by the DSCP (u32, flower, basic) and for everything (matchall)"
+        found.note(line, f"filter {text}: {why or 'only those ' + known + ' are understood'}")
+
+
+def _codes_of(text: str) -> list[int] | None:
+    """Code points of a filter by the DSCP alone, of its first byte with a mask; None of any other one."""
+    match = (
+        re.search(r"match ip6? (?:dsfield|tos|priority) (\S+) (0x[0-9a-fA-F]+)", text)
+        or re.search(r"ip_tos (0x[0-9a-fA-F]+|\d+)(?:/(0x[0-9a-fA-F]+))?", text)
+        or re.search(r"cmp\(u8 at 1 layer (?:1|network) mask (0x[0-9a-fA-F]+) eq (\S+?)\)", text)
+    )
+    if match is not None and match[0].startswith("cmp"):
+        value, mask = int(match[2], 0), int(match[1], 0)
+    elif match is not None:
+        value, mask = int(match[1], 0), int(match[2] or "0xff", 0)
+    elif (word := re.search(r"match ([0-9a-f]{8})/([0-9a-f]{8}) at (-?\d+)", text)) and int(word[3]) == 0:
+        # The first word of a header: version, then the byte of the DSCP (IPv4), or both across it (IPv6).
+        shift = 20 if "ipv6" in text else 16
+        value, mask = int(word[1], 16) >> shift, int(word[2], 16) >> shift
+        if int(word[2], 16) & ~(0xFF << shift):
+            return None
+    else:
+        return None
+    looks = r"\bmatch (?:ip6?|u\d+|[0-9a-f]{8}/)|\b(?:dst|src)_(?:port|ip)\b|\bip_proto\b|\bip_tos\b|\bcmp\("
+    if len(re.findall(looks, text)) != 1 or not mask & 0xFC:
+        return None
+    return [code for code in range(64) if code << 2 & mask & 0xFC == value & mask & 0xFC]
+
+
+def _takes_all(kind: str, text: str) -> bool:
+    """Whether a filter takes every packet."""
+    if kind == "matchall":
+        return True
+    return bool(re.search(r"match (?:u32 0(?:x0)? 0(?:x0)? at 0|00000000/00000000 at 0)", text))
 
 
 def _places(words: list[str]) -> tuple[dict[str, str], list[str]]:
@@ -259,6 +330,14 @@ def _places(words: list[str]) -> tuple[dict[str, str], list[str]]:
     return values, rest
 
 
+NOT_THERE = {
+    r"\bfw\b": "packets have no marks of a firewall here; match the DSCP that they follow",
+    r"(?:dport|sport|_port)": "packets have no ports that a filter could tell apart; match a DSCP, or name --class",
+    r"(?:match ip6? (?:src|dst)|(?:src|dst)_ip)": "packets have no addresses of yours; match a DSCP, or name --class",
+    r"(?:ip_proto|match ip6? protocol)": "protocols are not told apart; match a DSCP, or name --class",
+    r"\bbpf\b": "its program is not run",
+}
+"""What a filter looks at that packets here do not have, and what to do."""
 NUMBER = r"[0-9a-fA-F]{1,4}:[0-9a-fA-F]{1,4}"
 """Of a class."""
 VERBS = ("add", "replace", "change", "link", "del", "delete")

@@ -1,4 +1,7 @@
-"""Disciplines of `tc` that hold others: `htb`, `tbf`, `prio`, `netem`, and the queues of a card (`mq`)."""
+"""Disciplines of `tc` that hold others: `htb`, `tbf`, `prio`, `netem`, and the queues of a card (`mq`).
+
+`hfsc` and `ets` are in `nearest`, which turns them into what is nearest to them here.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from sojourn.base.errors import InputError
 from sojourn.tc import netem, values
 from sojourn.tc.disciplines import Spelled, spell, without_table
 from sojourn.tc.lines import Class, Device, Qdisc, Read
+from sojourn.tc.nearest import NEAREST
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,8 @@ def tree(device: Device, found: Read, wanted: str | None = None) -> Tree:
 def _tree(device: Device, qdisc: Qdisc, found: Read, wanted: str | None) -> Tree:
     if qdisc.kind in ("mq", "mqprio"):
         return _tree(device, _of_card(device, qdisc, found, wanted), found, wanted)
+    if qdisc.kind in NEAREST:
+        device, qdisc = NEAREST[qdisc.kind](device, qdisc, found)
     if qdisc.kind == "htb":
         return _htb(device, qdisc, found)
     if qdisc.kind == "tbf":
@@ -102,7 +108,10 @@ def _prio(device: Device, qdisc: Qdisc, found: Read) -> Spelled:
     if "bands" in words:
         bands = int(words[words.index("bands") + 1])
         out.append(f"bands {bands}")
-    if "priomap" in words:
+    rest = device.rest.removeprefix(qdisc.handle)
+    if device.rest.startswith(qdisc.handle) and rest.isalnum():
+        out.append(f"priomap {','.join([str(int(rest, 16) - 1)] * 16)}")
+    elif "priomap" in words:
         at = words.index("priomap") + 1
         out.append(f"priomap {','.join(words[at : at + 16])}")
     if qdisc.handle:
@@ -148,6 +157,9 @@ def _htb(device: Device, qdisc: Qdisc, found: Read) -> Tree:
         parts.append(text)
     numbers = [one.number for one in leaves]
     chosen = f"{qdisc.handle}{default}"
+    if device.rest in numbers:
+        chosen = device.rest
+        default = chosen.partition(":")[2]
     is_leaf = chosen in numbers
     if default.strip("0") and not is_leaf:
         found.note(qdisc.line, f"htb: default {default} is no leaf; what nothing classifies goes without a shaper")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -12,6 +13,7 @@ from sojourn.base.inputs import read_text
 from sojourn.scenarios.scenario import Scenario
 from sojourn.tc import sqm
 from sojourn.tc.lines import INPUT, Device, Read, read
+from sojourn.tc.objects import is_json
 from sojourn.tc.parents import Tree, tree
 
 LINE_RATE = 10**9
@@ -51,7 +53,12 @@ def load(path: Path | str, wanted: Wanted | None = None) -> Imported:
     try:
         return imported(text, path.name, wanted or Wanted())
     except InputError as error:
-        raise InputError(f"{path}: {error}") from None
+        raise InputError(f"{path}: {_of_entries(str(error), text)}") from None
+
+
+def _of_entries(sentence: str, text: str) -> str:
+    """Say of what `tc -j` printed which entry is meant: its objects have no lines of their own."""
+    return re.sub(r"\bline (\d+)", r"entry \1", sentence) if is_json(text) else sentence
 
 
 def imported(text: str, name: str, wanted: Wanted) -> Imported:
@@ -74,7 +81,7 @@ def imported(text: str, name: str, wanted: Wanted) -> Imported:
         if made and made.classes and (chosen := _class_of(made, wanted.class_id)):
             classes["forward" if key == "link" else "reverse"] = chosen
     flows = _home(down is not None, up is not None)
-    notes = tuple(note.split(": ", 1)[1] for note in found.notes) if from_sqm else tuple(found.notes)
+    notes = tuple(note.split(": ", 1)[1] if from_sqm else _of_entries(note, text) for note in found.notes)
     parts += [*(f"# Not understood: {_comment(note)}" for note in notes), *([""] if notes else [])]
     whole = "\n".join([*parts, flows])
     whole = _with_classes(whole, classes)
