@@ -119,6 +119,11 @@ capi: $(VENV)/.made ## build libsojourn_aqm.{so,a} for programs in C; with sojou
 	@sed "s/@VERSION@/$$($(CARGO) pkgid --package sojourn-capi | sed 's/.*[#@]//')/" crates/capi/sojourn_aqm.pc > "$(OUT)/lib/pkgconfig/sojourn_aqm.pc"
 	@echo "$(OUT)/include/sojourn_aqm.h $(OUT)/lib/libsojourn_aqm.so $(OUT)/lib/libsojourn_aqm.a"
 
+.PHONY: web
+web: ## build the WebAssembly module and the page of `sojourn lab`; skips with a reason where nothing can
+	@web/build.sh || [[ $$? == 4 ]]
+	@web/page.sh || [[ $$? == 4 ]]
+
 .PHONY: pages
 pages: $(VENV)/.built ## write docs/aqm and docs/cc, a page for every queue discipline and congestion control, from the registry and the source, and docs/badges
 	@$(BIN)/python docs/aqm/generate.py
@@ -146,7 +151,7 @@ lock: ## renew requirements.lock from pyproject.toml (needs uv)
 
 .PHONY: clean
 clean: ## remove the environment, all builds and the demo's output
-	rm -rf $(VENV) target out .site-cache .pytest_cache .ruff_cache .mypy_cache .hypothesis python/sojourn/_core*.so
+	rm -rf $(VENV) target out web/build web/dist web/node_modules python/sojourn/lab/static .site-cache .pytest_cache .ruff_cache .mypy_cache .hypothesis python/sojourn/_core*.so
 	find python tests -name __pycache__ -prune -exec rm -rf {} +
 
 # The parts of `test` and `lint`.

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
+from collections.abc import Iterator
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
@@ -11,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from conftest import Cli
-from sojourn import papers
+from sojourn import Scenario, papers
+from sojourn.lab import static
 from sojourn.papers import Paper
 from sojourn.papers.judge import all_claims, claims_of
 from sojourn.papers.reproduction import Reproduction, Spent, reproduce
@@ -57,6 +60,14 @@ class Page(HTMLParser):
     @property
     def words(self) -> str:
         return " ".join(" ".join(self.text).split())
+
+
+@pytest.fixture(autouse=True, scope="module")
+def without_the_lab() -> Iterator[None]:
+    """Pages as they are where the lab is not built."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(static, "is_built", lambda: False)
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -180,3 +191,23 @@ def test_without_a_paper_all_are_made(cli: Cli, tmp_path: Path, monkeypatch: pyt
     assert f"Report: {tmp_path / PAPER / PAGE}" in result.output
     again = cli("reproduce", "--quick", "-o", tmp_path)
     assert re.search(r"Packets: 0 through the bottleneck; [1-9][\d,]+ in runs found", again.output)
+
+
+def test_with_the_lab_one_run_is_in_the_page_itself(
+    done: Reproduction, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(static, "is_built", lambda: True)
+    monkeypatch.setattr(static, "read", lambda name: f"</script>{name}".encode())
+    write_figure(done, tmp_path)
+    text = write_page([done], tmp_path).read_text(encoding="utf-8")
+    page = Page(text)
+    assert [attributes for tag, attributes in page.elements if tag == "script"] == [{"type": "module"}]
+    assert text.count("</script") == 1, "nothing in it ends it"
+    assert "lab" in page.ids and "Run it here" in page.words
+    script = text.partition('<script type="module">')[2].partition("</script>")[0]
+    assert "http" not in re.sub(r"[A-Za-z0-9+/=]{40,}", "", script), "it loads nothing"
+    start = re.search(r"Object\.entries\((.*)\)\) \{", script)
+    assert start
+    told = json.loads(start[1])["lab"]
+    first = done.study.results[0]
+    assert Scenario.parse(told["text"]).run(told["seed"]).fingerprint == first.fingerprint

@@ -14,6 +14,7 @@ from conftest import REPO, Cli, printed_json
 from sojourn._core import scenario_schema
 from sojourn.base.errors import InputError
 from sojourn.flent.files import load_flent
+from sojourn.lab import static
 from sojourn.score import ROWS, chosen, studies
 from sojourn.score.grades import BANDS, overall, worst
 from sojourn.score.numbers import NUMBERS
@@ -158,9 +159,10 @@ def score(cli: Cli, *arguments: str) -> dict[str, Any]:
     return {"code": done.exit_code} | json.loads(done.stdout)
 
 
-def test_a_scorecard(cli: Cli, tmp_path: Path) -> None:
+def test_a_scorecard(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The document fits its schema, files are there, the same command computes nothing, and the lock holds."""
     jsonschema = pytest.importorskip("jsonschema")
+    monkeypatch.setattr(static, "is_built", lambda: False)
     found = score(cli, "codel,pie", "--only", "flood", "--quick", "-o", "out")
     assert found["code"] == 0 and found["aqms"] == ["codel", "pie", "droptail"]
     [row] = found["rows"]

@@ -26,7 +26,7 @@ use crate::packet::Meta;
 use crate::params::Value;
 use crate::parent::family::Family;
 use crate::parent::leaf::{Leaf, host_of};
-use crate::qdisc::{Dequeued, Enqueued, Host, Qdisc, Sink, Stats};
+use crate::qdisc::{Dequeued, Enqueued, Host, Part, Qdisc, Sink, Stats};
 use crate::refusal::Refusal;
 use crate::registry::{Queues, Words};
 use crate::rng::mix;
@@ -246,6 +246,10 @@ impl<P: 'static> Qdisc<P> for CakeMq<P> {
         if let Some(shown) = self.family.children().nth(self.shown) {
             shown.observe(see);
         }
+    }
+
+    fn parts(&self, see: &mut dyn FnMut(Part<'_>)) {
+        (0..).zip(self.family.leaves()).for_each(|(queue, leaf)| leaf.show("queue", queue, see));
     }
 }
 

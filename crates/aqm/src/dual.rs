@@ -6,7 +6,7 @@ use crate::backlog::Backlog;
 use crate::limits::Limits;
 use crate::link::Link;
 use crate::packet::Meta;
-use crate::qdisc::{Dequeued, Enqueued, Host, Qdisc, Sink, Stats};
+use crate::qdisc::{Dequeued, Enqueued, Host, Part, Qdisc, Sink, Stats};
 use crate::refusal::Refusal;
 use crate::ring::Ring;
 use crate::single::mark;
@@ -249,6 +249,14 @@ impl<A: DualAqm, P: 'static> Qdisc<P> for DualQueue<A, P> {
         see("l_packets", self.l4s.len() as f64);
         see("c_packets", self.classic.len() as f64);
         self.aqm.observe(see);
+    }
+
+    fn parts(&self, see: &mut dyn FnMut(Part<'_>)) {
+        for (number, (kind, ring)) in (0..).zip([("L4S", &self.l4s), ("Classic", &self.classic)]) {
+            let backlog = Backlog { packets: ring.len() as u32, bytes: ring.bytes() };
+            let head = ring.meta(0).copied();
+            see(Part { kind, number, list: "", backlog, deficit: None, head, observe: &|_| {} });
+        }
     }
 }
 

@@ -108,7 +108,7 @@ pub use flow::FlowQueue;
 pub use limits::Limits;
 pub use link::Link;
 pub use packet::{Ecn, Meta};
-pub use qdisc::{Dequeued, Enqueued, Host, Qdisc, Sink, Stats};
+pub use qdisc::{Dequeued, Enqueued, Host, Observe, Part, Qdisc, Sink, Stats};
 pub use rate::{Rate, Serializer};
 pub use rng::Rng;
 pub use single::SingleQueue;

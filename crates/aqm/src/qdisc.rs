@@ -120,6 +120,27 @@ pub enum Enqueued {
     Dropped(DropReason),
 }
 
+/// A queue within a queue discipline, as it is shown to people.
+pub struct Part<'a> {
+    /// What it is: `flow`, `L4S`, `tin`, ….
+    pub kind: &'static str,
+    /// Its number within the discipline, from 0: the bucket of a flow, the band.
+    pub number: u32,
+    /// The scheduler's list that it is in; empty if it is in none, or if there is only one.
+    pub list: &'static str,
+    /// What waits in it.
+    pub backlog: Backlog,
+    /// What it may still send before another one's turn, in bytes.
+    pub deficit: Option<i64>,
+    /// Its first packet.
+    pub head: Option<Meta>,
+    /// Shows the state of its manager, as [`Qdisc::observe`] does.
+    pub observe: &'a Observe<'a>,
+}
+
+/// Shows state variables by name.
+pub type Observe<'a> = dyn Fn(&mut dyn FnMut(&'static str, f64)) + 'a;
+
 /// A queue discipline over the host's own packet handles `P`.
 ///
 /// Calls come in the order of time. Periodic updates of the algorithm are the discipline's own
@@ -174,6 +195,10 @@ pub trait Qdisc<P> {
     }
     /// The algorithm's state variables by name.
     fn observe(&self, see: &mut dyn FnMut(&'static str, f64));
+    /// Shows the queues within that hold packets or have a turn, in the order of their numbers; none of a discipline that has one queue.
+    fn parts(&self, see: &mut dyn FnMut(Part<'_>)) {
+        let _ = see;
+    }
 }
 
 /// What every queue discipline is built from: who it feeds and where its randomness comes from.

@@ -8,7 +8,7 @@
 //! | module | what it is for |
 //! |---|---|
 //! | `output`, `values`, `slices` | results as arrays; values in both directions; long work that Ctrl-C can interrupt |
-//! | `registry`, `queue`, `replay`, `conformance` | the registries as JSON, a queue step by step, comparisons and checks of queue managers |
+//! | `queue`, `replay`, `conformance` | a queue step by step, comparisons and checks of queue managers |
 //! | `own`, `manager`, `views`, `borrowed` | queue managers written in Python and in libraries: by name, their calls, what they see |
 //! | `recorded`, `emulated`, `emulator`, `trace` | runs of other engines, emulated links, delivery-opportunity traces |
 //! | `capture` | captures of real networks as columns |
@@ -30,7 +30,6 @@ mod output;
 mod own;
 mod queue;
 mod recorded;
-mod registry;
 mod replay;
 mod slices;
 mod trace;
@@ -45,7 +44,7 @@ use queue::Queue;
 use sojourn_aqm::units;
 use sojourn_sim::parquet::{Files, ROWS};
 use sojourn_sim::scenario::{self, AqmSpec, Error, Scenario};
-use sojourn_sim::{Need, Simulation};
+use sojourn_sim::{Need, Simulation, registry};
 use std::path::{Path, PathBuf};
 
 /// The compiled core: scenarios, simulations and single queues.

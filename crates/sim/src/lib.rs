@@ -14,9 +14,10 @@
 //! | `wlan` | a wireless LAN, called in the same way |
 //! | `radio`, `schedule`, [`trace`], [`capture`] | below scenarios and links: frames of 802.11, values in steps, delivery-opportunity traces, captures |
 //! | `traffic`, `flows` | what sends; connections that come and go |
-//! | `probe`, `sampler`, [`table`], [`parquet`] | what is recorded per packet and per interval, as columns; these as files |
+//! | `probe`, `sampler`, [`table`], `parquet` | what is recorded per packet and per interval, as columns; these as files |
 //! | `tally`, `ledger`, `status` | what is counted of queues, of groups of flows and of a flow |
 //! | `summary`, `report`, `quantiles`, `emodel`, `histogram`, `window`, `windows`, `warmup` | the numbers of every run, and when they begin |
+//! | [`registry`] | everything that has a name, as JSON |
 //! | `need` | how much memory a run is going to take |
 //! | `fingerprint`, `random` | one word over all verdicts of all queues; draws that are equal on every machine |
 //! | `recorded`, `replayed` | results of other engines through the same accounting |
@@ -38,6 +39,7 @@ mod media;
 mod need;
 mod network;
 mod packet;
+#[cfg(feature = "parquet")]
 pub mod parquet;
 mod playback;
 mod probe;
@@ -45,6 +47,7 @@ mod quantiles;
 mod radio;
 mod random;
 mod recorded;
+pub mod registry;
 mod replayed;
 mod report;
 mod responsiveness;
@@ -75,11 +78,12 @@ pub use link::outside::{Medium, Sent, Transmitter, opportunities};
 pub use media::MediaSummary;
 pub use need::Need;
 pub use playback::VideoSummary;
+pub use probe::fate_of_drop;
 pub use quantiles::Quantiles;
 pub use recorded::{Happened, Limited, Recorded, RecordingError, What};
 pub use replayed::Replayed;
 pub use responsiveness::{Confidence, Responsiveness, RpmSummary};
-pub use simulation::{Arriving, Output, Simulation};
+pub use simulation::{Arriving, Look, Output, Parts, Simulation};
 pub use summary::{
     DatagramSummary, FlowSummary, GroupSummary, HopSummary, LinkSummary, Links, PayloadSummary, Summary, jain,
 };

@@ -54,6 +54,16 @@ pub(crate) trait Recorder: Probe {
     /// A probe that records what the scenario asks for.
     fn new(wanted: &scenario::Probes) -> Self;
 
+    /// The packets in the queues now, as the table of that name; none where packets are not recorded.
+    fn waiting(&self) -> Option<Table> {
+        None
+    }
+
+    /// What was recorded so far of each packet that has left a queue, which it forgets; none if there is nothing.
+    fn take_packets(&mut self) -> Option<Table> {
+        None
+    }
+
     /// Adds to `taken` what was recorded so far of tables with at least so many rows, and forgets it.
     fn take(&mut self, least: usize, taken: &mut Vec<Table>);
 
@@ -307,6 +317,14 @@ impl Recorder for Everything {
         Self { packets, drops, senders: wanted.of_senders().then(Senders::default) }
     }
 
+    fn waiting(&self) -> Option<Table> {
+        self.packets.as_ref().map(|probe| probe.waiting().into_table())
+    }
+
+    fn take_packets(&mut self) -> Option<Table> {
+        self.packets.as_mut().and_then(|probe| probe.log.take(1))
+    }
+
     fn take(&mut self, least: usize, taken: &mut Vec<Table>) {
         if let Some(probe) = &mut self.packets {
             probe.take(least, taken);
@@ -329,8 +347,9 @@ impl Recorder for Everything {
 const SENT: u8 = 0;
 const SENT_MARKED: u8 = 1;
 
-/// The same of a drop: in the order of [`DropReason`], but that 6 is "unknown", which only logs of other programs have.
-pub(crate) const fn fate_of_drop(reason: DropReason) -> u8 {
+/// The code of a drop in the column `fate`: in the order of [`DropReason`], but that 6 is "unknown", which only logs of other
+/// programs have.
+pub const fn fate_of_drop(reason: DropReason) -> u8 {
     match reason {
         DropReason::Replaced => 7,
         _ => 2 + reason as u8,

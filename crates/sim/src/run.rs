@@ -11,7 +11,9 @@ use crate::probe::Recorder;
 use crate::report::report_links;
 use crate::sampler::Samplers;
 use crate::scenario::Scenario;
-use crate::simulation::{Arriving, Output};
+#[cfg(feature = "engines")]
+use crate::simulation::Arriving;
+use crate::simulation::Output;
 use crate::summary::Summary;
 use crate::table::Table;
 use crate::warmup::Statistics;
@@ -97,6 +99,7 @@ impl<P: Recorder, T: Topology> Run<P, T> {
     }
 
     /// Goes on until the next packet arrives that the topology holds; lets the one before it in first.
+    #[cfg(feature = "engines")]
     pub fn next_arrival(&mut self) -> Option<Arriving> {
         self.network.admit_held(self.now);
         loop {
@@ -118,6 +121,12 @@ impl<P: Recorder, T: Topology> Run<P, T> {
             self.now = self.end;
         }
         next > self.end
+    }
+
+    /// When something happens next.
+    pub fn due(&self) -> Option<Instant> {
+        let next = self.network.events.first().0.min(self.next_change());
+        (next <= self.end).then_some(next)
     }
 
     /// When something changes next.
@@ -296,6 +305,16 @@ impl<P: Recorder, T: Topology> Run<P, T> {
             self.flows.begin(&self.network);
         }
         next_look(&self.statistics, self.flows.begun())
+    }
+
+    /// The packets in the queues now, where packets are recorded.
+    pub fn waiting(&self) -> Option<Table> {
+        self.network.probe.waiting()
+    }
+
+    /// What was recorded so far of packets that have left a queue.
+    pub fn take_packets(&mut self) -> Option<Table> {
+        self.network.probe.take_packets()
     }
 
     /// What was recorded so far of tables with at least so many rows.

@@ -2,14 +2,17 @@
 
 use crate::counters::{FlowCounters, LinkCounters};
 use crate::flows::Controls;
-use crate::network::{Dumbbell, Graph, WithCells};
+use crate::link::Metered;
+#[cfg(feature = "engines")]
+use crate::network::Graph;
+use crate::network::{Dumbbell, WithCells};
 use crate::probe::Everything;
 use crate::run::Run;
 use crate::scenario::{FlowSpec, Scenario};
 use crate::summary::Summary;
 use crate::table::Table;
 use crate::wlan::Cells;
-use sojourn_aqm::{Ecn, Instant};
+use sojourn_aqm::{Ecn, Instant, Observe, Part};
 
 /// A run of a scenario with one seed.
 pub struct Simulation(Engine);
@@ -34,27 +37,49 @@ pub struct Arriving {
     pub ecn: Ecn,
 }
 
+/// What there is to see of a queue discipline.
+#[derive(Clone, Copy)]
+pub struct Look<'a> {
+    /// Shows its state variables by name.
+    pub observe: &'a Observe<'a>,
+    /// Shows the queues within it.
+    pub parts: &'a Parts<'a>,
+}
+
+/// Shows the queues within a queue discipline.
+pub type Parts<'a> = dyn Fn(&mut dyn FnMut(Part<'_>)) + 'a;
+
 /// With a probe of every packet or of senders or without, on a dumbbell, a graph or one with wireless LANs: hooks that nobody needs
 /// compile to nothing, and two links to an array.
 enum Engine {
+    #[cfg(feature = "engines")]
     Plain(Box<Run<(), Dumbbell>>),
     Everything(Box<Run<Everything, Dumbbell>>),
+    #[cfg(feature = "engines")]
     Graph(Box<Run<(), Graph<false>>>),
+    #[cfg(feature = "engines")]
     GraphEverything(Box<Run<Everything, Graph<false>>>),
+    #[cfg(feature = "engines")]
     Cells(Box<Run<(), WithCells>>),
     CellsEverything(Box<Run<Everything, WithCells>>),
+    #[cfg(feature = "engines")]
     Gated(Box<Run<(), Graph<true>>>),
 }
 
 macro_rules! with {
     ($engine:expr, $run:ident => $do:expr) => {
         match $engine {
+            #[cfg(feature = "engines")]
             Engine::Plain($run) => $do,
             Engine::Everything($run) => $do,
+            #[cfg(feature = "engines")]
             Engine::Graph($run) => $do,
+            #[cfg(feature = "engines")]
             Engine::GraphEverything($run) => $do,
+            #[cfg(feature = "engines")]
             Engine::Cells($run) => $do,
             Engine::CellsEverything($run) => $do,
+            #[cfg(feature = "engines")]
             Engine::Gated($run) => $do,
         }
     };
@@ -71,18 +96,25 @@ impl Simulation {
     pub fn controlled(scenario: &Scenario, seed: u64, controls: &Controls) -> Self {
         let has_paths = |flow: &FlowSpec| flow.paths.data.len() > 1 || flow.paths.acks.len() > 1;
         let is_dumbbell = scenario.links.is_empty() && !scenario.flows.iter().any(has_paths);
-        Self(match (Cells::new(scenario, seed), is_dumbbell, scenario.probes.each()) {
-            (Some(cells), _, false) => Engine::Cells(Box::new(Run::new(scenario, seed, cells, controls))),
-            (Some(cells), _, true) => Engine::CellsEverything(Box::new(Run::new(scenario, seed, cells, controls))),
-            (None, true, false) => Engine::Plain(Box::new(Run::new(scenario, seed, (), controls))),
-            (None, true, true) => Engine::Everything(Box::new(Run::new(scenario, seed, (), controls))),
-            (None, false, false) => Engine::Graph(Box::new(Run::new(scenario, seed, (), controls))),
-            (None, false, true) => Engine::GraphEverything(Box::new(Run::new(scenario, seed, (), controls))),
+        let (has_cells, each) = (scenario.cells().next().is_some(), scenario.probes.each());
+        Self(match (has_cells, is_dumbbell, each) {
+            #[cfg(feature = "engines")]
+            (false, true, false) => Engine::Plain(Box::new(Run::new(scenario, seed, (), controls))),
+            (false, true, _) => Engine::Everything(Box::new(Run::new(scenario, seed, (), controls))),
+            #[cfg(feature = "engines")]
+            (false, false, false) => Engine::Graph(Box::new(Run::new(scenario, seed, (), controls))),
+            #[cfg(feature = "engines")]
+            (false, false, true) => Engine::GraphEverything(Box::new(Run::new(scenario, seed, (), controls))),
+            #[cfg(feature = "engines")]
+            (true, _, false) => Engine::Cells(Box::new(Run::new(scenario, seed, Cells::new(scenario, seed), controls))),
+            // Links alone are wireless LANs and links without the former.
+            _ => Engine::CellsEverything(Box::new(Run::new(scenario, seed, Cells::new(scenario, seed), controls))),
         })
     }
 
     /// The same run without wireless LANs and probes, for somebody who judges packets one by one: it stops at each that
     /// arrives at the first queue ([`Simulation::next_arrival`]).
+    #[cfg(feature = "engines")]
     pub fn gated(scenario: &Scenario, seed: u64) -> Self {
         Self(Engine::Gated(Box::new(Run::new(scenario, seed, (), &|_, _| None))))
     }
@@ -90,6 +122,7 @@ impl Simulation {
     /// Lets the packet in that arrived at the first queue last, and goes on until the next one does, which is not offered to
     /// the queue yet: what there is to know of it, its instant is [`Simulation::now`]. Several may arrive at one instant.
     /// `None` when the run is finished, and where it was not made by [`Simulation::gated`].
+    #[cfg(feature = "engines")]
     pub fn next_arrival(&mut self) -> Option<Arriving> {
         match &mut self.0 {
             Engine::Gated(run) => run.next_arrival(),
@@ -149,6 +182,34 @@ impl Simulation {
     /// calls. Where several wireless LANs record `accesses`, these are given at the end.
     pub fn take_rows(&mut self, least: usize) -> Vec<Table> {
         with!(&mut self.0, run => run.take_rows(least))
+    }
+
+    /// When the next event is due, or the next change; none of a finished run. Who advances a run until then sees all that
+    /// happens at one instant and nothing else.
+    pub fn due(&self) -> Option<Instant> {
+        with!(&self.0, run => run.due())
+    }
+
+    /// The packets in the queues now, of a run with the probe of packets: the table `waiting`.
+    pub fn waiting(&self) -> Option<Table> {
+        with!(&self.0, run => run.waiting())
+    }
+
+    /// What was recorded so far of each packet that has left a queue, as [`Simulation::take_rows`] gives it; none if there is
+    /// nothing.
+    pub fn take_packets(&mut self) -> Option<Table> {
+        with!(&mut self.0, run => run.take_packets())
+    }
+
+    /// Shows the queue discipline of a link, by its number, as it is at `at`, the instant until which the run was advanced
+    /// last: the updates that are due by then have run, as for the probe of states.
+    pub fn queue(&mut self, link: usize, at: Instant, look: &mut dyn FnMut(Look<'_>)) {
+        let see = |queue: &mut dyn Metered| {
+            queue.qdisc_mut().settle(at);
+            let qdisc = queue.qdisc();
+            look(Look { observe: &|see| qdisc.observe(see), parts: &|see| qdisc.parts(see) });
+        };
+        with!(&mut self.0, run => run.network.queues().nth(link).map_or((), see));
     }
 
     /// The time of the last event.

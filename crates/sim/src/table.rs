@@ -50,6 +50,16 @@ impl Column {
         }
     }
 
+    /// The numbers of rows that follow each other.
+    pub fn part(&self, rows: std::ops::Range<usize>) -> Self {
+        match self {
+            Self::U8(v) => Self::U8(v[rows].to_vec()),
+            Self::U32(v) => Self::U32(v[rows].to_vec()),
+            Self::U64(v) => Self::U64(v[rows].to_vec()),
+            Self::F64(v) => Self::F64(v[rows].to_vec()),
+        }
+    }
+
     /// The numbers of these rows.
     fn rows(&self, rows: &[usize]) -> Self {
         match self {

@@ -11,9 +11,9 @@ pub use lte::{Lte, PRESETS};
 pub use series::Series;
 pub use stats::TraceStats;
 
+use crate::scenario::{Files as _, Folder};
 use sojourn_aqm::Rate;
 use std::fmt;
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
@@ -31,14 +31,13 @@ pub struct TraceError(pub String);
 impl Trace {
     /// Reads the trace file at `path`.
     pub fn load(path: &Path) -> Result<Self, TraceError> {
-        let fail = |text: String| TraceError(format!("{}{text}", path.display()));
-        let metadata = path.metadata().map_err(|e| fail(format!(": {e}")))?;
-        // A pipe or a device could not be read a second time, and a study reads its trace once per run.
-        if !metadata.is_file() {
-            return Err(fail(" is not a regular file".to_string()));
-        }
-        let file = File::open(path).map_err(|e| fail(format!(": {e}")))?;
-        Self::read(file, MOST_LINES).map_err(fail)
+        let name = path.to_str().ok_or_else(|| TraceError(format!("{} is not valid UTF-8", path.display())))?;
+        Self::read(Folder(Path::new("")).open(name).map_err(TraceError)?, name)
+    }
+
+    /// Reads a trace from `source`, which errors call `name`.
+    pub fn read(source: impl Read, name: &str) -> Result<Self, TraceError> {
+        Self::read_lines(source, MOST_LINES).map_err(|text| TraceError(format!("{name}{text}")))
     }
 
     /// The trace of these milliseconds.
@@ -71,7 +70,7 @@ impl Trace {
     }
 
     /// Reads opportunities from `source`; errors begin with the separator that follows the file's name.
-    fn read(mut source: impl Read, most_lines: usize) -> Result<Self, String> {
+    fn read_lines(mut source: impl Read, most_lines: usize) -> Result<Self, String> {
         let mut lines = Lines { most: most_lines, values: Vec::new(), current: None, ended_by_cr: false };
         let mut chunk = [0; 1 << 16];
         loop {
@@ -176,7 +175,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<Trace, String> {
-        Trace::read(text.as_bytes(), 6)
+        Trace::read_lines(text.as_bytes(), 6)
     }
 
     #[test]

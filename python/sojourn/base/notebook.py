@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from html import escape
+from importlib import import_module
 from typing import Any
 
 from sojourn.base.progress import progress as on_terminal
@@ -37,6 +38,11 @@ def shown(progress: Told | bool | None) -> Iterator[Told | None]:
             yield lambda share, finished=0, total=1: told(share, finished, total)
     else:
         yield None
+
+
+def lab_of(what: object) -> Any:
+    """Return the widget that shows a scenario or a result in a notebook, by the package that builds on both."""
+    return import_module("sojourn.lab.widget").show(what)
 
 
 def in_notebook() -> bool:

@@ -27,6 +27,7 @@ COMMANDS = {
     "compare": ("sojourn.cli.compare", "Send the same traffic through several queue managers."),
     "rehearse": ("sojourn.cli.rehearse", "Say what a change would do to calls, games, pages and bulk."),
     "sweep": ("sojourn.cli.sweep", "Run a study: a scenario with lists of values and seeds."),
+    "lab": ("sojourn.cli.lab", "Show the simulator in the browser: queues packet by packet."),
     "plot": ("sojourn.cli.plot", "Draw a figure from stored results."),
     "qoo": ("sojourn.cli.qoo", "What latency and loss of stored results mean for applications."),
     "fit": ("sojourn.cli.fit", "Find the values of keys that explain measured numbers."),

@@ -1,4 +1,4 @@
-"""The report of a reproduction as one page: it needs nothing from the network and no scripts."""
+"""The report of a reproduction as one page: it needs nothing from the network, and no script but that of its lab."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from sojourn.papers.reproduction import Reproduction, Spent, share_text
 from sojourn.papers.setup import spelled, spelled_all
 from sojourn.papers.vary import Variation, decided
 from sojourn.report.html import Html, document, el, image, join, table
-from sojourn.studies.study import sources
+from sojourn.report.runnable import HEADING, first_run, runnable
+from sojourn.studies.study import Study, sources
 
 LARGEST_SVG = 300_000
 """Bytes above which a figure is shown as a raster."""
@@ -27,6 +28,7 @@ SECTIONS = {
     "results": "Results at a glance",
     "setup": "Set-up",
     "figures": "Figures and claims",
+    "run": HEADING,
     "assumptions": "Assumptions that decide a claim",
     "verdicts": "What the verdicts mean",
     "methods": "Methods, ready to paste",
@@ -52,6 +54,7 @@ def page(
         "results": _results(done),
         "setup": _setup(done),
         "figures": join([*(_figure(one, folder) for one in done), _not_yet(paper, left_out)]),
+        "run": _run(done[0]),
         "assumptions": _assumptions(verdicts, varied) if varied else Html(),
         "verdicts": _meaning(),
         "methods": _methods(done),
@@ -204,6 +207,15 @@ def _shares(one: Reproduction) -> Html:
         return Html()
     rows = [[share_text(value) for value in row] for row in found.iter_rows()]
     return table(found.columns, rows, caption="Published runs that are near ours")
+
+
+def _run(one: Reproduction) -> Html:
+    """The first run of a figure; of the simulator alone, as no other engine is in the page."""
+    if one.engine != SIMULATE:
+        return Html()
+    with one.paper.study_file(one.figure_id, one.engine, short=one.short) as path:
+        first = first_run(Study.load(path))
+    return runnable(first, f"The first run of {one.paper.figure(one.figure_id).TITLE}: {first.aqm}.")
 
 
 def _not_yet(paper: Paper, left_out: Mapping[str, str]) -> Html:

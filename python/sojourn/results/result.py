@@ -17,6 +17,7 @@ from sojourn.aqms.registry import own_parameters, parameters
 from sojourn.aqms.spelling import references, spelled_aqm
 from sojourn.base.errors import InputError, unknown
 from sojourn.base.frames import to_pandas
+from sojourn.base.notebook import lab_of
 from sojourn.figures.api import Plots
 from sojourn.results.queues import Queue, queues_of
 
@@ -149,6 +150,13 @@ class Result:
     def plot(self) -> Plots:
         """Figures of this run, a method for each kind, such as `plot.cdf()`."""
         return Plots(lambda: ([self], names_of([self])))
+
+    def lab(self) -> Any:
+        """Return a widget for Jupyter and marimo (extra `lab`): the run played back, or run again by its seed.
+
+        It is played back where packets were recorded (probe `packets`).
+        """
+        return lab_of(self)
 
     def add_table(self, name: str, table: pl.DataFrame) -> None:
         """Add what somebody else recorded of the run."""

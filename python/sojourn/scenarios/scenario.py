@@ -13,7 +13,7 @@ from sojourn.aqms.spelling import references, spelled_aqm
 from sojourn.base.dotted import value_at
 from sojourn.base.errors import InputError
 from sojourn.base.inputs import parse_toml, read_text
-from sojourn.base.notebook import shown
+from sojourn.base.notebook import lab_of, shown
 from sojourn.base.units import first_of, seconds
 from sojourn.scenarios.draw import Draw, seed_of
 from sojourn.scenarios.paths import paths
@@ -78,6 +78,10 @@ class Scenario:
         """
         with shown(progress) as told:
             return engines.run(self, self.seed if seed is None else seed, engine, told)
+
+    def lab(self) -> Any:
+        """Return a widget for Jupyter and marimo in which the scenario runs (extra `lab`)."""
+        return lab_of(self)
 
     @cached_property
     def document(self) -> dict[str, Any]:

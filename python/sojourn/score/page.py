@@ -1,4 +1,4 @@
-"""The scorecard as one page: it needs nothing from the network and no scripts, and prints well."""
+"""The scorecard as one page: it needs nothing from the network, no script but that of its lab, and prints well."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 
 from sojourn import _core, engines
 from sojourn.report.html import Html, document, el, image, join, table
+from sojourn.report.runnable import HEADING, first_run, runnable
 from sojourn.score import ROWS
 from sojourn.score.card import Card
 from sojourn.score.grades import BANDS, LETTERS
@@ -20,6 +21,7 @@ from sojourn.score.runs import MOST_SEEDS, PERCENT
 SECTIONS = {
     "grades": "Grades at a glance",
     "rows": "Rows",
+    "run": HEADING,
     "bands": "What the grades mean",
     "left-out": "Shortened and left out",
     "methods": "Methods, ready to paste",
@@ -42,11 +44,13 @@ def page(card: Card, figures: Mapping[str, Path]) -> str:
     bodies = {
         "grades": join([_glance(told), _picture(figures, "plane", PLANE)]),
         "rows": join(_of_row(row, told, figures) for row in told["rows"] if row["state"] == "run"),
+        "run": _run(card),
         "bands": _bands(card),
         "left-out": _left_out(told),
         "methods": _methods(card),
         "provenance": _provenance(card),
     }
+    bodies = {name: body for name, body in bodies.items() if body}
     links = [el("li", el("a", SECTIONS[name], href=f"#{name}")) for name in bodies]
     style = (files("sojourn.report") / "report.css").read_text(encoding="utf-8") + STYLE
     title = f"Scorecard: {', '.join(told['aqms'])} on {told['profile']}"
@@ -56,6 +60,16 @@ def page(card: Card, figures: Mapping[str, Path]) -> str:
     ]
     header = el("header", el("h1", title), _summary(card), el("nav", el("ul", *links), aria_label="Sections"))
     return document(title, style, header, el("main", *sections))
+
+
+def _run(card: Card) -> Html:
+    """The first run of the first row; of the simulator alone, as no other engine is in the page."""
+    found = [(one.plan.row_id, one.plan.study) for one in card.done if one.plan.study is not None]
+    if card.wanted.engine != engines.SIMULATE or not found:
+        return Html()
+    row, study = found[0]
+    first = first_run(study)
+    return runnable(first, f"The first run of the row {row}: {first.aqm}.")
 
 
 def grade_mark(letter: str | None) -> Html:

@@ -19,6 +19,18 @@ pub(super) enum Set {
     Decaying,
 }
 
+impl Set {
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::None => "",
+            Self::Sparse | Self::SparseWait => "sparse",
+            Self::Bulk => "bulk",
+            Self::Decaying => "decaying",
+        }
+    }
+}
+
 /// The lists of a tin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Chain {

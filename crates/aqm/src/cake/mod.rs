@@ -40,7 +40,7 @@ use crate::backlog::Backlog;
 use crate::flow::line::Slab;
 use crate::limits::Limits;
 use crate::packet::Meta;
-use crate::qdisc::{Dequeued, Enqueued, Host, Qdisc, Sink, Stats};
+use crate::qdisc::{Dequeued, Enqueued, Host, Part, Qdisc, Sink, Stats};
 use crate::refusal::Refusal;
 use crate::registry::{Queues, Words};
 use crate::rng::mix;
@@ -50,6 +50,8 @@ use alloc::vec::Vec;
 use autorate::Autorate;
 use core::any::Any;
 use core::fmt;
+use flow::Set;
+use hash::PLACES;
 use heap::Heap;
 use overhead::Overhead;
 use shaper::Shaper;
@@ -247,6 +249,23 @@ impl<P: 'static> Qdisc<P> for Cake<P> {
         let flow = &self.tins[tin].flows[place];
         see("deficit", flow.deficit as f64);
         flow.state.observe(see);
+    }
+
+    fn parts(&self, see: &mut dyn FnMut(Part<'_>)) {
+        for (t, tin) in self.tins.iter().enumerate() {
+            let busy = tin.flows.iter().enumerate().filter(|(_, flow)| flow.set != Set::None);
+            for (place, flow) in busy {
+                see(Part {
+                    kind: "flow",
+                    number: (t * PLACES + place) as u32,
+                    list: flow.set.name(),
+                    backlog: flow.line.backlog(),
+                    deficit: Some(flow.deficit.into()),
+                    head: flow.line.head().map(|head| *self.packets.meta(head)),
+                    observe: &|see| flow.state.observe(see),
+                });
+            }
+        }
     }
 }
 

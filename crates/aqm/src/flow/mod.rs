@@ -28,11 +28,12 @@ use crate::aqm::{Aqm, Cx, DropReason, DynAqm, Fifo, Verdict};
 use crate::backlog::Backlog;
 use crate::limits::{Bounds, Limits};
 use crate::packet::{Ecn, Meta};
-use crate::qdisc::{Dequeued, Enqueued, Host, Qdisc, Sink, Stats};
+use crate::qdisc::{Dequeued, Enqueued, Host, Part, Qdisc, Sink, Stats};
 use crate::refusal::Refusal;
 use crate::single::mark;
 use crate::time::Instant;
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 use core::any::Any;
 use core::fmt;
 use left_out::LeftOut;
@@ -405,6 +406,23 @@ impl<A: Aqm, P: 'static> Qdisc<P> for FlowQueue<A, P> {
         see("new_flow_count", self.schedule.new_flow_count as f64);
         see("drop_overlimit", self.books.stats.dropped[DropReason::Limit as usize].packets as f64);
         self.table.flows.get(self.shown as usize).map_or(&self.unused, |flow| &flow.aqm).observe(see);
+    }
+
+    fn parts(&self, see: &mut dyn FnMut(Part<'_>)) {
+        let busy = |flow: &&Flow<A>| !flow.turn.is_off() || !flow.line.is_empty();
+        let mut busy: Vec<&Flow<A>> = self.table.flows.iter().filter(busy).collect();
+        busy.sort_by_key(|flow| flow.bucket);
+        for flow in busy {
+            see(Part {
+                kind: "flow",
+                number: flow.bucket,
+                list: flow.turn.list(),
+                backlog: flow.line.backlog(),
+                deficit: self.schedule.deficit(&flow.turn),
+                head: flow.line.head().map(|head| *self.books.packets.meta(head)),
+                observe: &|see| flow.aqm.observe(see),
+            });
+        }
     }
 }
 

@@ -93,6 +93,12 @@ impl Schedule {
         (self.new, self.old, self.new_flow_count) = (old.new, old.old, old.new_flow_count);
     }
 
+    /// What a flow may still send, in bytes; none where flows take turns by packets.
+    pub fn deficit(&self, turn: &Turn) -> Option<i64> {
+        let unit = if self.scaled { 8 } else { 1 };
+        (self.quantum > 0).then_some(turn.deficit * unit)
+    }
+
     /// A packet has been queued in flow `i`: it gets its place in the schedule if it has none.
     #[inline(always)] // the check is hot in enqueue; rehashing is its other user
     pub fn activate<A>(&mut self, flows: &mut [Flow<A>], i: usize) {

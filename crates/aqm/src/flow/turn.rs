@@ -32,4 +32,13 @@ impl Turn {
     pub fn is_off(&self) -> bool {
         self.place == Place::Off
     }
+
+    /// The word for the list that the flow is in.
+    pub fn list(&self) -> &'static str {
+        match self.place {
+            Place::Off => "",
+            Place::New => "new",
+            Place::Old => "old",
+        }
+    }
 }

@@ -43,7 +43,7 @@ use crate::parent::class::Filters;
 use crate::parent::family::Family;
 use crate::parent::leaf::{Leaf, host_of};
 use crate::parent::statistics::{of_classes, of_parent};
-use crate::qdisc::{Dequeued, Enqueued, Host, Qdisc, Sink, Stats};
+use crate::qdisc::{Dequeued, Enqueued, Host, Part, Qdisc, Sink, Stats};
 use crate::registry::Words;
 use crate::ring::Ring;
 use crate::time::{Duration, Instant};
@@ -259,6 +259,11 @@ impl<P> Qdisc<P> for Htb<P> {
         see("ctokens", Duration::from_nanos(ctokens).as_secs_f64());
         see("overlimits", self.tree.overlimits as f64);
         see("direct_packets", self.direct_packets as f64);
+    }
+
+    fn parts(&self, see: &mut dyn FnMut(Part<'_>)) {
+        let leaves = self.tree.leaves().zip(self.family.leaves());
+        leaves.for_each(|(minor, leaf)| leaf.show("class", minor.into(), see));
     }
 }
 

@@ -43,7 +43,7 @@ use crate::link::Link;
 use crate::packet::{Ecn, Meta};
 use crate::parent::leaf::{Books, Leaf};
 use crate::parent::statistics::{of_class, of_parent};
-use crate::qdisc::{Dequeued, Enqueued, Host, Qdisc, Sink, Stats};
+use crate::qdisc::{Dequeued, Enqueued, Host, Part, Qdisc, Sink, Stats};
 use crate::registry::Words;
 use crate::rng::Rng;
 use crate::time::{Duration, Instant};
@@ -316,6 +316,12 @@ impl<P> Qdisc<P> for Netem<P> {
         see("reordered", self.requeues as f64);
         if let Some(child) = &self.child {
             child.observe(see);
+        }
+    }
+
+    fn parts(&self, see: &mut dyn FnMut(Part<'_>)) {
+        if let Some(child) = &self.child {
+            child.qdisc().parts(see);
         }
     }
 }

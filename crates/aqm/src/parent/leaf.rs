@@ -6,7 +6,7 @@ use crate::droptail;
 use crate::limits::Limits;
 use crate::link::Link;
 use crate::packet::Meta;
-use crate::qdisc::{Dequeued, Enqueued, Host, Qdisc, Sink, Stats};
+use crate::qdisc::{Dequeued, Enqueued, Host, Part, Qdisc, Sink, Stats};
 use crate::rate::Rate;
 use crate::refusal::Refusal;
 use crate::registry::{Named, Queues};
@@ -298,6 +298,12 @@ impl<P, Q: Qdisc<P> + ?Sized> Leaf<P, Q> {
     /// See [`Qdisc::settle`].
     pub fn settle(&mut self, now: Instant) {
         self.qdisc.settle(now);
+    }
+
+    /// Shows it as queue `number` of its parent.
+    pub fn show(&self, kind: &'static str, number: u32, see: &mut dyn FnMut(Part<'_>)) {
+        let (backlog, head) = (self.backlog(), self.held.as_ref().map(|(meta, _)| *meta));
+        see(Part { kind, number, list: "", backlog, deficit: None, head, observe: &|see| self.qdisc.observe(see) });
     }
 
     /// See [`Qdisc::observe`].

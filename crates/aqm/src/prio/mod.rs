@@ -28,7 +28,7 @@ use crate::parent::class::Filters;
 use crate::parent::family::Family;
 use crate::parent::leaf::{Leaf, host_of};
 use crate::parent::statistics::{of_classes, of_parent};
-use crate::qdisc::{Dequeued, Enqueued, Host, Qdisc, Sink, Stats};
+use crate::qdisc::{Dequeued, Enqueued, Host, Part, Qdisc, Sink, Stats};
 use crate::registry::Words;
 use crate::time::Instant;
 use alloc::format;
@@ -122,6 +122,10 @@ impl<P> Qdisc<P> for Prio<P> {
         for (name, backlog) in BACKLOGS.iter().zip(self.family.backlogs()) {
             see(name, backlog.packets as f64);
         }
+    }
+
+    fn parts(&self, see: &mut dyn FnMut(Part<'_>)) {
+        (0..).zip(self.family.leaves()).for_each(|(band, leaf)| leaf.show("band", band, see));
     }
 }
 

@@ -31,7 +31,7 @@ use crate::packet::Meta;
 use crate::parent::leaf::{Books, Head, Leaf};
 use crate::parent::statistics::{of_class, of_parent};
 use crate::psched::Psched;
-use crate::qdisc::{Dequeued, Enqueued, Host, Qdisc, Sink, Stats};
+use crate::qdisc::{Dequeued, Enqueued, Host, Part, Qdisc, Sink, Stats};
 use crate::rate::Rate;
 use crate::refusal::Refusal;
 use crate::registry::Words;
@@ -175,6 +175,10 @@ impl<P: 'static> Qdisc<P> for Tbf<P> {
         see("ptokens", self.buckets.as_ref().map_or(0.0, |buckets| seconds(buckets.ptokens)));
         see("overlimits", self.overlimits as f64);
         self.leaf.observe(see);
+    }
+
+    fn parts(&self, see: &mut dyn FnMut(Part<'_>)) {
+        self.leaf.qdisc().parts(see);
     }
 }
 

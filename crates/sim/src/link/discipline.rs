@@ -7,7 +7,7 @@ use sojourn_aqm::droptail::DropTail;
 use sojourn_aqm::refusal::Refusal;
 use sojourn_aqm::registry::AnyConfig;
 use sojourn_aqm::single::SingleQueue;
-use sojourn_aqm::{Backlog, Dequeued, Enqueued, Host, Instant, Meta, Qdisc, Rng, Sink, Stats};
+use sojourn_aqm::{Backlog, Dequeued, Enqueued, Host, Instant, Meta, Part, Qdisc, Rng, Sink, Stats};
 use std::any::Any;
 
 /// Whatever a scenario asks for.
@@ -135,6 +135,10 @@ impl Qdisc<Handle> for AnyDiscipline {
 
     fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
         self.any().observe(see);
+    }
+
+    fn parts(&self, see: &mut dyn FnMut(Part<'_>)) {
+        self.any().parts(see);
     }
 }
 

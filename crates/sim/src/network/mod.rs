@@ -13,7 +13,9 @@ mod scheduled;
 mod topology;
 
 pub(crate) use layout::{Component, Layout};
-pub(crate) use topology::{Dumbbell, Graph, List, Topology, WithCells};
+#[cfg(feature = "engines")]
+pub(crate) use topology::Graph;
+pub(crate) use topology::{Dumbbell, List, Topology, WithCells};
 
 use crate::counters::LinkCounters;
 use crate::event::EventSet as _;

@@ -38,6 +38,7 @@ pub(crate) trait List<X>: IndexMut<usize, Output = X> + DerefMut<Target = [X]> {
 pub(crate) struct Dumbbell;
 
 /// Any links, and paths over them; whether it `HOLDS` what arrives at the first link for somebody who judges it.
+#[cfg_attr(not(feature = "engines"), allow(dead_code))]
 pub(crate) struct Graph<const HOLDS: bool>;
 
 /// The same with wireless LANs.

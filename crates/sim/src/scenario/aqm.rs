@@ -122,7 +122,7 @@ impl AqmSpec {
     }
 
     /// The parameters that differ from the profile's.
-    pub(super) fn short_table(&self) -> Map<String, Value> {
+    pub fn short_table(&self) -> Map<String, Value> {
         self.table_of(self.named().changed().into_iter())
     }
 

@@ -6,11 +6,10 @@
 use super::graph::{Graph, NodeKind};
 use super::hop::Hop;
 use super::keys::{Key, join};
-use super::{ChannelSpec, Error, FlowSpec, LinkSpec, Scenario, WlanSpec, wlan};
+use super::{ChannelSpec, Error, Files, FlowSpec, LinkSpec, Scenario, WlanSpec, wlan};
 use serde_json::{Map, Value};
 use sojourn_aqm::Duration;
 use sojourn_aqm::registry::Catalogue;
-use std::path::Path;
 
 /// A wireless LAN and its place in the scenario.
 pub(crate) struct Cell<'a> {
@@ -103,11 +102,11 @@ impl FlowSpec {
 pub(super) fn read_links(
     wlan: &WlanSpec,
     [down, up]: [(&str, Option<&Value>); 2],
-    base: &Path,
+    files: &dyn Files,
     own: &dyn Catalogue,
 ) -> Result<[LinkSpec; 2], Error> {
     let read = |(place, value): (&str, Option<&Value>), is_down| {
-        let link = LinkSpec::read_any(place, &wlan.complete_link(place, value, is_down)?, base, own)?;
+        let link = LinkSpec::read_any(place, &wlan.complete_link(place, value, is_down)?, files, own)?;
         WlanSpec::check_link(place, &link)?;
         Ok(link)
     };

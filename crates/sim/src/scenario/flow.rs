@@ -3,11 +3,10 @@
 use super::keys::{DIRECTIONS, Key, Kind, LONGEST, MIDDLEBOXES, Need, Table, as_table, check_known, write};
 use super::paths::{Topology, Wanted};
 use super::sender::{CLASS, DSCP, Dscp};
-use super::{Error, Paths, Traffic, traffic};
+use super::{Error, Files, Paths, Traffic, traffic};
 use serde_json::{Map, Value};
 use sojourn_aqm::class::ClassId;
 use sojourn_aqm::{Duration, Rate};
-use std::path::Path;
 
 /// Which way a flow's data goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,8 +75,8 @@ pub struct FlowSpec {
 }
 
 impl FlowSpec {
-    /// Reads the group at `place`, whose flows run somewhere in `topology`; paths of files start from `base`.
-    pub(super) fn read(place: &str, value: &Value, topology: &Topology, base: &Path) -> Result<Self, Error> {
+    /// Reads the group at `place`, whose flows run somewhere in `topology`; files are found among `files`.
+    pub(super) fn read(place: &str, value: &Value, topology: &Topology, files: &dyn Files) -> Result<Self, Error> {
         let values = as_table(place, value)?;
         check_known(place, values, KEYS.iter().chain(traffic::KINDS.iter().flat_map(|kind| kind.keys)))?;
         let table = Table::new(place, values, KEYS);
@@ -110,7 +109,7 @@ impl FlowSpec {
             dscp: table.field("dscp")?,
             class: table.field("class")?,
             middlebox: table.field("middlebox")?,
-            traffic: Traffic::read(&table.field::<String>("kind")?, place, values, base)?,
+            traffic: Traffic::read(&table.field::<String>("kind")?, place, values, files)?,
         };
         if let Some(own) = flow.traffic.own_count() {
             if values.contains_key("count") && flow.count != own {

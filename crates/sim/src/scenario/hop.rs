@@ -2,11 +2,10 @@
 
 use super::keys::{Key, Kind, Need, Table, as_table, join, mismatch, write};
 use super::service::WlanService;
-use super::{Error, LinkSpec, WlanSpec, cells};
+use super::{Error, Files, LinkSpec, WlanSpec, cells};
 use serde_json::{Map, Value};
 use sojourn_aqm::params::unknown;
 use sojourn_aqm::registry::Catalogue;
-use std::path::Path;
 
 /// A bottleneck with its two directions.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,7 +24,7 @@ impl Hop {
     /// Reads the list `links`, of a graph or behind a first link.
     pub(super) fn read_all(
         value: Option<&Value>,
-        base: &Path,
+        files: &dyn Files,
         own: &dyn Catalogue,
         in_a_graph: bool,
     ) -> Result<Vec<Self>, Error> {
@@ -42,14 +41,14 @@ impl Hop {
         let mut names: Vec<String> = taken.iter().map(|name| name.to_string()).collect();
         hops.iter()
             .enumerate()
-            .map(|(i, value)| Self::read(&format!("links[{i}]"), value, (base, own), in_a_graph, &mut names))
+            .map(|(i, value)| Self::read(&format!("links[{i}]"), value, (files, own), in_a_graph, &mut names))
             .collect()
     }
 
     fn read(
         place: &str,
         value: &Value,
-        (base, own): (&Path, &dyn Catalogue),
+        (files, own): (&dyn Files, &dyn Catalogue),
         in_a_graph: bool,
         names: &mut Vec<String>,
     ) -> Result<Self, Error> {
@@ -75,15 +74,15 @@ impl Hop {
                 let text = "its channel is missing; write [links.wlan] with [[links.wlan.stations]]";
                 return Err(Error::new(place, text));
             }
-            let link = LinkSpec::read(place, &values, base, own)?;
-            let reverse = link.read_reverse(&back, reverse.as_ref(), base, own)?;
+            let link = LinkSpec::read(place, &values, files, own)?;
+            let reverse = link.read_reverse(&back, reverse.as_ref(), files, own)?;
             return Ok(Self { name, link, reverse, wlan: None });
         };
         let wlan = WlanSpec::read(&format!("{place}.{}", cells::KEY), &wlan)?;
         let stations = (0..wlan.station_count()).map(|station| format!("{name} station {station}"));
         take_names(place, stations, names)?;
         let links = [(place, Some(&values)), (back.as_str(), reverse.as_ref())];
-        let [link, reverse] = cells::read_links(&wlan, links, base, own)?;
+        let [link, reverse] = cells::read_links(&wlan, links, files, own)?;
         Ok(Self { name, link, reverse, wlan: Some(wlan) })
     }
 

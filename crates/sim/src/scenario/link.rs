@@ -5,7 +5,7 @@ use super::framing::{self, Framing};
 use super::keys::{Key, Kind, Need, Table, as_table, check_known, write};
 use super::loss::{LOSS, LossSpec};
 use super::steps::{DELAYS, Steps};
-use super::{AqmSpec, Error, LinkChange, Service, service};
+use super::{AqmSpec, Error, Files, Folder, LinkChange, Service, service};
 use serde_json::{Map, Value};
 use sojourn_aqm::registry::{Catalogue, REGISTERED};
 use sojourn_aqm::{Duration, Limits, Link};
@@ -51,7 +51,7 @@ impl LinkSpec {
 
     /// [`Self::parse`] that knows the algorithms of `own` as well.
     pub fn parse_with(place: &str, value: &Value, base: &Path, own: &dyn Catalogue) -> Result<Self, Error> {
-        Self::read(place, value, base, own)
+        Self::read(place, value, &Folder(base), own)
     }
 
     /// The link with every default written out.
@@ -66,8 +66,8 @@ impl LinkSpec {
     }
 
     /// Reads the link at `place`, which is not over the channel of a wireless LAN.
-    pub(super) fn read(place: &str, value: &Value, base: &Path, own: &dyn Catalogue) -> Result<Self, Error> {
-        let link = Self::read_any(place, value, base, own)?;
+    pub(super) fn read(place: &str, value: &Value, files: &dyn Files, own: &dyn Catalogue) -> Result<Self, Error> {
+        let link = Self::read_any(place, value, files, own)?;
         if matches!(link.service, Service::Wlan(_)) {
             return Err(Error::new(place, "its channel is missing; write [wlan] with [[wlan.stations]]"));
         }
@@ -75,11 +75,11 @@ impl LinkSpec {
     }
 
     /// Reads the link at `place`.
-    pub(super) fn read_any(place: &str, value: &Value, base: &Path, own: &dyn Catalogue) -> Result<Self, Error> {
+    pub(super) fn read_any(place: &str, value: &Value, files: &dyn Files, own: &dyn Catalogue) -> Result<Self, Error> {
         let values = as_table(place, value)?;
         check_known(place, values, KEYS.iter().chain(service::KINDS.iter().copied().flatten()))?;
         let table = Table::new(place, values, KEYS);
-        let (service, framing) = (Service::read(place, values, base)?, Framing::read(&table)?);
+        let (service, framing) = (Service::read(place, values, files)?, Framing::read(&table)?);
         let mtu = table.field("mtu")?;
         service.check(framing.wire(mtu)).map_err(|(key, text)| table.error(key, text))?;
         let delays: Steps<Duration> = table.field("delay")?;
@@ -113,7 +113,7 @@ impl LinkSpec {
         &self,
         place: &str,
         value: Option<&Value>,
-        base: &Path,
+        files: &dyn Files,
         own: &dyn Catalogue,
     ) -> Result<Self, Error> {
         let mut values = value.map_or_else(|| Ok(Map::new()), |value| as_table(place, value).cloned())?;
@@ -128,7 +128,7 @@ impl LinkSpec {
         if !Service::is_given(&values) {
             self.service.write_reverse(self.mtu, &mut values);
         }
-        Self::read(place, &Value::Object(values), base, own)
+        Self::read(place, &Value::Object(values), files, own)
     }
 
     pub(super) fn write(&self) -> Map<String, Value> {

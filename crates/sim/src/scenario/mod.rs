@@ -7,6 +7,7 @@ mod aqm;
 mod below;
 mod cells;
 mod changes;
+mod files;
 mod flow;
 mod framing;
 mod graph;
@@ -35,6 +36,7 @@ pub(crate) use below::MOST_BQL;
 pub use below::{BelowSpec, Unit};
 pub(crate) use cells::Cell;
 pub use changes::LinkChange;
+pub use files::{Files, Folder};
 pub use flow::{Direction, FlowSpec, Middlebox};
 pub use framing::Framing;
 pub use graph::{Graph, Node, NodeKind};
@@ -116,13 +118,23 @@ impl Scenario {
 
     /// [`Scenario::parse`] that knows the queue managers of `own` as well as the registered ones.
     pub fn parse_with(text: &str, sets: &[(String, String)], base: &Path, own: &dyn Catalogue) -> Result<Self, Error> {
+        Self::parse_among(text, sets, &Folder(base), own)
+    }
+
+    /// [`Scenario::parse_with`] with files that need not be on disk.
+    pub fn parse_among(
+        text: &str,
+        sets: &[(String, String)],
+        files: &dyn Files,
+        own: &dyn Catalogue,
+    ) -> Result<Self, Error> {
         let mut tree = tree::parse(text)?;
         // A parameter of a queue manager is that of the one which is there in the end.
         let (params, others): (Vec<_>, Vec<_>) = sets.iter().partition(|(path, _)| tree::is_aqm_parameter(path));
         for (path, value) in others.into_iter().chain(params) {
             tree::set(&mut tree, path, value, own)?;
         }
-        Self::read(as_table("", &tree)?, base, own)
+        Self::read(as_table("", &tree)?, files, own)
     }
 
     /// The scenario as JSON with every default written out: equal scenarios give equal texts, and
@@ -168,6 +180,22 @@ impl Scenario {
         all_hops(self.graph.as_ref(), (&self.link, &self.reverse), &self.links)
     }
 
+    /// What results call every queue, by its number.
+    pub fn queue_names(&self) -> Vec<String> {
+        let prefix = |name: &str| self.graph.as_ref().map_or_else(String::new, |_| format!("{name} "));
+        let hops = self.hops().enumerate().zip(self.wlans()).zip(self.reverse_queues());
+        let names = hops.flat_map(|(((number, (name, ..)), wlan), reverse)| {
+            let is_first = number == 0 && self.graph.is_none();
+            let back = match wlan {
+                Some(_) => (0..reverse).map(|station| format!("{}station {station}", prefix(name))).collect(),
+                None if is_first => vec!["reverse".to_string()],
+                None => vec![format!("{name} reverse")],
+            };
+            std::iter::once(if is_first { "forward".to_string() } else { name.to_string() }).chain(back)
+        });
+        names.collect()
+    }
+
     /// Whether there are super-packets: senders with segmentation offload, or links with receive offload.
     pub fn has_super_packets(&self) -> bool {
         self.flows.iter().any(|flow| flow.traffic.offloads()) || self.queues().any(|link| link.gro.is_some())
@@ -178,7 +206,7 @@ impl Scenario {
         self.flows.iter().map(|flow| u64::from(flow.count)).sum()
     }
 
-    fn read(values: &Map<String, Value>, base: &Path, own: &dyn Catalogue) -> Result<Self, Error> {
+    fn read(values: &Map<String, Value>, files: &dyn Files, own: &dyn Catalogue) -> Result<Self, Error> {
         if values.contains_key("sweep") {
             return Err(Error::new("sweep", r#"makes this a study of many runs; run it with "sojourn sweep""#));
         }
@@ -200,7 +228,7 @@ impl Scenario {
         let (name, seed) = (table.field("name")?, table.field("seed")?);
         let mut wlan = values.get(cells::KEY).map(|value| WlanSpec::read(cells::KEY, value)).transpose()?;
         let nodes = values.get("nodes");
-        let mut links = Hop::read_all(values.get("links"), base, own, nodes.is_some())?;
+        let mut links = Hop::read_all(values.get("links"), files, own, nodes.is_some())?;
         let graph = nodes.map(|nodes| Graph::read(nodes, values.get("links"), &links)).transpose()?;
         let (mut link, mut reverse) = match (&wlan, &graph) {
             (Some(_), _) if !links.is_empty() => {
@@ -209,10 +237,10 @@ impl Scenario {
                 );
             }
             (Some(wlan), _) => {
-                let [link, reverse] = cells::read_links(wlan, FIRST_HOP.map(|key| (key, values.get(key))), base, own)?;
+                let [link, reverse] = cells::read_links(wlan, FIRST_HOP.map(|key| (key, values.get(key))), files, own)?;
                 (link, reverse)
             }
-            (None, None) => read_first_hop(&table, base, own)?,
+            (None, None) => read_first_hop(&table, files, own)?,
             (None, Some(_)) => {
                 let first = links.remove(0);
                 wlan = first.wlan;
@@ -222,7 +250,7 @@ impl Scenario {
         changes::attach(&folded.later, (&mut link, &mut reverse), &mut links, graph.is_some(), own)?;
         let form = graph.as_ref().map_or(Form::Row, Form::Graph);
         let hops = all_hops(graph.as_ref(), (&link, &reverse), &links).collect();
-        let flows = read_flows(values.get("flows"), &Topology { hops, form }, base)?;
+        let flows = read_flows(values.get("flows"), &Topology { hops, form }, files)?;
         let probes = read_probes(values.get("probes"))?;
         let scenario = Self { name, duration, warmup, seed, wlan, link, reverse, links, graph, flows, probes };
         if scenario.probes.accesses.is_some() && scenario.cells().next().is_none() {
@@ -345,15 +373,15 @@ fn all_hops<'a>(
 }
 
 /// The bottleneck and its reverse direction.
-fn read_first_hop(table: &Table, base: &Path, own: &dyn Catalogue) -> Result<(LinkSpec, LinkSpec), Error> {
+fn read_first_hop(table: &Table, files: &dyn Files, own: &dyn Catalogue) -> Result<(LinkSpec, LinkSpec), Error> {
     let values = table.values;
     let missing = || table.error("link", r#"missing; write e.g. [link] with rate = "10 Mbit/s""#);
-    let link = LinkSpec::read("link", values.get("link").ok_or_else(missing)?, base, own)?;
-    let reverse = link.read_reverse("reverse", values.get("reverse"), base, own)?;
+    let link = LinkSpec::read("link", values.get("link").ok_or_else(missing)?, files, own)?;
+    let reverse = link.read_reverse("reverse", values.get("reverse"), files, own)?;
     Ok((link, reverse))
 }
 
-fn read_flows(value: Option<&Value>, topology: &Topology, base: &Path) -> Result<Vec<FlowSpec>, Error> {
+fn read_flows(value: Option<&Value>, topology: &Topology, files: &dyn Files) -> Result<Vec<FlowSpec>, Error> {
     let groups = match value {
         None => &[],
         Some(Value::Array(groups)) => groups.as_slice(),
@@ -362,7 +390,7 @@ fn read_flows(value: Option<&Value>, topology: &Topology, base: &Path) -> Result
     if groups.is_empty() {
         return Err(Error::new("flows", r#"there are none; write e.g. [[flows]] with kind = "tcp""#));
     }
-    let read = |(i, value)| FlowSpec::read(&format!("flows[{i}]"), value, topology, base);
+    let read = |(i, value)| FlowSpec::read(&format!("flows[{i}]"), value, topology, files);
     groups.iter().enumerate().map(read).collect()
 }
 

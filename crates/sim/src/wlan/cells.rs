@@ -81,8 +81,8 @@ pub(crate) struct Cells {
 }
 
 impl Cells {
-    /// Those of a scenario, before the first packet; none if it has none.
-    pub fn new(scenario: &Scenario, seed: u64) -> Option<Self> {
+    /// Those of a scenario, before the first packet.
+    pub fn new(scenario: &Scenario, seed: u64) -> Self {
         let specs: Vec<_> = scenario.cells().collect();
         let (mut places, mut hops, mut links) = (Vec::new(), Vec::new(), 0);
         for (hop, reverse) in scenario.reverse_queues().enumerate() {
@@ -95,7 +95,7 @@ impl Cells {
             links += if cell.is_none() { 1 + reverse } else { 0 };
         }
         let cells = specs.iter().map(|cell| Wlan::new(cell, scenario, seed)).collect();
-        (!specs.is_empty()).then_some(Self { cells, places, hops })
+        Self { cells, places, hops }
     }
 }
 

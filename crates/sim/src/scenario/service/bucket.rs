@@ -1,11 +1,10 @@
 //! A token bucket: a long-term rate, and bursts at a higher one ("power boost").
 
 use super::ServiceKind;
-use crate::scenario::Error;
 use crate::scenario::keys::{Key, Kind, Need, Table, table};
+use crate::scenario::{Error, Files};
 use serde_json::{Map, Value};
 use sojourn_aqm::Rate;
-use std::path::Path;
 
 table! {
     /// A token bucket, full at the start.
@@ -24,7 +23,7 @@ table! {
 impl ServiceKind for BucketService {
     const KEYS: &'static [Key] = Self::KEYS;
 
-    fn read(table: &Table, _base: &Path) -> Result<Self, Error> {
+    fn read(table: &Table, _files: &dyn Files) -> Result<Self, Error> {
         let spec = Self::read(table)?;
         if spec.peak < spec.bucket {
             let text = format!("{} is below bucket ({}); write at least that", spec.peak, spec.bucket);

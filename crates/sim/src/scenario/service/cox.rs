@@ -4,11 +4,10 @@
 //! Cellular Networks", NSDI 2013, §3.1; the defaults are those of keithw/sprout, `src/sprout/receiver.hh`.
 
 use super::ServiceKind;
-use crate::scenario::Error;
 use crate::scenario::keys::{Key, Kind, Need, Table, table};
+use crate::scenario::{Error, Files};
 use serde_json::{Map, Value};
 use sojourn_aqm::{Duration, Rate};
-use std::path::Path;
 
 table! {
     /// A Cox process of opportunities.
@@ -28,7 +27,7 @@ table! {
 impl ServiceKind for CoxService {
     const KEYS: &'static [Key] = Self::KEYS;
 
-    fn read(table: &Table, _base: &Path) -> Result<Self, Error> {
+    fn read(table: &Table, _files: &dyn Files) -> Result<Self, Error> {
         let spec = Self::read(table)?;
         if spec.tick < SHORTEST_TICK {
             return Err(table.error("tick", format!("{} is below {SHORTEST_TICK}; write a longer one", spec.tick)));

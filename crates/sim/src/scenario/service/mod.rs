@@ -16,11 +16,10 @@ pub use steps::{Change, StepsService};
 pub use trace::TraceService;
 pub use wlan::WlanService;
 
-use super::Error;
 use super::keys::{Key, Table};
+use super::{Error, Files};
 use serde_json::{Map, Value};
 use sojourn_aqm::Rate;
-use std::path::Path;
 
 /// Declares the kinds: variant and specification. A link is of the kind whose first key it has;
 /// where two kinds share it, its value tells.
@@ -52,12 +51,12 @@ macro_rules! services {
                 match self { $( Self::$variant(spec) => spec.write_reverse(mtu, out), )+ }
             }
 
-            fn read_kind(first: &str, place: &str, values: &Map<String, Value>, base: &Path) -> Result<Self, Error> {
+            fn read_kind(first: &str, place: &str, values: &Map<String, Value>, files: &dyn Files) -> Result<Self, Error> {
                 $( if <$spec as ServiceKind>::is_chosen(values) {
                     let table = Table::new(place, values, <$spec as ServiceKind>::KEYS);
                     let others = KINDS.iter().copied().flatten();
                     table.refuse_foreign(super::link::KEYS, others, &format!("a link with {}", describe(first, values)))?;
-                    return <$spec as ServiceKind>::read(&table, base).map(Self::$variant);
+                    return <$spec as ServiceKind>::read(&table, files).map(Self::$variant);
                 } )+
                 unreachable!("{first} is the first key of a kind")
             }
@@ -90,8 +89,8 @@ trait ServiceKind: Sized {
     fn is_chosen(values: &Map<String, Value>) -> bool {
         values.contains_key(Self::KEYS[0].name)
     }
-    /// Reads its keys; relative paths start from `base`.
-    fn read(table: &Table, base: &Path) -> Result<Self, Error>;
+    /// Reads its keys; files are found among `files`.
+    fn read(table: &Table, files: &dyn Files) -> Result<Self, Error>;
     /// Writes its keys.
     fn write(&self, out: &mut Map<String, Value>);
     /// Writes the keys of the reverse link that does not say how it serves; the same unless the kind knows better.
@@ -110,11 +109,11 @@ trait ServiceKind: Sized {
 
 impl Service {
     /// Reads the service of the link at `place`.
-    pub(super) fn read(place: &str, values: &Map<String, Value>, base: &Path) -> Result<Self, Error> {
+    pub(super) fn read(place: &str, values: &Map<String, Value>, files: &dyn Files) -> Result<Self, Error> {
         let firsts = first_keys();
         let given: Vec<&str> = firsts.iter().copied().filter(|&first| values.contains_key(first)).collect();
         match given[..] {
-            [first] => Self::read_kind(first, place, values, base),
+            [first] => Self::read_kind(first, place, values, files),
             [] => {
                 let alone = keys_without_wlan();
                 let (last, others) = alone.split_last().expect("there are kinds of links");

@@ -1,11 +1,10 @@
 //! A link whose delivery opportunities are a Poisson process.
 
 use super::ServiceKind;
-use crate::scenario::Error;
 use crate::scenario::keys::{Key, Kind, Need, Table, table};
+use crate::scenario::{Error, Files};
 use serde_json::{Map, Value};
 use sojourn_aqm::Rate;
-use std::path::Path;
 
 table! {
     /// A Poisson process of opportunities.
@@ -18,7 +17,7 @@ table! {
 impl ServiceKind for PoissonService {
     const KEYS: &'static [Key] = Self::KEYS;
 
-    fn read(table: &Table, _base: &Path) -> Result<Self, Error> {
+    fn read(table: &Table, _files: &dyn Files) -> Result<Self, Error> {
         Self::read(table)
     }
 

@@ -1,11 +1,10 @@
 //! A link of constant rate.
 
 use super::ServiceKind;
-use crate::scenario::Error;
 use crate::scenario::keys::{Key, Kind, Need, Table, write};
+use crate::scenario::{Error, Files};
 use serde_json::{Map, Value};
 use sojourn_aqm::Rate;
-use std::path::Path;
 
 impl ServiceKind for Rate {
     const KEYS: &'static [Key] = &[Key {
@@ -20,7 +19,7 @@ impl ServiceKind for Rate {
         values.get("rate").is_some_and(|rate| !super::steps::are_steps(rate))
     }
 
-    fn read(table: &Table, _base: &Path) -> Result<Self, Error> {
+    fn read(table: &Table, _files: &dyn Files) -> Result<Self, Error> {
         table.field("rate")
     }
 

@@ -1,12 +1,11 @@
 //! A link whose rate changes in steps.
 
 use super::ServiceKind;
-use crate::scenario::Error;
 use crate::scenario::keys::{Datum, Field, Key, Kind, Need, Table, of_word, word_of, write};
 use crate::scenario::steps::{RATES, Steps};
+use crate::scenario::{Error, Files};
 use serde_json::{Map, Value};
 use sojourn_aqm::Rate;
-use std::path::Path;
 
 /// A schedule of rates.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,7 +49,7 @@ impl ServiceKind for StepsService {
         values.get("rate").is_some_and(are_steps)
     }
 
-    fn read(table: &Table, _base: &Path) -> Result<Self, Error> {
+    fn read(table: &Table, _files: &dyn Files) -> Result<Self, Error> {
         let steps = Self { rate: table.field("rate")?, change: table.field("change")? };
         if steps.rate.iter().all(|(_, rate)| rate.as_bps() == 0) {
             return Err(table.error("rate", "is 0 bit/s all the time; let one step at least be above zero"));

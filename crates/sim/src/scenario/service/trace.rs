@@ -1,8 +1,8 @@
 //! A link that follows a recorded trace.
 
 use super::ServiceKind;
-use crate::scenario::Error;
 use crate::scenario::keys::{Key, Kind, Need, Table, write};
+use crate::scenario::{Error, Files};
 use crate::trace::Trace;
 use serde_json::{Map, Value};
 use sojourn_aqm::Rate;
@@ -18,6 +18,8 @@ pub struct TraceService {
     pub once: bool,
     /// What the file holds.
     pub trace: Arc<Trace>,
+    /// The trace of the other direction beside it, if there is one.
+    sibling: Option<PathBuf>,
 }
 
 impl ServiceKind for TraceService {
@@ -36,18 +38,16 @@ impl ServiceKind for TraceService {
         },
     ];
 
-    fn read(table: &Table, base: &Path) -> Result<Self, Error> {
-        let path = base.join(table.field::<String>("trace")?);
+    fn read(table: &Table, files: &dyn Files) -> Result<Self, Error> {
+        let name: String = table.field("trace")?;
         let load = || {
-            let canonical = path.canonicalize().map_err(|e| format!("{}: {e}", path.display()))?;
-            if canonical.to_str().is_none() {
-                return Err(format!("{} is not valid UTF-8; rename the file", canonical.display()));
-            }
-            let trace = Arc::new(Trace::load(&canonical).map_err(|e| e.to_string())?);
-            Ok((canonical, trace))
+            let path = files.find(&name)?;
+            let trace = Trace::read(files.open(&path)?, &path).map_err(|e| e.to_string())?;
+            Ok((path, Arc::new(trace)))
         };
-        let (path, trace) = load().map_err(|text| table.error("trace", text))?;
-        Ok(Self { path, once: table.field("once")?, trace })
+        let (path, trace) = load().map_err(|text: String| table.error("trace", text))?;
+        let sibling = sibling(&path).filter(|path| files.has(path)).map(PathBuf::from);
+        Ok(Self { path: path.into(), once: table.field("once")?, trace, sibling })
     }
 
     fn write(&self, out: &mut Map<String, Value>) {
@@ -56,8 +56,8 @@ impl ServiceKind for TraceService {
 
     /// The sibling (`X.up` of `X.down` and the other way round) if it exists, else the trace's mean rate.
     fn write_reverse(&self, mtu: u32, out: &mut Map<String, Value>) {
-        match self.sibling() {
-            Some(path) => self.write_with(&path, out),
+        match &self.sibling {
+            Some(path) => self.write_with(path, out),
             None => write(Rate::KEYS, "rate", &self.nominal_rate(mtu), out),
         }
     }
@@ -69,18 +69,15 @@ impl ServiceKind for TraceService {
 }
 
 impl TraceService {
-    fn sibling(&self) -> Option<PathBuf> {
-        let other = match self.path.extension()?.to_str()? {
-            "down" => "up",
-            "up" => "down",
-            _ => return None,
-        };
-        Some(self.path.with_extension(other)).filter(|path| path.exists())
-    }
-
     fn write_with(&self, path: &Path, out: &mut Map<String, Value>) {
         let text = path.to_str().expect("the path was checked to be UTF-8").to_string();
         write(Self::KEYS, "trace", &text, out);
         write(Self::KEYS, "once", &self.once, out);
     }
+}
+
+/// Where the trace of the other direction would be: `X.up` beside `X.down`, and the other way round.
+fn sibling(path: &str) -> Option<String> {
+    let (of_down, of_up) = (path.strip_suffix(".down"), path.strip_suffix(".up"));
+    of_down.map(|stem| format!("{stem}.up")).or_else(|| of_up.map(|stem| format!("{stem}.down")))
 }

@@ -1,11 +1,10 @@
 //! The channel of a wireless LAN, which all its queues share: the rate that it gives one of them is for nobody to say.
 
 use super::ServiceKind;
-use crate::scenario::Error;
 use crate::scenario::keys::{Key, Kind, Need, Table, write};
+use crate::scenario::{Error, Files};
 use serde_json::{Map, Value};
 use sojourn_aqm::Rate;
-use std::path::Path;
 
 /// A link over the channel of `[wlan]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +29,7 @@ impl ServiceKind for WlanService {
         doc: "Sends over the channel of [wlan]; the rate that the queue manager takes for the link's.",
     }];
 
-    fn read(table: &Table, _: &Path) -> Result<Self, Error> {
+    fn read(table: &Table, _: &dyn Files) -> Result<Self, Error> {
         Ok(Self { rate: table.field(Self::KEY)? })
     }
 

@@ -30,11 +30,10 @@ pub use video::VideoSpec;
 pub use voice::VoiceSpec;
 pub use web::WebSpec;
 
-use super::Error;
 use super::keys::{Key, Table};
+use super::{Error, Files};
 use serde_json::{Map, Value};
 use sojourn_aqm::Duration;
-use std::path::Path;
 
 /// Declares the kinds: variant, specification, name and one sentence.
 macro_rules! traffic {
@@ -53,12 +52,12 @@ macro_rules! traffic {
                 match self { $( Self::$variant(_) => $name, )+ }
             }
 
-            /// Reads the keys of `kind`, a name that is known; paths of files start from `base`.
+            /// Reads the keys of `kind`, a name that is known; files are found among `files`.
             pub(super) fn read(
                 kind: &str,
                 place: &str,
                 values: &Map<String, Value>,
-                base: &Path,
+                files: &dyn Files,
             ) -> Result<Self, Error> {
                 let others = KINDS.iter().flat_map(|kind| kind.keys);
                 match kind {
@@ -66,7 +65,7 @@ macro_rules! traffic {
                         let table = Table::new(place, values, $spec::KEYS);
                         table.refuse_foreign(super::flow::KEYS, others, concat!($name, " flows"))?;
                         let mut traffic = $spec::read(&table).map(Self::$variant)?;
-                        traffic.load(&table, base)?;
+                        traffic.load(&table, files)?;
                         traffic.check(&table)?;
                         Ok(traffic)
                     } )+
@@ -99,9 +98,9 @@ traffic! {
 
 impl Traffic {
     /// Reads the files that the keys name.
-    fn load(&mut self, table: &Table, base: &Path) -> Result<(), Error> {
+    fn load(&mut self, table: &Table, files: &dyn Files) -> Result<(), Error> {
         match self {
-            Self::Pcap(pcap) => pcap.load(table, base),
+            Self::Pcap(pcap) => pcap.load(table, files),
             _ => Ok(()),
         }
     }

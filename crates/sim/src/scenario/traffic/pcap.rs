@@ -3,11 +3,10 @@
 use super::TcpSpec;
 use crate::capture;
 use crate::capture::replay::{Duplicates, Hosts, Replay, ReplaySummary, Wanted};
-use crate::scenario::Error;
 use crate::scenario::keys::{Key, Kind, Need, Table, of_word, table};
+use crate::scenario::{Error, Files};
 use serde_json::{Map, Value};
-use std::fs;
-use std::path::Path;
+use std::io::Read as _;
 use std::sync::Arc;
 
 table! {
@@ -54,20 +53,15 @@ impl PcapSpec {
         Ok(Self { keys, replay: Arc::default() })
     }
 
-    /// Reads the file, whose path starts from `base`.
-    pub(super) fn load(&mut self, table: &Table, base: &Path) -> Result<(), Error> {
+    /// Reads the file, which is among `files`.
+    pub(super) fn load(&mut self, table: &Table, files: &dyn Files) -> Result<(), Error> {
         let wanted = self.wanted(table)?;
-        let path = base.join(&self.keys.file);
         let load = || {
-            let canonical = path.canonicalize().map_err(|e| format!("{}: {e}", path.display()))?;
-            let name =
-                canonical.to_str().ok_or_else(|| format!("{} is not valid UTF-8; rename the file", path.display()))?;
-            if !canonical.is_file() {
-                return Err(format!("{name} is not a regular file"));
-            }
-            let found = fs::read(&canonical).map_err(|e| e.to_string());
-            let replay = found.and_then(|data| Replay::of(&capture::read(&data)?, &wanted));
-            Ok((name.to_string(), Arc::new(replay.map_err(|text| format!("{name}: {text}"))?)))
+            let (path, mut data) = (files.find(&self.keys.file)?, Vec::new());
+            files.open(&path)?.read_to_end(&mut data).map_err(|e| format!("{path}: {e}"))?;
+            let replay = capture::read(&data).and_then(|capture| Replay::of(&capture, &wanted));
+            let replay = replay.map_err(|text| format!("{path}: {text}"))?;
+            Ok((path, Arc::new(replay)))
         };
         (self.keys.file, self.replay) = load().map_err(|text: String| table.error("file", text))?;
         if self.sends_transfers() && self.replay.transfers.is_empty() {

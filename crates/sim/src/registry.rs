@@ -1,9 +1,9 @@
 //! The registries as JSON.
 
+use crate::scenario::{AqmSpec, traffic};
 use serde_json::{Map, Value, json};
 use sojourn_aqm::params::{self, Param};
 use sojourn_aqm::registry::{ALGORITHMS, Algorithm, AnyConfig, Queues};
-use sojourn_sim::scenario::{AqmSpec, traffic};
 use sojourn_tcp::cc::{self, AnyCc, CongestionControl, Description};
 use sojourn_tcp::stack::{self, Stack};
 
@@ -54,15 +54,40 @@ fn algorithm(algorithm: &'static Algorithm) -> Value {
 fn param(param: &Param, plain: &AnyConfig) -> Value {
     let is_choice = matches!(param.range.0, params::Value::Choice(_) | params::Value::Bands(_));
     let bound = |value: params::Value| if is_choice { Value::Null } else { value.to_string().into() };
+    let default = plain.value(param.name);
     json!({
         "name": param.name,
         "doc": param.doc.split_whitespace().collect::<Vec<_>>().join(" "),
         "kind": kind(param.range.0),
-        "default": plain.value(param.name).map(|value| value.to_string()),
+        "default": default.map(|value| value.to_string()),
         "min": bound(param.range.0),
         "max": bound(param.range.1),
+        "default_value": default.and_then(number),
+        "min_value": number(param.range.0),
+        "max_value": number(param.range.1),
+        "unit": unit(param.range.0),
         "choices": param.choices,
     })
+}
+
+/// A quantity as a number in its smallest unit; none of what is no quantity.
+fn number(value: params::Value) -> Option<f64> {
+    match value {
+        params::Value::Time(span) => Some(span.as_nanos() as f64),
+        params::Value::Bytes(n) | params::Value::Count(n) => Some(n as f64),
+        params::Value::Rate(rate) => Some(rate.as_bps() as f64),
+        params::Value::Number(x) => Some(x),
+        params::Value::Flag(_) | params::Value::Choice(_) | params::Value::Bands(_) | params::Value::Minor(_) => None,
+    }
+}
+
+fn unit(value: params::Value) -> &'static str {
+    match value {
+        params::Value::Time(_) => "ns",
+        params::Value::Bytes(_) => "B",
+        params::Value::Rate(_) => "bit/s",
+        _ => "",
+    }
 }
 
 /// Texts of every parameter by name.

@@ -1,0 +1,261 @@
+//! Recorded arrivals through a queue above the same link: nobody reacts.
+
+use crate::reply::{Reply, state};
+use crate::rows::Rows;
+use crate::run::{EVENTS, WAITING, counted, parts};
+use crate::session::Problem;
+use serde_json::{Map, Value, json};
+use sojourn_aqm::replay::{Arrival, Fate, Replay, Wire};
+use sojourn_aqm::{Ecn, Host, Instant, Limits, Link, Meta, Qdisc, Rate, Rng};
+use sojourn_sim::scenario::{AqmSpec, Framing, Layer, LinkSpec, Scenario, Service};
+use sojourn_sim::{Column, LinkCounters, Simulation, Table, fate_of_drop};
+
+/// A queue that a replay goes through.
+pub type Queue = dyn Qdisc<u32> + Send;
+
+/// What arrived at the first queue of a run.
+#[derive(Clone)]
+pub struct Arrived {
+    /// The seed of the run, whose random stream the queues have.
+    pub seed: u64,
+    /// Never freed: a session records once, and its memory goes with it.
+    arrivals: &'static [Arrival],
+    rate: Rate,
+    mtu: u32,
+    limits: Limits,
+    end: Instant,
+}
+
+impl Arrived {
+    /// Runs a scenario whose first link can be replayed.
+    pub fn of(scenario: &Scenario, seed: u64) -> Result<Self, Problem> {
+        let link = &scenario.link;
+        let rate = match unlike_a_replay(scenario) {
+            Some(what) => {
+                return Err(Problem(format!("its link has {what}; only a link of constant rate can be replayed")));
+            }
+            None => link.service.nominal_rate(link.mtu),
+        };
+        let mut watched = scenario.clone();
+        watched.probes.packets = true;
+        let mut simulation = Simulation::new(&watched, seed);
+        let mut arrivals = Vec::new();
+        let mut until = Instant::ZERO;
+        loop {
+            until += PART;
+            let finished = simulation.advance_until(until);
+            if let Some(packets) = simulation.take_packets() {
+                read(&packets, true, &mut arrivals);
+            }
+            if finished {
+                break;
+            }
+        }
+        if let Some(waiting) = simulation.waiting() {
+            read(&waiting, false, &mut arrivals);
+        }
+        arrivals.sort_by_key(|&(number, _)| number);
+        if arrivals.is_empty() {
+            return Err(Problem("no packet reached the link; give a longer duration".into()));
+        }
+        let arrivals: Vec<Arrival> = arrivals.into_iter().map(|(_, arrival)| arrival).collect();
+        let mtu = link.framing.accounted(link.mtu);
+        let end = Instant::ZERO + scenario.duration;
+        Ok(Self { seed, arrivals: arrivals.leak(), rate, mtu, limits: link.limits, end })
+    }
+
+    /// How many packets arrived.
+    pub fn packets(&self) -> usize {
+        self.arrivals.len()
+    }
+
+    /// Packet `i`.
+    pub fn arrival(&self, i: usize) -> &Arrival {
+        &self.arrivals[i]
+    }
+
+    /// All of them.
+    pub fn arrivals(&self) -> &'static [Arrival] {
+        self.arrivals
+    }
+
+    /// The same arrivals before the first of them, at a queue with `aqm`, and another limit if one is given.
+    pub fn through(&self, aqm: &str, limit: Option<&str>) -> Result<Replay<'static, Queue>, Problem> {
+        let spec = match aqm.trim_start().starts_with('{') {
+            true => {
+                let table = serde_json::from_str(aqm).map_err(|wrong| Problem(format!("aqm: {wrong}")))?;
+                AqmSpec::read(&table)
+            }
+            false => AqmSpec::parse(aqm),
+        };
+        let spec = spec.map_err(|wrong| Problem(format!("aqm: {wrong}")))?;
+        let effects = spec.config.effects();
+        if effects.duplicates || effects.damages {
+            return Err(Problem("aqm: a replay has no packets to copy or to damage; leave that out".into()));
+        }
+        let limits = match limit {
+            None => self.limits,
+            Some(text) => Limits::parse(text).map_err(|wrong| Problem(format!("limit: {}", wrong.0)))?,
+        };
+        let host = Host { link: Link::new(self.rate, self.mtu), rng: Rng::stream(self.seed, "queue", 0) };
+        Ok(Replay::new(self.arrivals, spec.config.build(limits, host), Wire::of_simulator(self.rate)))
+    }
+}
+
+/// Arrivals on their way through a queue.
+pub struct Played {
+    arrived: Arrived,
+    replay: Replay<'static, Queue>,
+    now: Instant,
+    counters: LinkCounters,
+    /// The first packet that may wait still.
+    oldest: usize,
+    /// What was decided since the last view.
+    events: Vec<u32>,
+}
+
+impl Played {
+    /// A replay before its first packet.
+    pub fn new(arrived: Arrived, replay: Replay<'static, Queue>) -> Self {
+        let counters = LinkCounters::default();
+        Self { arrived, replay, now: Instant::ZERO, counters, oldest: 0, events: Vec::new() }
+    }
+
+    /// Goes on up to `until`, what is due then included.
+    pub fn advance(&mut self, until: Instant) -> (Instant, bool) {
+        let until = until.min(self.arrived.end);
+        while self.replay.next_at().is_some_and(|at| at <= until) {
+            self.one();
+        }
+        self.now = self.now.max(until);
+        (self.now, self.now == self.arrived.end)
+    }
+
+    /// Goes on to the next instant at which something happens at the queue.
+    pub fn step(&mut self) -> (Instant, bool) {
+        let happened = |counters: &LinkCounters| counters.arrived + counters.sent + counters.dropped();
+        let before = happened(&self.counters);
+        while happened(&self.counters) == before {
+            match self.replay.next_at() {
+                Some(next) if next <= self.arrived.end => drop(self.advance(next)),
+                _ => return self.advance(self.arrived.end),
+            }
+        }
+        (self.now, self.now == self.arrived.end)
+    }
+
+    /// What there is to see.
+    pub fn view(&mut self) -> Reply {
+        let mut reply = Reply::default();
+        self.replay.queue().settle(self.now);
+        self.counters.backlog = self.replay.queue().backlog();
+        let mut link = counted(&self.counters);
+        let queue = &*self.replay.queue();
+        link.insert("state".into(), state(&|see| queue.observe(see)));
+        link.insert("parts".into(), parts(&|see| queue.parts(see)));
+        let waiting = self.waiting();
+        link.insert("waiting".into(), reply.table(waiting, None));
+        let events = self.take_events();
+        reply.value = json!({
+            "now_ns": self.now.as_nanos(), "finished": self.now == self.arrived.end, "links": [link], "flows": null,
+            "events": reply.table(events, None),
+        });
+        reply
+    }
+
+    /// To the end.
+    pub fn finish(&mut self) -> Value {
+        self.advance(self.arrived.end);
+        json!({ "fingerprint": null, "summary": null, "tables": Map::new() })
+    }
+
+    fn one(&mut self) {
+        self.replay.step();
+        self.counters.arrived = self.replay.arrived() as u64;
+        for &packet in self.replay.decided() {
+            let Arrival { at: came, meta } = self.arrived.arrivals[packet as usize];
+            match self.replay.fates()[packet as usize] {
+                Fate::Sent { at, marked } => {
+                    self.counters.sent += 1;
+                    self.counters.bytes += u64::from(meta.len);
+                    self.counters.marked += u64::from(marked);
+                    self.counters.sojourn_ns += (at - came).as_nanos() as u128;
+                }
+                Fate::Dropped { reason, .. } => self.counters.dropped_by[reason as usize] += 1,
+                Fate::Waiting => unreachable!("it was decided"),
+            }
+            self.events.push(packet);
+        }
+    }
+
+    fn waiting(&mut self) -> Table {
+        let (fates, arrived) = (self.replay.fates(), self.replay.arrived());
+        let waits = |&i: &usize| fates[i] == Fate::Waiting;
+        self.oldest = (self.oldest..arrived).find(waits).unwrap_or(arrived);
+        let packets: Vec<usize> = (self.oldest..arrived).filter(waits).collect();
+        let of = |i: &usize| self.arrived.arrivals[*i];
+        let columns = [
+            Column::U64(packets.iter().map(|i| of(i).at.as_nanos()).collect()),
+            Column::U32(packets.iter().map(|i| of(i).meta.flow).collect()),
+            Column::U32(packets.iter().map(|i| of(i).meta.len).collect()),
+            Column::U32(packets.iter().map(|&i| i as u32).collect()),
+            Column::U8(packets.iter().map(|i| of(i).meta.ecn as u8).collect()),
+        ];
+        Table { name: "waiting", columns: WAITING.iter().map(|name| name.to_string()).zip(columns).collect() }
+    }
+
+    fn take_events(&mut self) -> Table {
+        let events = std::mem::take(&mut self.events);
+        let came = |i: &u32| self.arrived.arrivals[*i as usize];
+        let fates = self.replay.fates();
+        let decided = |i: &u32| fates[*i as usize].at().expect("it was decided");
+        let fate = |i: &u32| match fates[*i as usize] {
+            Fate::Sent { marked, .. } => u8::from(marked),
+            Fate::Dropped { reason, .. } => fate_of_drop(reason),
+            Fate::Waiting => unreachable!("it was decided"),
+        };
+        let columns = [
+            Column::U64(events.iter().map(|i| decided(i).as_nanos()).collect()),
+            Column::U8(vec![0; events.len()]),
+            Column::U32(events.iter().map(|i| came(i).meta.flow).collect()),
+            Column::U32(events.iter().map(|i| came(i).meta.len).collect()),
+            Column::U64(events.iter().map(|i| (decided(i) - came(i).at).as_nanos() as u64).collect()),
+            Column::U8(events.iter().map(fate).collect()),
+            Column::U32(events.clone()),
+            Column::U8(events.iter().map(|i| came(i).meta.ecn as u8).collect()),
+        ];
+        Table { name: "packets", columns: EVENTS.iter().map(|name| name.to_string()).zip(columns).collect() }
+    }
+}
+
+/// In what the first link differs from a replay's, which serves bytes as queued at a constant rate.
+fn unlike_a_replay(scenario: &Scenario) -> Option<&'static str> {
+    let LinkSpec { service, framing, below, changes, .. } = &scenario.link;
+    let plain = Framing { layer: Layer::Plain, overhead: framing.overhead, mpu: 0, adjusted: true };
+    [
+        ("a rate that is not constant", !matches!(service, Service::Rate(_))),
+        ("a buffer below its queue", below.is_some()),
+        ("a framing of its own", *framing != plain),
+        ("changes", !changes.is_empty()),
+    ]
+    .into_iter()
+    .find_map(|(what, is_so)| is_so.then_some(what))
+}
+
+/// The packets of a table that arrived at the first queue, with their numbers. What has been `decided` is there with the
+/// instant of that, and how long it had been in the queue.
+fn read(table: &Table, decided: bool, into: &mut Vec<(u32, Arrival)>) {
+    let rows = Rows(table);
+    let number = |name: &str, row: usize| rows.number(name, row);
+    for row in rows.of_first_queue() {
+        let waited = if decided { number("sojourn_ns", row) } else { 0 };
+        let meta = Meta::new(number("bytes", row) as u32, number("flow", row) as u32);
+        let hosts = (number("from_host", row) as u32, number("to_host", row) as u32);
+        let meta = Meta { hosts, ..meta.with_ecn(Ecn::ALL[number("ecn", row) as usize]) };
+        let at = Instant::from_nanos(number("time_ns", row) - waited);
+        into.push((number("arrival", row) as u32, Arrival { at, meta }));
+    }
+}
+
+/// How long a run goes on before what arrived is taken.
+const PART: sojourn_aqm::Duration = sojourn_aqm::Duration::from_secs(1);

@@ -1,0 +1,271 @@
+//! A scenario's text with some keys changed: comments and layout of the rest stay, so that what was clicked on a page is a file
+//! to read and to run.
+
+use crate::files::Given;
+use crate::flows_edit;
+use crate::session::{Problem, nanos, parse, text};
+use serde_json::Value as Json;
+use sojourn_aqm::{Instant, units};
+use sojourn_sim::scenario::AqmSpec;
+use toml_edit::{Array, ArrayOfTables, DocumentMut, InlineTable, Item, Table, Value};
+
+/// The text with all edits made, in their order; it was read as a scenario.
+pub fn edited(scenario: &str, edits: &[Json], files: &Given) -> Result<String, Problem> {
+    let mut document = document(scenario)?;
+    for edit in edits {
+        match (&edit["at_ns"], &edit["group"]) {
+            (Json::Null, _) => set(document.as_table_mut(), text(edit, "set")?, &edit["value"])?,
+            (_, Json::Null) => change(&mut document, edit)?,
+            _ => flows_edit::count(&mut document, edit)?,
+        }
+    }
+    let text = document.to_string();
+    parse(&text, &[], files)?;
+    Ok(text)
+}
+
+/// The document of a text in TOML; one in JSON is written in TOML.
+fn document(scenario: &str) -> Result<DocumentMut, Problem> {
+    if !scenario.trim_start().starts_with('{') {
+        return scenario.parse().map_err(|wrong: toml_edit::TomlError| Problem(wrong.to_string()));
+    }
+    let json: Json = serde_json::from_str(scenario).map_err(|wrong| Problem(wrong.to_string()))?;
+    let keys = json.as_object().ok_or_else(|| Problem("a scenario is a table".into()))?;
+    let mut document = DocumentMut::new();
+    // Single values come before tables, in the order in which people write them.
+    let rank = |key: &str| ORDER.iter().position(|known| *known == key).unwrap_or(ORDER.len());
+    let mut keys: Vec<_> = keys.iter().filter(|(_, value)| !value.is_null()).collect();
+    keys.sort_by_key(|(key, value)| (value.is_object() || is_tables(value), rank(key)));
+    for (key, value) in keys {
+        document.insert(key, item(value));
+    }
+    Ok(document)
+}
+
+/// Sets the value at a dotted path; null removes it.
+fn set(root: &mut Table, path: &str, value: &Json) -> Result<(), Problem> {
+    let wrong = |text: &str| Problem(format!("{path}: {text}"));
+    let names: Vec<&str> = path.split('.').collect();
+    if let Some((aqm, parameter)) = parameter_of_aqm(&names) {
+        let present = at(root, aqm).map_or(Json::Null, json);
+        return set(root, &aqm.join("."), &spelled(&present, parameter, value, path)?);
+    }
+    let (last, parents) = names.split_last().expect("a split has at least one part");
+    let mut table: &mut dyn toml_edit::TableLike = root;
+    let mut rest = parents;
+    while let Some((name, after)) = rest.split_first() {
+        let item = table.entry(name).or_insert_with(|| Item::Table(Table::new()));
+        rest = after;
+        table = match item {
+            Item::ArrayOfTables(tables) => {
+                let (index, after) = after.split_first().ok_or_else(|| wrong("is a list; write e.g. flows.0.count"))?;
+                rest = after;
+                let index: usize = index.parse().map_err(|_| wrong("is a list; write e.g. flows.0.count"))?;
+                tables.get_mut(index).ok_or_else(|| wrong("the list is shorter"))?
+            }
+            other => other.as_table_like_mut().ok_or_else(|| wrong("a part of it is a single value"))?,
+        };
+    }
+    put(table, last, value);
+    Ok(())
+}
+
+/// Puts a value where another one may be, whose comment stays.
+pub(crate) fn put(table: &mut dyn toml_edit::TableLike, key: &str, new: &Json) {
+    if new.is_null() {
+        table.remove(key);
+        return;
+    }
+    let mut item = item(new);
+    if let (Some(old), Some(new)) = (table.get(key).and_then(Item::as_value), item.as_value_mut()) {
+        *new.decor_mut() = old.decor().clone();
+    }
+    match table.get_mut(key) {
+        Some(place) => *place = item,
+        None => drop(table.insert(key, item)),
+    }
+}
+
+/// Adds a change from an instant on to the list of changes.
+fn change(document: &mut DocumentMut, edit: &Json) -> Result<(), Problem> {
+    let (at, path) = (nanos(edit, "at_ns")?, text(edit, "set")?);
+    let names: Vec<&str> = path.split('.').collect();
+    let mut value = edit["value"].clone();
+    let mut path = path.to_string();
+    if let Some((aqm, parameter)) = parameter_of_aqm(&names) {
+        value = spelled(&in_force(document, aqm, at), parameter, &value, &path)?;
+        path = aqm.join(".");
+    }
+    let list = document.entry("changes").or_insert_with(|| Item::ArrayOfTables(ArrayOfTables::new()));
+    let tables = list.as_array_of_tables_mut();
+    let tables = tables.ok_or_else(|| Problem("changes: write them as [[changes]]".into()))?;
+    let place = tables.iter().position(|entry| instant(entry) >= at).unwrap_or(tables.len());
+    if tables.get(place).is_none_or(|entry| instant(entry) != at) {
+        let mut entry = Table::new();
+        entry.insert("at", toml_edit::value(span(at)));
+        insert(tables, place, entry);
+    }
+    let entry = tables.get_mut(place).expect("it is there");
+    let (last, parents) = names_of(&path);
+    let mut table: &mut dyn toml_edit::TableLike = entry;
+    for name in &parents {
+        let inner = table.entry(name).or_insert_with(|| {
+            let mut inner = Table::new();
+            inner.set_dotted(true);
+            Item::Table(inner)
+        });
+        table = inner.as_table_like_mut().ok_or_else(|| Problem(format!("{path}: {name} is a single value")))?;
+    }
+    put(table, last, &value);
+    Ok(())
+}
+
+/// What a queue manager is at an instant: at the start, or by the last change until then.
+fn in_force(document: &DocumentMut, aqm: &[&str], now: Instant) -> Json {
+    let changes = document.get("changes").and_then(Item::as_array_of_tables);
+    let changed = changes.into_iter().flat_map(ArrayOfTables::iter).filter(|entry| instant(entry) <= now);
+    let last = changed.filter_map(|entry| at(entry, aqm)).last();
+    last.or_else(|| at(document.as_table(), aqm)).map_or(Json::Null, json)
+}
+
+/// A queue manager as text with one parameter changed; null gives the parameter back to its profile.
+fn spelled(present: &Json, parameter: &str, value: &Json, path: &str) -> Result<Json, Problem> {
+    let wrong = |text: String| Problem(format!("{path}: {text}"));
+    if present.is_null() {
+        return Err(wrong("there is no queue manager; set one first".into()));
+    }
+    let read = |value: &Json| AqmSpec::read(value).map_err(|reason| wrong(reason.to_string()));
+    let mut table = read(present)?.short_table();
+    match value {
+        Json::Null => drop(table.remove(parameter)),
+        value => drop(table.insert(parameter.to_string(), value.clone())),
+    }
+    Ok(read(&Json::Object(table))?.text.into())
+}
+
+/// The path of the queue manager, and the name, of which a path is a parameter.
+fn parameter_of_aqm<'a>(names: &'a [&'a str]) -> Option<(&'a [&'a str], &'a str)> {
+    match names {
+        [.., "aqm", parameter] => Some((&names[..names.len() - 1], parameter)),
+        _ => None,
+    }
+}
+
+fn names_of(path: &str) -> (&str, Vec<&str>) {
+    let mut names: Vec<&str> = path.split('.').collect();
+    let last = names.pop().expect("a split has at least one part");
+    (last, names)
+}
+
+/// The item at a path, if there is one.
+fn at<'a>(root: &'a Table, names: &[&str]) -> Option<&'a Item> {
+    let (first, rest) = names.split_first()?;
+    let mut item = root.get(first)?;
+    for name in rest {
+        item = match item {
+            Item::ArrayOfTables(tables) => return at(tables.get(name.parse().ok()?)?, &rest[1..]),
+            other => other.as_table_like()?.get(name)?,
+        };
+    }
+    Some(item)
+}
+
+/// Puts a table into a list.
+pub(crate) fn insert(tables: &mut ArrayOfTables, place: usize, entry: Table) {
+    let mut all: Vec<Table> = std::mem::take(tables).into_iter().collect();
+    all.insert(place, entry);
+    // Where a table stands in the text is part of it; the list has its order from there.
+    let positions: Vec<_> = all.iter().filter_map(Table::position).collect();
+    for (table, position) in all.iter_mut().zip(spread(&positions)) {
+        table.set_position(position);
+    }
+    *tables = all.into_iter().collect();
+}
+
+/// Positions for one table more: that of the last one twice, as tables of one position stay in their order.
+fn spread(positions: &[isize]) -> impl Iterator<Item = Option<isize>> + '_ {
+    positions.iter().copied().map(Some).chain(std::iter::repeat(positions.last().copied()))
+}
+
+/// When an entry is, as far as it says.
+pub(crate) fn instant(entry: &Table) -> Instant {
+    time(entry, "at").unwrap_or(Instant::NEVER)
+}
+
+/// A time of an entry.
+pub(crate) fn time(entry: &Table, key: &str) -> Option<Instant> {
+    let span = units::duration(entry.get(key)?.as_str()?).ok()?;
+    Some(Instant::ZERO + span)
+}
+
+/// An instant as a scenario has it.
+pub(crate) fn span(at: Instant) -> String {
+    (at - Instant::ZERO).to_string()
+}
+
+fn is_tables(value: &Json) -> bool {
+    value.as_array().is_some_and(|list| !list.is_empty() && list.iter().all(Json::is_object))
+}
+
+/// A value of JSON in TOML; lists of tables are written as such. What is null is left out.
+fn item(value: &Json) -> Item {
+    match value {
+        Json::Object(keys) => {
+            let mut table = Table::new();
+            for (key, value) in keys.iter().filter(|(_, value)| !value.is_null()) {
+                // A queue manager is a value, which has a table's form where it has parameters.
+                let item = if key == "aqm" { Item::Value(inline(value)) } else { item(value) };
+                table.insert(key, item);
+            }
+            Item::Table(table)
+        }
+        Json::Array(list) if is_tables(value) => {
+            let tables = list.iter().filter_map(|entry| item(entry).into_table().ok());
+            Item::ArrayOfTables(tables.collect())
+        }
+        other => Item::Value(inline(other)),
+    }
+}
+
+fn inline(value: &Json) -> Value {
+    match value {
+        Json::Null => Value::from(""),
+        Json::Bool(on) => Value::from(*on),
+        Json::Number(number) => {
+            number.as_i64().map_or_else(|| Value::from(number.as_f64().unwrap_or_default()), Value::from)
+        }
+        Json::String(text) => Value::from(text.as_str()),
+        Json::Array(list) => Value::Array(list.iter().map(inline).collect::<Array>()),
+        Json::Object(keys) => {
+            let pairs = keys.iter().filter(|(_, value)| !value.is_null());
+            Value::InlineTable(pairs.map(|(key, value)| (key, inline(value))).collect::<InlineTable>())
+        }
+    }
+}
+
+/// A value of TOML in JSON, as scenarios are read.
+fn json(item: &Item) -> Json {
+    fn of_value(value: &Value) -> Json {
+        match value {
+            Value::String(text) => text.value().as_str().into(),
+            Value::Integer(number) => (*number.value()).into(),
+            Value::Float(number) => serde_json::json!(number.value()),
+            Value::Boolean(on) => (*on.value()).into(),
+            Value::Datetime(date) => date.value().to_string().into(),
+            Value::Array(list) => list.iter().map(of_value).collect(),
+            Value::InlineTable(table) => {
+                Json::Object(table.iter().map(|(key, value)| (key.to_string(), of_value(value))).collect())
+            }
+        }
+    }
+    match item {
+        Item::Value(value) => of_value(value),
+        Item::Table(table) => Json::Object(table.iter().map(|(key, item)| (key.to_string(), json(item))).collect()),
+        Item::ArrayOfTables(tables) => tables.iter().map(|table| json(&Item::Table(table.clone()))).collect(),
+        Item::None => Json::Null,
+    }
+}
+
+/// The keys of a scenario in the order in which they are written.
+const ORDER: &[&str] =
+    &["name", "duration", "warmup", "seed", "nodes", "wlan", "link", "reverse", "links", "flows", "changes", "probes"];

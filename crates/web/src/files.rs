@@ -1,0 +1,27 @@
+//! The files that a scenario names, in memory.
+
+use sojourn_sim::scenario::Files;
+use std::collections::BTreeMap;
+use std::io::Read;
+
+/// Files by the name that the scenario calls them.
+#[derive(Clone, Debug, Default)]
+pub struct Given(pub BTreeMap<String, Vec<u8>>);
+
+impl Files for Given {
+    fn find(&self, name: &str) -> Result<String, String> {
+        match self.0.contains_key(name) {
+            true => Ok(name.to_string()),
+            false => Err(format!("{name:?} is not here; give the file as well")),
+        }
+    }
+
+    fn open(&self, path: &str) -> Result<Box<dyn Read + '_>, String> {
+        let data = self.0.get(path).ok_or_else(|| format!("{path:?} is not here; give the file as well"))?;
+        Ok(Box::new(data.as_slice()))
+    }
+
+    fn has(&self, path: &str) -> bool {
+        self.0.contains_key(path)
+    }
+}

@@ -1,0 +1,81 @@
+//! More or fewer flows from an instant on: a group gets companions that start then, or the last ones stop then.
+
+use crate::edit::{put, span, time};
+use crate::session::{Problem, nanos};
+use serde_json::Value as Json;
+use sojourn_aqm::Instant;
+use toml_edit::{DocumentMut, Item, Table};
+
+/// Makes the number of flows of a group and of its companions what an edit says, from its instant on.
+pub fn count(document: &mut DocumentMut, edit: &Json) -> Result<(), Problem> {
+    let at = nanos(edit, "at_ns")?;
+    let whole = |key: &str| edit[key].as_u64().ok_or_else(|| Problem(format!("{key}: a whole number is missing")));
+    let (group, wanted) = (whole("group")? as usize, whole("count")?);
+    let groups = document.get_mut("flows").and_then(Item::as_array_of_tables_mut);
+    let groups = groups.ok_or_else(|| Problem("flows: write them as [[flows]]".into()))?;
+    let first = groups.get(group).ok_or_else(|| Problem(format!("flows[{group}]: there is no such entry")))?.clone();
+    if first.contains_key("stagger") || first.contains_key("rtt_stagger") {
+        return Err(Problem(format!("flows[{group}]: its flows differ (stagger), so none can be added or taken away")));
+    }
+    let family: Vec<usize> = (0..groups.len()).filter(|&i| groups.get(i).is_some_and(|g| alike(g, &first))).collect();
+    let active = |g: &Table| starts(g) <= at && time(g, "stop").is_none_or(|stop| stop > at);
+    let running = |groups: &toml_edit::ArrayOfTables| -> Vec<usize> {
+        family.iter().copied().filter(|&i| groups.get(i).is_some_and(active)).collect()
+    };
+    let present: u64 = running(groups).iter().filter_map(|&i| groups.get(i)).map(flows).sum();
+    if wanted > present {
+        let mut more = companion(&first, wanted - present);
+        put(&mut more, "start", &span(at).into());
+        groups.push(more);
+        return Ok(());
+    }
+    let mut excess = present - wanted;
+    // Those that came last go first.
+    let mut last_first = running(groups);
+    last_first.sort_by_key(|&i| std::cmp::Reverse((groups.get(i).map(starts), i)));
+    for i in last_first {
+        let Some(entry) = groups.get_mut(i).filter(|_| excess > 0) else { break };
+        let (has, goes) = (flows(entry), excess.min(flows(entry)));
+        excess -= goes;
+        if goes == has {
+            put(entry, "stop", &span(at).into());
+            continue;
+        }
+        put(entry, "count", &(has - goes).into());
+        let mut going = companion(entry, goes);
+        put(&mut going, "stop", &span(at).into());
+        groups.push(going);
+    }
+    Ok(())
+}
+
+/// The same entry with another number of flows, at the end of the text.
+fn companion(entry: &Table, count: u64) -> Table {
+    let mut other = entry.clone();
+    other.set_position(None);
+    other.decor_mut().clear();
+    put(&mut other, "count", &count.into());
+    other
+}
+
+/// Whether an entry is another one's companion: it differs in how many there are, and when, at most.
+fn alike(one: &Table, other: &Table) -> bool {
+    let rest = |entry: &Table| {
+        let mut rest: Vec<(String, String)> = entry
+            .iter()
+            .filter(|(key, _)| !["count", "start", "stop"].contains(key))
+            .map(|(key, item)| (key.to_string(), item.to_string().trim().to_string()))
+            .collect();
+        rest.sort();
+        rest
+    };
+    rest(one) == rest(other)
+}
+
+fn starts(entry: &Table) -> Instant {
+    time(entry, "start").unwrap_or(Instant::ZERO)
+}
+
+fn flows(entry: &Table) -> u64 {
+    entry.get("count").and_then(Item::as_integer).map_or(1, |count| count as u64)
+}

@@ -1,0 +1,196 @@
+//! Requests and their answers: one session, one run.
+
+use crate::arrivals::{Arrived, Played};
+use crate::difference;
+use crate::edit;
+use crate::files::Given;
+use crate::reply::Reply;
+use crate::run::Running;
+use serde_json::{Value, json};
+use sojourn_aqm::Instant;
+use sojourn_aqm::registry::REGISTERED;
+use sojourn_sim::scenario::{self, Direction, FlowSpec, Scenario};
+use sojourn_sim::{Need, registry};
+
+/// What was asked cannot be done: a text for people, with the place and the remedy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem(pub String);
+
+/// What a caller has opened.
+#[derive(Default)]
+pub struct Session {
+    files: Given,
+    arrived: Option<Arrived>,
+    playing: Option<Playing>,
+}
+
+/// What goes on.
+enum Playing {
+    Run(Box<Running>),
+    Replay(Box<Played>),
+}
+
+impl Session {
+    /// Takes a file that scenarios may name.
+    pub fn add_file(&mut self, name: String, data: Vec<u8>) {
+        self.files.0.insert(name, data);
+    }
+
+    /// Answers a request: an object whose key `op` says what is asked.
+    pub fn call(&mut self, request: &Value) -> Result<Reply, Problem> {
+        match text(request, "op")? {
+            "about" => Ok(Reply::of(about())),
+            "check" => Ok(Reply::of(checked(&self.scenario(request, "text")?))),
+            "edit" => {
+                let edits = request["edits"].as_array().map_or(&[][..], Vec::as_slice);
+                Ok(Reply::of(edit::edited(text(request, "text")?, edits, &self.files)?.into()))
+            }
+            "open" => self.open(request),
+            "record" => self.record(request),
+            "replay" => self.replay(request),
+            "difference" => self.difference(request),
+            "advance" => {
+                let until = nanos(request, "until_ns")?;
+                self.go(|run| run.advance(until), |replay| replay.advance(until))
+            }
+            "step" => {
+                let link = request["link"].as_u64().map(|link| link as usize);
+                self.go(|run| run.step(link), Played::step)
+            }
+            "view" => match self.playing()? {
+                Playing::Run(run) => Ok(run.view()),
+                Playing::Replay(replay) => Ok(replay.view()),
+            },
+            "finish" => match self.playing.take() {
+                Some(Playing::Run(run)) => Ok(run.finish()),
+                Some(Playing::Replay(mut replay)) => Ok(Reply::of(replay.finish())),
+                None => Err(nothing_opened()),
+            },
+            other => Err(Problem(format!("op: {other:?} is not known"))),
+        }
+    }
+
+    fn open(&mut self, request: &Value) -> Result<Reply, Problem> {
+        let mut scenario = self.scenario(request, "text")?;
+        let seed = seed(request, &scenario)?;
+        scenario.probes.packets = request["packets"].as_bool().unwrap_or(true);
+        let answer = json!({
+            "checked": checked(&scenario), "seed": seed, "duration_ns": scenario.duration.as_nanos(),
+        });
+        self.playing = Some(Playing::Run(Box::new(Running::new(&scenario, seed))));
+        Ok(Reply::of(answer))
+    }
+
+    fn record(&mut self, request: &Value) -> Result<Reply, Problem> {
+        let scenario = self.scenario(request, "text")?;
+        let arrived = Arrived::of(&scenario, seed(request, &scenario)?)?;
+        let answer = json!({
+            "checked": checked(&scenario), "seed": arrived.seed, "packets": arrived.packets(),
+            "duration_ns": scenario.duration.as_nanos(),
+        });
+        self.arrived = Some(arrived);
+        Ok(Reply::of(answer))
+    }
+
+    fn replay(&mut self, request: &Value) -> Result<Reply, Problem> {
+        let arrived = self.arrived.as_ref().ok_or_else(nothing_opened)?;
+        let replay = arrived.through(text(request, "aqm")?, request["limit"].as_str())?;
+        self.playing = Some(Playing::Replay(Box::new(Played::new(arrived.clone(), replay))));
+        Ok(Reply::default())
+    }
+
+    fn difference(&self, request: &Value) -> Result<Reply, Problem> {
+        let found = match request["of"].as_str() {
+            Some("arrivals") => {
+                let arrived = self.arrived.as_ref().ok_or_else(nothing_opened)?;
+                difference::on_arrivals(arrived, text(request, "a")?, text(request, "b")?)?
+            }
+            _ => {
+                let [a, b] = ["a", "b"].map(|which| self.scenario(request, which));
+                let (a, b) = (a?, b?);
+                difference::of_traffic(&a, &b, seed(request, &a)?)
+            }
+        };
+        Ok(Reply::of(found))
+    }
+
+    /// Goes on and tells where it stands then.
+    fn go(
+        &mut self,
+        run: impl FnOnce(&mut Running) -> (Instant, bool),
+        replay: impl FnOnce(&mut Played) -> (Instant, bool),
+    ) -> Result<Reply, Problem> {
+        let (now, finished) = match self.playing()? {
+            Playing::Run(it) => run(it),
+            Playing::Replay(it) => replay(it),
+        };
+        Ok(Reply::of(json!({ "now_ns": now.as_nanos(), "finished": finished })))
+    }
+
+    fn playing(&mut self) -> Result<&mut Playing, Problem> {
+        self.playing.as_mut().ok_or_else(nothing_opened)
+    }
+
+    fn scenario(&self, request: &Value, key: &str) -> Result<Scenario, Problem> {
+        let sets = request["sets"].as_array().map_or(&[][..], Vec::as_slice);
+        let word = |pair: &Value, i: usize| pair[i].as_str().unwrap_or_default().to_string();
+        let sets: Vec<_> = sets.iter().map(|pair| (word(pair, 0), word(pair, 1))).collect();
+        parse(text(request, key)?, &sets, &self.files)
+    }
+}
+
+/// A scenario's text, with overrides by dotted path.
+pub(crate) fn parse(text: &str, sets: &[(String, String)], files: &Given) -> Result<Scenario, Problem> {
+    Scenario::parse_among(text, sets, files, REGISTERED).map_err(|wrong| Problem(wrong.to_string()))
+}
+
+/// A text of a request.
+pub(crate) fn text<'a>(request: &'a Value, key: &str) -> Result<&'a str, Problem> {
+    request[key].as_str().ok_or_else(|| Problem(format!("{key}: a text is missing")))
+}
+
+/// An instant of a request, in nanoseconds.
+pub(crate) fn nanos(request: &Value, key: &str) -> Result<Instant, Problem> {
+    let wrong = || Problem(format!("{key}: a number of nanoseconds is missing"));
+    let nanos = request[key].as_f64().filter(|nanos| *nanos >= 0.0).ok_or_else(wrong)?;
+    // What is too large for an instant is its largest one.
+    Ok(Instant::from_nanos(nanos as u64))
+}
+
+fn seed(request: &Value, scenario: &Scenario) -> Result<u64, Problem> {
+    match &request["seed"] {
+        Value::Null => Ok(scenario.seed),
+        given => given.as_u64().ok_or_else(|| Problem(format!("seed: {given} is no whole number from 0 on"))),
+    }
+}
+
+fn nothing_opened() -> Problem {
+    Problem("nothing is open; open a scenario first".into())
+}
+
+fn about() -> Value {
+    let schema: Value = serde_json::from_str(&scenario::schema()).expect("a schema is JSON");
+    json!({ "version": env!("CARGO_PKG_VERSION"), "registry": registry::registry(), "schema": schema })
+}
+
+fn checked(scenario: &Scenario) -> Value {
+    let canonical: Value = serde_json::from_str(&scenario.canonical()).expect("the canonical form is JSON");
+    json!({
+        "scenario": canonical,
+        "queues": scenario.queue_names(),
+        "flows": (0..).zip(&scenario.flows).flat_map(|(group, spec)| lasting(group, spec)).collect::<Vec<_>>(),
+        "need_bytes": Need::of(scenario).run,
+    })
+}
+
+/// The flows of a group that last for the whole run.
+fn lasting(group: usize, spec: &FlowSpec) -> impl Iterator<Item = Value> + use<> {
+    let count = if spec.traffic.opens_connections() { 0 } else { spec.count };
+    let flow = json!({
+        "group": group,
+        "kind": spec.traffic.name(),
+        "cc": spec.traffic.tcp().map(|tcp| &tcp.cc),
+        "direction": if spec.direction == Direction::Forward { "forward" } else { "reverse" },
+    });
+    (0..count).map(move |_| flow.clone())
+}

@@ -1,0 +1,35 @@
+"""One run of a report, to be looked at in the page itself: the lab, where this installation has it."""
+
+from __future__ import annotations
+
+from sojourn.lab import static
+from sojourn.lab.embedded import script
+from sojourn.lab.start import of_scenario
+from sojourn.report.html import Html, el, join
+from sojourn.scenarios.scenario import Scenario
+from sojourn.studies.study import Study
+
+PLACE = "lab"
+HEADING = "One run, packet by packet"
+
+
+def first_run(study: Study) -> Scenario:
+    """The scenario of a study's first run, with its seed."""
+    seed = study.seeds[0]
+    return study.points[0].at(seed).replace({"seed": seed})
+
+
+def runnable(scenario: Scenario, about: str) -> Html:
+    """A button that runs a scenario in the page; nothing where the lab is not built. `about` says which run it is."""
+    if not static.is_built():
+        return Html()
+    text = f"{about} The button simulates it in this page, with the fingerprint of the run; nothing is loaded."
+    button = el("button", "Run it here", type="button", hidden="hidden")
+    start = of_scenario(scenario)
+    return join(
+        [
+            el("p", text, class_="note"),
+            el("div", button, id=PLACE),
+            el("script", Html(script({PLACE: start})), type="module"),
+        ]
+    )

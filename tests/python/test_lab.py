@@ -1,0 +1,286 @@
+"""`sojourn lab`: who is served, what, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from http.client import HTTPConnection
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from sojourn import Scenario
+from sojourn.base.errors import InputError, MissingError
+from sojourn.cli import cli
+from sojourn.lab import embedded, static, widget
+from sojourn.lab.native import requested
+from sojourn.lab.payload import payload
+from sojourn.lab.server import Server
+from sojourn.lab.start import Start, of_path, of_result, of_scenario
+from sojourn.runs.store import save
+
+ROOT = Path(__file__).parents[2]
+NAME = "<script>alert('x')</script>"
+TEXT = f"""
+name = "{NAME}"
+duration = "2.3 s"
+[link]
+rate = "3.7 Mbit/s"
+aqm = "codel"
+[[flows]]
+kind = "tcp"
+count = 2
+rtt = "57 ms"
+"""
+
+
+@pytest.fixture
+def page(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page that need not be built: each file says its name."""
+    monkeypatch.setattr(static, "read", lambda name: name.encode())
+    monkeypatch.setattr(static, "is_built", lambda: True)
+
+
+@pytest.fixture
+def server(page: None) -> Iterator[Server]:
+    with Server(Start(NAME, TEXT)) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def ask(
+    server: Server, path: str, *, method: str = "GET", body: bytes | None = None, **headers: str
+) -> tuple[int, bytes, dict[str, str]]:
+    """Status, contents and headers of an answer; `path` is below the token, unless it begins with a slash."""
+    whole = path if path.startswith("/") else f"/{server.token}/{path}"
+    connection = HTTPConnection("127.0.0.1", server.server_port, timeout=30)
+    connection.request(method, whole, body, headers)
+    answer = connection.getresponse()
+    found = answer.status, answer.read(), dict(answer.getheaders())
+    connection.close()
+    return found
+
+
+def test_the_page_is_served_below_the_token(server: Server) -> None:
+    for path, contents in (("", b"index.html"), ("lab.js", b"lab.js"), ("sojourn.wasm?x=1", b"sojourn.wasm")):
+        status, body, headers = ask(server, path)
+        assert (status, body) == (200, contents)
+        policy = headers["Content-Security-Policy"]
+        assert "'wasm-unsafe-eval'" in policy and "'unsafe-eval'" not in policy
+        assert re.search(r"script-src 'self' 'wasm-unsafe-eval'(;|$)", policy), "no inline script"
+        assert headers["X-Content-Type-Options"] == "nosniff"
+    assert ask(server, "sojourn.wasm")[2]["Content-Type"] == "application/wasm"
+
+
+def test_nobody_without_the_token_is_served(server: Server) -> None:
+    other = server.token[:-1] + ("a" if server.token[-1] != "a" else "b")
+    for path in ("/", "/lab.js", f"/{other}/", f"/{server.token}", f"/{server.token}x/lab.js"):
+        status, body, _ = ask(server, path)
+        assert status == 404 and b"lab.js" not in body, path
+    assert len(server.token) >= 40
+
+
+def test_two_servers_have_two_tokens(page: None) -> None:
+    with Server(Start()) as one, Server(Start()) as other:
+        assert one.token != other.token
+
+
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "127.0.0.1", "127.0.0.1:1", "[::1]:80", ""])
+def test_another_host_is_refused(server: Server, host: str) -> None:
+    assert ask(server, "lab.js", Host=host)[0] == 403
+
+
+def test_this_machine_may_be_called_localhost(server: Server) -> None:
+    assert ask(server, "lab.js", Host=f"localhost:{server.server_port}")[0] == 200
+
+
+@pytest.mark.parametrize("origin", ["http://evil.example", "null", "https://127.0.0.1"])
+def test_a_page_of_another_origin_is_refused(server: Server, origin: str) -> None:
+    assert ask(server, "native", method="POST", body=b"{}", Origin=origin)[0] == 403
+
+
+def test_it_listens_on_loopback_alone(server: Server) -> None:
+    assert server.server_address[0] == "127.0.0.1"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "../server.py",
+        "%2e%2e/server.py",
+        "..%2fserver.py",
+        "static/../../server.py",
+        "/etc/passwd",
+        "a\\..\\b",
+        "lab.js/",
+        ".",
+    ],
+)
+def test_no_path_leads_out(server: Server, path: str) -> None:
+    for place in (f"/{server.token}/{path}", path if path.startswith("/") else f"/{path}"):
+        status, body, _ = ask(server, place)
+        assert (status, body) == (404, b"Not Found"), place
+
+
+def test_the_start_has_the_scenario_as_data(server: Server) -> None:
+    status, body, headers = ask(server, "start.json")
+    assert (status, headers["Content-Type"]) == (200, "application/json")
+    told = json.loads(body)
+    assert (told["name"], told["text"], told["native"]) == (NAME, TEXT, "native")
+    assert ask(server, "result.bin")[0] == 404
+
+
+def test_a_scenario_is_run_natively(server: Server) -> None:
+    status, body, _ = ask(server, "native", method="POST", body=json.dumps({"text": TEXT, "seed": 7}).encode())
+    assert status == 200
+    head, tables = decoded(body)
+    assert head["summary"]["fingerprint"] == Scenario.parse(TEXT).run(7).fingerprint
+    assert head["seed"] == 7 and head["checked"]["queues"] == ["forward", "reverse"]
+    link = head["summary"]["links"]["forward"]
+    packets = tables["packets"]
+    ours = packets["fate"][packets["link"] == 0]
+    assert (ours <= 1).sum() == link["packets"] and (ours > 1).sum() == link["dropped"]
+    assert {"state", "flows", "waiting", "sojourn_histogram"} <= tables.keys()
+
+
+@pytest.mark.parametrize(
+    ("request_", "said"),
+    [
+        (b"{", "no JSON"),
+        (b"[]", "no text"),
+        (b'{"text": 3}', "no text"),
+        (json.dumps({"text": TEXT.replace("3.7 Mbit/s", "3.7")}).encode(), 'link.rate: "3.7" has no unit'),
+        (json.dumps({"text": TEXT, "seed": -1}).encode(), "seed: -1"),
+        (json.dumps({"text": TEXT, "files": {"../x": ""}}).encode(), "no name of a file"),
+        (json.dumps({"text": TEXT, "files": {"/x": ""}}).encode(), "no name of a file"),
+        (json.dumps({"text": TEXT, "files": {"x": "?"}}).encode(), "not base64"),
+        (json.dumps({"text": TEXT.replace('rate = "3.7 Mbit/s"', 'trace = "/etc/passwd"')}).encode(), "is not here"),
+        (json.dumps({"text": TEXT.replace('"codel"', '"/tmp/own.py:Own"')}).encode(), "own.py"),
+    ],
+)
+def test_a_request_that_cannot_be_is_refused_with_its_reason(server: Server, request_: bytes, said: str) -> None:
+    status, body, headers = ask(server, "native", method="POST", body=request_)
+    assert status == 400 and said in body.decode(), body
+    assert headers["Content-Type"].startswith("text/plain")
+
+
+def test_a_request_without_an_end_is_refused(server: Server) -> None:
+    assert ask(server, "native", method="POST", **{"Content-Length": "999999999999"})[0] == 413
+    assert ask(server, "native", method="POST", body=b"", **{"Transfer-Encoding": "chunked"})[0] == 413
+    assert ask(server, "other", method="POST", body=b"{}")[0] == 404
+
+
+def test_the_code_of_a_user_is_not_run_for_a_page(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
+    text = TEXT.replace('"codel"', json.dumps(f"{tmp_path / 'own.py'}:Own"))
+    with pytest.raises(InputError):
+        requested({"text": text})
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_scenario_is_given_with_its_files() -> None:
+    start = of_path(ROOT / "scenarios" / "outages.toml")
+    assert start.files == {"outages.down": (ROOT / "scenarios" / "outages.down").read_bytes()}
+    assert start.text == (ROOT / "scenarios" / "outages.toml").read_text()
+
+
+def test_a_drawn_scenario_is_given_as_drawn() -> None:
+    start = of_path(ROOT / "scenarios" / "hunt.toml")
+    assert start.text is not None and "[draw]" not in start.text
+    assert Scenario.parse(start.text) == Scenario.load(ROOT / "scenarios" / "hunt.toml")
+
+
+def test_a_study_is_refused_with_the_remedy() -> None:
+    done = CliRunner().invoke(cli, ["lab", str(ROOT / "scenarios" / "loads.toml"), "--no-browser"])
+    assert done.exit_code == 2 and "sojourn sweep" in str(done.output) + str(done.stderr)
+
+
+def test_a_result_is_played_back_if_it_has_packets_and_else_run_again(tmp_path: Path) -> None:
+    plain = save(Scenario.parse(TEXT).run(3), tmp_path, [])
+    assert plain.folder is not None
+    start = of_path(plain.folder)
+    assert start.result is None and start.seed == 3 and start.text == plain.scenario.canonical
+    packets = Scenario.parse(TEXT, {"probes.packets": True}).run(3)
+    start = of_result(packets)
+    assert start.text is None and start.result == payload(packets)
+    head, tables = decoded(start.result)
+    assert head["checked"]["scenario"]["name"] == NAME
+    times = packets.table("packets")["time_ns"].to_numpy()
+    assert np.array_equal(tables["packets"]["time_ns"], times.astype(float))
+
+
+def test_a_queue_manager_in_python_is_run_here() -> None:
+    own = ROOT / "examples" / "python-aqm" / "my_codel.py"
+    scenario = Scenario.parse(TEXT, {"link.aqm": f"{own}:MyCodel"})
+    start = of_scenario(scenario)
+    assert start.text is None and start.result is not None
+    assert decoded(start.result)[0]["summary"]["fingerprint"] == scenario.run().fingerprint
+
+
+def test_no_name_ends_the_script_of_a_page_that_stands_alone(page: None) -> None:
+    script = embedded.script({"lab": Start(NAME + "<!--", TEXT)})
+    assert "</script" not in script and "<!--" not in script
+    assert "\\u003c/script>" in script
+
+
+def test_a_widget_needs_anywidget_and_says_so(page: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "anywidget", None)
+    with pytest.raises(MissingError, match=r"sojourn\[lab\]"):
+        Scenario.parse(TEXT).lab()
+
+
+def test_a_widget_has_all_that_it_needs(page: None) -> None:
+    pytest.importorskip("anywidget")
+    shown = widget.show(Scenario.parse(TEXT))
+    assert json.loads(shown.start)["name"] == NAME
+    assert "export default { render }" in shown._esm
+    assert "http" not in re.sub(r"[A-Za-z0-9+/=]{40,}", "", shown._esm), "it asks for nothing"
+
+
+def test_without_the_page_the_command_says_how_to_build_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(static, "is_built", lambda: False)
+    with pytest.raises(MissingError, match="make web"):
+        Server(Start())
+
+
+def test_ctrl_c_ends_the_command_quietly(tmp_path: Path) -> None:
+    if not static.is_built():
+        pytest.skip("the page is not built (make web)")
+    command = [sys.executable, "-m", "sojourn", "lab", str(ROOT / "scenarios" / "codel.toml"), "--no-browser"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as lab:
+        assert lab.stdout is not None
+        url = lab.stdout.readline()
+        found = re.search(r"http://127\.0\.0\.1:(\d+)/[\w-]{40,}/", url)
+        assert found, url
+        with socket.create_connection(("127.0.0.1", int(found[1])), timeout=30):
+            lab.send_signal(signal.SIGINT)
+            _, errors = lab.communicate(timeout=30)
+    assert (lab.returncode, errors) == (0, "")
+
+
+def decoded(data: bytes) -> tuple[dict[str, object], dict[str, dict[str, np.ndarray]]]:  # type: ignore[type-arg]
+    """What is in a payload, as the page reads it."""
+    assert data[:8] == b"SOJOURN1"
+    length = int.from_bytes(data[8:12], "little")
+    head = json.loads(data[12 : 12 + length])
+    begin = -(-(12 + length) // 8) * 8
+    dtypes = {"u8": "<u1", "u32": "<u4", "f64": "<f8"}
+    tables = {
+        name: {
+            column: np.frombuffer(data, dtypes[kind], count, begin + offset)
+            for column, (kind, offset, count) in table.items()
+        }
+        for name, table in head["tables"].items()
+    }
+    return head, tables

@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# Builds the WebAssembly module of crates/web into web/build/sojourn.wasm; exits with 4 and a reason where nothing can.
+# With the wasm target of the installed toolchain, or with Debian's rustc-web, whose rust-web-src has the standard library as
+# sources: then that is built as well, and the linker may be any lld, as Debian's has the number of an LLVM in its name.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+target=wasm32-unknown-unknown
+built=target/wasm
+profile=(--release --locked --package sojourn-web --crate-type cdylib --target "$target" --target-dir "$built")
+# Small code: half the bytes to load, and as fast in a page, where it is compiled anew, but for some per cent.
+export CARGO_PROFILE_RELEASE_PANIC=abort CARGO_PROFILE_RELEASE_STRIP=symbols CARGO_PROFILE_RELEASE_OPT_LEVEL=s
+
+skip() {
+  echo "skipped: the WebAssembly module: $1" >&2
+  exit 4
+}
+
+has_target() {
+  [[ -d "$("$1" --print sysroot 2>/dev/null)/lib/rustlib/$target/lib" ]]
+}
+
+debian_lld() {
+  local root
+  for root in "$(rustc --print sysroot 2>/dev/null)" "$(/usr/bin/rustc --print sysroot)"; do
+    local lld=("$root"/lib/rustlib/*/bin/rust-lld)
+    if "${lld[0]}" -flavor wasm --version >/dev/null 2>&1; then echo "${lld[0]}"; return; fi
+  done
+  local name
+  for name in rust-lld wasm-ld $(compgen -c | grep -E '^(wasm-ld|lld)-[0-9]+$' | sort -rVu); do
+    if "$name" -flavor wasm --version >/dev/null 2>&1 || [[ $name == wasm-ld* ]] && command -v "$name" >/dev/null; then
+      echo "$name"
+      return
+    fi
+  done
+  return 1
+}
+
+if has_target rustc; then
+  cargo rustc "${profile[@]}"
+elif [[ -x /usr/bin/cargo && -x /usr/bin/rustc ]] && has_target /usr/bin/rustc; then
+  PATH=/usr/bin:$PATH cargo rustc "${profile[@]}"
+elif [[ -x /usr/bin/cargo && -x /usr/bin/rustc && -d "$(/usr/bin/rustc --print sysroot)/lib/rustlib/src/rust/library/std" ]]; then
+  lld=$(debian_lld) || skip "there is no lld for it (Debian: lld)"
+  export CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER=$lld RUSTC_BOOTSTRAP=1
+  PATH=/usr/bin:$PATH cargo rustc "${profile[@]}" -Z build-std=std,panic_abort
+else
+  skip "the toolchain has no $target (rustup target add $target, or Debian: rustc-web cargo-web rust-web-src)"
+fi
+
+mkdir -p web/build
+install -m 644 "$built/$target/release/sojourn_web.wasm" web/build/sojourn.wasm
