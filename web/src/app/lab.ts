@@ -1,0 +1,246 @@
+/** The page's parts put together: what is where, the clock of the animation, keys and files. */
+
+import { h } from "../base/dom.js";
+import { Session } from "./session.js";
+import { linkPath, SIDES, type Side } from "../model/state.js";
+import { encode } from "../model/url.js";
+import { presetState } from "../model/presets.js";
+import { set } from "../model/doc.js";
+import { published } from "../papers/index.js";
+import { Controls } from "../panels/controls.js";
+import { Guide } from "../panels/guide.js";
+import { Header } from "../panels/header.js";
+import { PacketPanel } from "../panels/packet.js";
+import { Results } from "../panels/results.js";
+import { SidePanel } from "../panels/side.js";
+import { Transport } from "../panels/transport.js";
+import { Figure } from "../plots/figure.js";
+import { PLOTS } from "../plots/index.js";
+import type { PlotInput } from "../plots/input.js";
+import { PALETTES } from "../style/palette.js";
+import type { Lesson } from "../lessons/lesson.js";
+import { saveAll } from "./pictures.js";
+
+/** The fastest speed goes through a run in so many seconds. */
+const FASTEST_S = 2;
+/** The simulators are asked what is on the queues' minds this often while it plays, in ms. */
+const LOOK_MS = 100;
+
+export class Lab {
+  readonly element: HTMLElement;
+  private readonly sides: Record<Side, SidePanel>;
+  private readonly figures: Figure[];
+  private readonly header: Header;
+  private readonly controls: Controls;
+  private frame = 0;
+  private last = 0;
+  private looked = 0;
+
+  constructor(
+    readonly session: Session,
+    private readonly host: { address(hash: string): string; theme(theme: "light" | "dark"): void },
+  ) {
+    this.header = new Header(session, {
+      toggleTheme: () => this.setTheme(session.theme === "light" ? "dark" : "light"),
+      address: () => host.address(encode(session.state, presetState)),
+      openFile: file => void this.open(file),
+      savePicture: () => void saveAll(this.figures, PALETTES[session.theme]),
+    });
+    this.sides = { a: new SidePanel(session, "a"), b: new SidePanel(session, "b") };
+    this.controls = new Controls(session);
+    const figureHost = {
+      palette: () => PALETTES[session.theme],
+      scale: () => this.scale,
+      seek: (seconds: number) => {
+        session.play(false);
+        session.seek(seconds * 1e9);
+      },
+      zoom: (range: [number, number] | null) => {
+        session.zoom = range;
+        this.plot();
+      },
+      redraw: () => this.plot(),
+    };
+    this.figures = PLOTS.map(kind => new Figure(kind, figureHost));
+    const guide = new Guide(session, control => this.showControl(control));
+    this.element = h(
+      "div",
+      { class: "lab" },
+      this.header.element,
+      guide.element,
+      this.controls.element,
+      h(
+        "main",
+        {},
+        new Transport(session).element,
+        h("div", { class: "sides" }, this.sides.a.element, this.sides.b.element),
+        new PacketPanel(session).element,
+        h("div", { class: "plots" }, ...this.figures.map(figure => figure.element)),
+        new Results(session).element,
+      ),
+    );
+    new ResizeObserver(() => this.rescale()).observe(this.element);
+    window.addEventListener("beforeprint", this.beforePrint);
+    session.on(["runs", "theme"], () => this.plot());
+    session.on(["time", "runs"], () => this.moveHeads());
+    session.on(["time"], () => this.drawSides());
+    session.on(["state"], () => this.schedule());
+    this.listen();
+  }
+
+  /** How much larger than on a desk everything is drawn, from the size of the text. */
+  private scale = 1;
+
+  private rescale(): void {
+    const size = parseFloat(getComputedStyle(this.element).fontSize) || 14;
+    const scale = size / 14;
+    if (scale === this.scale) return;
+    this.scale = scale;
+    for (const side of SIDES) this.sides[side].rescale(scale);
+    this.drawSides();
+  }
+
+  private readonly beforePrint = (): void => {
+    for (const figure of this.figures) figure.drawAnyway();
+  };
+
+  private listen(): void {
+    const { session } = this;
+    // A change ends with the control that made it: the next one has an instant of its own.
+    this.element.addEventListener("change", () => (session.holding = null));
+    this.element.addEventListener("keydown", event => this.key(event));
+    this.element.addEventListener("dragover", event => event.preventDefault());
+    this.element.addEventListener("drop", event => {
+      event.preventDefault();
+      const file = event.dataTransfer?.files[0];
+      if (file) void this.open(file);
+    });
+  }
+
+  setTheme(theme: "light" | "dark"): void {
+    this.session.theme = theme;
+    this.host.theme(theme);
+    this.session.tell("theme");
+  }
+
+  /** A scenario, or a trace that becomes the link. */
+  async open(file: File): Promise<void> {
+    const { session } = this;
+    try {
+      if (file.name.endsWith(".toml")) {
+        session.openText(await file.text());
+        return;
+      }
+      session.files = { ...session.files, [file.name]: new Uint8Array(await file.arrayBuffer()) };
+      const path = linkPath(session.state.doc);
+      session.update(state => ({
+        ...state,
+        changes: [],
+        doc: set(set(state.doc, `${path}.rate`, undefined), `${path}.trace`, file.name),
+      }));
+    } catch (error) {
+      this.header.say(error instanceof Error ? error.message : String(error));
+    }
+  }
+
+  private input(): PlotInput {
+    const { session } = this;
+    return {
+      runs: session.runs,
+      names: { a: session.name("a"), b: session.name("b") },
+      targets: { a: this.sides.a.target_ms(), b: this.sides.b.target_ms() },
+      zoom: session.zoom,
+      published: session.state.paper ? published(session.state.paper) : [],
+      log: null,
+    };
+  }
+
+  /** All plots anew; several reasons within a frame are one. */
+  private plotting = false;
+  private plot(): void {
+    if (this.plotting || !this.session.registry) return;
+    this.plotting = true;
+    requestAnimationFrame(() => {
+      this.plotting = false;
+      const input = this.input();
+      for (const figure of this.figures) figure.update(input);
+      this.moveHeads();
+      this.element.dataset["drawn"] = String(Number(this.element.dataset["drawn"] ?? 0) + 1);
+    });
+  }
+
+  private moveHeads(): void {
+    const seconds = this.session.state.at_ns / 1e9;
+    for (const figure of this.figures) figure.playhead(seconds);
+  }
+
+  private drawSides(): void {
+    for (const side of SIDES) this.sides[side].draw();
+  }
+
+  private schedule(): void {
+    if (!this.session.playing || this.frame) return;
+    this.last = performance.now();
+    this.frame = requestAnimationFrame(now => this.tick(now));
+  }
+
+  /** One frame of the animation. */
+  private tick(now: number): void {
+    this.frame = 0;
+    const { session } = this;
+    if (!session.playing) return;
+    const passed = Math.min(100, now - this.last);
+    this.last = now;
+    const { speed, at_ns } = session.state;
+    const duration = session.duration_ns;
+    const pace = Number.isFinite(speed) ? speed : duration / 1e9 / FASTEST_S;
+    const at = Math.min(duration, at_ns + passed * 1e6 * pace);
+    session.state = { ...session.state, at_ns: Math.round(at) };
+    session.tell("time");
+    if (now - this.looked > LOOK_MS) {
+      this.looked = now;
+      session.look();
+    }
+    if (at >= duration) session.play(false);
+    else this.frame = requestAnimationFrame(next => this.tick(next));
+  }
+
+  private key(event: KeyboardEvent): void {
+    const target = event.composedPath()[0] as HTMLElement;
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const takesText = target instanceof HTMLInputElement || target instanceof HTMLSelectElement;
+    if (takesText || (event.key === " " && /^(BUTTON|SUMMARY)$/.test(target.tagName))) return;
+    const actions: Record<string, () => void> = {
+      " ": () => this.session.play(!this.session.playing),
+      ArrowRight: () => this.session.step(1),
+      ArrowLeft: () => this.session.step(-1),
+      Home: () => this.session.seek(0),
+      End: () => this.session.seek(this.session.duration_ns),
+      Escape: () => this.session.select(null),
+    };
+    const action = actions[event.key];
+    if (!action) return;
+    event.preventDefault();
+    action();
+  }
+
+  private showControl(wanted: Lesson["control"]): void {
+    const name = "key" in wanted ? wanted.key : `${wanted.side}.${wanted.param}`;
+    if ("side" in wanted) this.sides[wanted.side].params.details.open = true;
+    const field = this.element.querySelector<HTMLElement>(`[data-field="${CSS.escape(name)}"]`);
+    const closed = field?.closest("details:not([open])");
+    if (closed instanceof HTMLDetailsElement) closed.open = true;
+    field?.scrollIntoView({ block: "center", behavior: "smooth" });
+    const control =
+      field?.querySelector<HTMLElement>("input[type=range]") ?? field?.querySelector<HTMLElement>("input, select");
+    control?.focus();
+    field?.classList.add("pointed");
+    setTimeout(() => field?.classList.remove("pointed"), 3000);
+  }
+
+  close(): void {
+    cancelAnimationFrame(this.frame);
+    window.removeEventListener("beforeprint", this.beforePrint);
+    this.session.close();
+  }
+}

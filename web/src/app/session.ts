@@ -1,0 +1,310 @@
+/** The page's state, the two simulators, and who wants to know of what changes. */
+
+import { fromBase64, type Payload, type Registry, type Start } from "../core/core.js";
+import { Client } from "../sim/client.js";
+import { firstDifference, type FirstDifference } from "../sim/first-difference.js";
+import type { Job, Look } from "../sim/protocol.js";
+import { SideRun } from "../sim/run.js";
+import { parseQuantity } from "../base/quantity.js";
+import { find, parseAqm, spell } from "../model/aqm.js";
+import { get, type Doc, type Json } from "../model/doc.js";
+import { FIRST, presetState } from "../model/presets.js";
+import { aqmOf, changesOf, linkPath, sideDoc, SIDES, type Side, type State } from "../model/state.js";
+import { fromToml, toToml } from "../model/toml.js";
+import type { Theme } from "../style/palette.js";
+
+export type Topic = "state" | "runs" | "time" | "look" | "trouble" | "progress" | "selection" | "theme";
+
+/** A packet that the user looks into. */
+export interface Selection {
+  side: Side;
+  row: number;
+}
+
+export class Session {
+  state: State;
+  runs: Record<Side, SideRun | null> = { a: null, b: null };
+  looks: Record<Side, Look | null> = { a: null, b: null };
+  /** The queue just before the selected packet was judged. */
+  before: Look | null = null;
+  first: FirstDifference | null = null;
+  selection: Selection | null = null;
+  /** What is wrong, by side; the text is for people. */
+  trouble: Record<Side, string> = { a: "", b: "" };
+  /** How far the simulators are, from 0 to 1; null when they are done. */
+  progress: Record<Side, number | null> = { a: null, b: null };
+  zoom: [number, number] | null = null;
+  playing = false;
+  /** Whether a change of a control holds from now on, as an entry of `[[changes]]`, or for the whole run. */
+  fromNow = false;
+  /** While a slider is held: from when its change holds, so that one drag is one change. */
+  holding: number | null = null;
+  theme: Theme = "light";
+  registry!: Registry;
+  version = "";
+  files: Record<string, Uint8Array> = {};
+  /** Where the server runs scenarios that are too big for the browser. */
+  native: string | null = null;
+  /** A result that A shows as long as its scenario is as it was. */
+  private result: { payload: Payload; doc: string } | null = null;
+  private readonly clients: Record<Side, Client>;
+  private readonly jobs: Record<Side, string> = { a: "", b: "" };
+  private readonly listeners = new Map<Topic, Set<() => void>>();
+
+  constructor(module: WebAssembly.Module, start: State) {
+    this.state = start;
+    this.clients = { a: this.client(module, "a"), b: this.client(module, "b") };
+  }
+
+  /** Resolves when the simulators know what there is. */
+  async load(): Promise<void> {
+    const [{ version, registry }] = await Promise.all([this.clients.a.loaded, this.clients.b.loaded]);
+    this.registry = registry;
+    this.version = version;
+  }
+
+  private client(module: WebAssembly.Module, side: Side): Client {
+    return new Client(module, {
+      progress: share => {
+        this.progress[side] = share;
+        this.tell("progress");
+      },
+      done: outcome => {
+        this.progress[side] = null;
+        if (this.trouble[side]) {
+          this.trouble[side] = "";
+          this.tell("trouble");
+        }
+        this.runs[side] = new SideRun(outcome);
+        this.looks[side] = null;
+        if (this.selection?.side === side) this.select(null);
+        this.compare();
+        this.tell("runs", "progress");
+        this.clients[side].look(this.state.at_ns, true);
+      },
+      refused: message => {
+        this.progress[side] = null;
+        this.trouble[side] = message;
+        this.tell("trouble", "progress");
+      },
+      look: look => {
+        if (this.selection?.side === side && this.wantsBefore(look.at_ns)) this.before = look;
+        else this.looks[side] = look;
+        this.tell("look");
+      },
+    });
+  }
+
+  private wantsBefore(at_ns: number): boolean {
+    const { selection } = this;
+    if (!selection || this.before) return false;
+    return Math.abs(at_ns - this.judgedAt(selection)) <= 1;
+  }
+
+  private compare(): void {
+    const { a, b } = this.runs;
+    this.first = a && b ? firstDifference(a.index, b.index) : null;
+  }
+
+  on(topics: Topic[], listener: () => void): void {
+    for (const topic of topics) {
+      if (!this.listeners.has(topic)) this.listeners.set(topic, new Set());
+      this.listeners.get(topic)!.add(listener);
+    }
+  }
+
+  tell(...topics: Topic[]): void {
+    const called = new Set<() => void>();
+    for (const topic of topics) for (const listener of this.listeners.get(topic) ?? []) called.add(listener);
+    for (const listener of called) listener();
+  }
+
+  /** Another state; what it changes of a simulation is run again. */
+  update(change: Partial<State> | ((state: State) => State)): void {
+    this.state = typeof change === "function" ? change(this.state) : { ...this.state, ...change };
+    this.tell("state");
+    this.simulate();
+  }
+
+  choose(id: string): void {
+    const chosen = presetState(id);
+    if (!chosen) return;
+    this.zoom = null;
+    this.fromNow = false;
+    this.select(null);
+    this.update({ ...chosen, speed: this.state.speed });
+    this.tell("time");
+  }
+
+  /** A scenario from elsewhere: throws an error for people where the text cannot be read. */
+  openText(text: string): void {
+    const doc = fromToml(text);
+    const of = get(doc, `${linkPath(doc)}.aqm`);
+    const b: Json = of === undefined || of === "droptail" ? "codel" : "droptail";
+    this.zoom = null;
+    this.update({ ...this.state, base: "", doc, b, changes: [], at_ns: 0, lesson: "", paper: "" });
+    this.tell("time");
+  }
+
+  /** Shows a result from disk in A; B runs the same scenario with its own queue manager. */
+  show(payload: Payload): void {
+    const doc = payload.checked.scenario as unknown as Doc;
+    if (this.state.base) this.state = { ...this.state, base: "", doc: { ...doc, seed: payload.seed }, at_ns: 0 };
+    this.result = { payload, doc: JSON.stringify(this.state.doc) };
+  }
+
+  private job(side: Side): Job {
+    const { state } = this;
+    const arrivals = state.mode === "arrivals";
+    const doc = sideDoc(state, arrivals ? "a" : side);
+    const limit = get(doc, `${linkPath(doc)}.limit`);
+    const changes = arrivals ? [] : changesOf(state, side);
+    const aqm = aqmOf(state, side) ?? "droptail";
+    return {
+      text: toToml(doc),
+      changes: changes.map(change => {
+        const { side: _, ...rest } = change;
+        return rest as Job["changes"][number];
+      }),
+      sets: probes(doc),
+      files: this.files,
+      replay: arrivals
+        ? { aqm: typeof aqm === "string" ? aqm : JSON.stringify(aqm), limit: typeof limit === "string" ? limit : null }
+        : null,
+      native: this.native && !arrivals && expectedPackets(doc) > MOST_PACKETS ? this.native : null,
+      payload: side === "a" && !arrivals && !changes.length && this.isResult() ? this.result!.payload : null,
+    };
+  }
+
+  private isResult(): boolean {
+    return this.result !== null && this.result.doc === JSON.stringify(this.state.doc);
+  }
+
+  /** Runs what is not as it was. */
+  simulate(): void {
+    for (const side of SIDES) {
+      const job = this.job(side);
+      const key = JSON.stringify([job.text, job.changes, job.replay, Object.keys(job.files), job.payload !== null]);
+      if (key === this.jobs[side]) continue;
+      this.jobs[side] = key;
+      this.progress[side] = 0;
+      this.clients[side].run(job);
+    }
+    this.tell("progress");
+  }
+
+  /** Moves the playhead. */
+  seek(at_ns: number): void {
+    const at = Math.min(this.duration_ns, Math.max(0, Math.round(at_ns)));
+    this.state = { ...this.state, at_ns: at };
+    this.tell("time");
+    this.look();
+  }
+
+  /** Asks both simulators for the queue at the playhead. */
+  look(force = false): void {
+    for (const side of SIDES)
+      if (this.runs[side] && this.progress[side] === null) this.clients[side].look(this.state.at_ns, force);
+  }
+
+  get duration_ns(): number {
+    return Math.max(1, ...SIDES.map(side => this.runs[side]?.outcome.duration_ns ?? 0));
+  }
+
+  get isBusy(): boolean {
+    return SIDES.some(side => this.progress[side] !== null);
+  }
+
+  /** Goes to the next or the last event at either queue. */
+  step(direction: 1 | -1): void {
+    const known = SIDES.flatMap(side => this.runs[side] ?? []);
+    if (!known.length) return;
+    const { at_ns } = this.state;
+    const at =
+      direction > 0
+        ? Math.min(...known.map(run => run.index.next(at_ns)))
+        : Math.max(...known.map(run => run.index.previous(at_ns)));
+    this.pause();
+    if (Number.isFinite(at)) this.seek(at);
+  }
+
+  play(playing: boolean): void {
+    if (playing && this.state.at_ns >= this.duration_ns) this.seek(0);
+    this.playing = playing;
+    this.tell("state");
+    if (!playing) this.look(true);
+  }
+
+  private pause(): void {
+    if (this.playing) this.play(false);
+  }
+
+  private judgedAt({ side, row }: Selection): number {
+    const run = this.runs[side]!;
+    const { time } = run.packets;
+    return Math.max(0, (Number.isFinite(time[row]!) ? time[row]! : run.index.arrived(row)) - 1);
+  }
+
+  /** Looks into a packet, and asks how the queue stood just before it was judged. */
+  select(selection: Selection | null): void {
+    this.selection = selection;
+    this.before = null;
+    if (selection && this.runs[selection.side]) {
+      this.pause();
+      this.clients[selection.side].look(this.judgedAt(selection), true);
+    }
+    this.tell("selection");
+  }
+
+  /** How a side's queue manager is called. */
+  name(side: Side): string {
+    const value = aqmOf(this.state, side);
+    const aqm = this.registry && parseAqm(value, this.registry);
+    return aqm ? spell(aqm, this.registry) : typeof value === "string" ? value : JSON.stringify(value ?? "droptail");
+  }
+
+  layout(side: Side): "one" | "flows" | "dual" {
+    const aqm = parseAqm(aqmOf(this.state, side), this.registry);
+    if (!aqm) return "one";
+    if (aqm.name === "dualpi2") return "dual";
+    return find(this.registry, aqm.name)?.by_flow ? "flows" : "one";
+  }
+
+  close(): void {
+    for (const side of SIDES) this.clients[side].close();
+    this.listeners.clear();
+  }
+}
+
+/** From so many packets on a run is left to the server, where there is one. */
+const MOST_PACKETS = 2_000_000;
+
+/** Full packets that the link can send during the run, roughly. */
+function expectedPackets(doc: Doc): number {
+  const rates = String(get(doc, `${linkPath(doc)}.rate`) ?? "").split(",");
+  const fastest = Math.max(0, ...rates.map(rate => parseQuantity(rate.split("@")[0] ?? "", "rate") ?? 0));
+  return (fastest * (parseQuantity(String(doc["duration"] ?? ""), "time") ?? 0)) / 1e9 / 12_000;
+}
+
+/** What the plots are drawn from, at steps that give some hundred rows whatever the duration is. */
+function probes(doc: Doc): [string, string][] {
+  const duration_ns = parseQuantity(String(doc["duration"] ?? ""), "time") ?? 60e9;
+  const step = (rows: number, least: number): string => `${Math.max(least, Math.ceil(duration_ns / rows / 1e6))} ms`;
+  return [
+    ["probes.flows", step(300, 20)],
+    ["probes.state", step(2000, 2)],
+    ["probes.transfers", "true"],
+  ];
+}
+
+/** The state that an embedding page or `sojourn lab` asks for. Throws an error for people. */
+export function startState(start: Start): { state: State; files: Record<string, Uint8Array> } {
+  const first = presetState(FIRST)!;
+  const files = Object.fromEntries(Object.entries(start.files ?? {}).map(([name, text]) => [name, fromBase64(text)]));
+  if (start.text === undefined) return { state: first, files };
+  const parsed = fromToml(start.text);
+  const doc = start.seed === undefined ? parsed : { ...parsed, seed: start.seed };
+  const aqm = get(doc, `${linkPath(doc)}.aqm`);
+  const b: Json = aqm === undefined || aqm === "droptail" ? "codel" : "droptail";
+  return { state: { ...first, base: "", doc, b, at_ns: 0 }, files };
+}

@@ -1,0 +1,31 @@
+/** Scenario documents as TOML, and TOML as documents. */
+
+import { parse, stringify } from "smol-toml";
+import type { Doc, Json } from "./doc.js";
+
+/** Tables last, in the order in which scenario files have them. */
+const ORDER = ["name", "duration", "warmup", "seed", "wlan", "nodes", "link", "reverse", "links", "flows", "changes"];
+
+const place = (key: string): number => {
+  const at = ORDER.indexOf(key);
+  return at < 0 ? ORDER.length : at;
+};
+
+/** A list of plain values or a table in a line of its own. */
+export function toToml(doc: Doc): string {
+  const sorted = Object.fromEntries(Object.entries(doc).sort(([x], [y]) => place(x) - place(y)));
+  return stringify(sorted).trimEnd() + "\n";
+}
+
+/** Throws an error whose first line says what is wrong and where. */
+export function fromToml(text: string): Doc {
+  const plain = (value: unknown): Json => {
+    if (Array.isArray(value)) return value.map(plain);
+    if (typeof value === "bigint") return Number(value);
+    if (value instanceof Date) return value.toISOString();
+    if (typeof value === "object" && value !== null)
+      return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, plain(item)]));
+    return value as Json;
+  };
+  return plain(parse(text)) as Doc;
+}

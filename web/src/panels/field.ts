@@ -1,0 +1,100 @@
+/** Controls with a slider and a text field, for quantities from scenario files. */
+
+import { digits, formatQuantity, parseQuantity, type Dimension } from "../base/quantity.js";
+import { h } from "../base/dom.js";
+
+export interface Range {
+  dimension: Dimension | "number";
+  min: number;
+  max: number;
+  /** Decades are as wide as each other; from zero the lowest part is linear. */
+  log: boolean;
+  /** Whole numbers only. */
+  whole?: boolean;
+}
+
+const STEPS = 240;
+
+function toSlider(range: Range, value: number): number {
+  const { min, max, log } = range;
+  const clamped = Math.min(max, Math.max(min, value));
+  if (!log) return Math.round(((clamped - min) / (max - min)) * STEPS);
+  const low = Math.max(min, max * 1e-9);
+  return Math.round((Math.log(Math.max(clamped, low) / low) / Math.log(max / low)) * STEPS);
+}
+
+function fromSlider(range: Range, place: number): number {
+  const { min, max, log, whole } = range;
+  const low = Math.max(min, max * 1e-9);
+  const raw = log ? low * (max / low) ** (place / STEPS) : min + ((max - min) * place) / STEPS;
+  if (whole) return Math.round(raw);
+  return Number(digits(raw, 2)) || 0;
+}
+
+/** Text of a value as scenario files have it. */
+export function write(range: Range, value: number): string {
+  return range.dimension === "number" ? digits(value, 6) : formatQuantity(value, range.dimension, 6);
+}
+
+export function read(range: Range, text: string): number | null {
+  if (range.dimension !== "number") return parseQuantity(text, range.dimension);
+  const number = Number(text);
+  return text.trim() !== "" && Number.isFinite(number) ? number : null;
+}
+
+export class Field {
+  readonly element: HTMLElement;
+  private readonly slider: HTMLInputElement;
+  private readonly text: HTMLInputElement;
+  private shown = "";
+
+  constructor(
+    readonly label: string,
+    private readonly range: Range,
+    private readonly change: (text: string, value: number) => void,
+    hint = "",
+    id = "",
+  ) {
+    this.slider = h("input", { type: "range", min: 0, max: STEPS, step: 1, "aria-label": label });
+    this.text = h("input", { type: "text", "aria-label": `${label}, exact`, spellcheck: "false", autocomplete: "off" });
+    this.slider.addEventListener("input", () => {
+      const value = fromSlider(this.range, Number(this.slider.value));
+      this.set(write(this.range, value));
+      this.change(write(this.range, value), value);
+    });
+    this.text.addEventListener("change", () => {
+      const value = read(this.range, this.text.value);
+      this.text.setAttribute("aria-invalid", String(value === null));
+      this.shown = "";
+      if (value !== null) this.change(this.text.value.trim(), value);
+    });
+    this.element = h(
+      "div",
+      { class: "field", title: hint, "data-field": id || label },
+      h("span", { class: "label" }, label),
+      this.text,
+      this.slider,
+    );
+  }
+
+  /** Shows a value, unless the user is typing. */
+  set(text: string): void {
+    if (
+      this.text.getRootNode() instanceof ShadowRoot &&
+      (this.text.getRootNode() as ShadowRoot).activeElement === this.text
+    )
+      return;
+    if (text === this.shown) return;
+    this.shown = text;
+    const known = read(this.range, text);
+    this.text.value = known === null ? text : write(this.range, known);
+    this.text.removeAttribute("aria-invalid");
+    if (known !== null) this.slider.value = String(toSlider(this.range, known));
+    this.slider.setAttribute("aria-valuetext", this.text.value);
+  }
+
+  set disabled(off: boolean) {
+    this.slider.disabled = off;
+    this.text.disabled = off;
+  }
+}

@@ -1,0 +1,140 @@
+/** Both runs in numbers, their fingerprints, and the command that gives the same ones. */
+
+import { digits } from "../base/quantity.js";
+import { download, fill, h, setText } from "../base/dom.js";
+import type { Session } from "../app/session.js";
+import { SIDES, type Side } from "../model/state.js";
+import { loadTimes } from "../plots/transfers.js";
+import type { SideRun } from "../sim/run.js";
+
+/** A packet of a game or a call is late if it waits longer than this. */
+const LATE_NS = 50e6;
+
+interface Row {
+  name: string;
+  /** Null where the run has nothing of the kind. */
+  value(run: SideRun): string | null;
+}
+
+const ms = (value: number): string => `${digits(value, 3)} ms`;
+const percent = (share: number): string => `${digits(share * 100, 3)} %`;
+
+const forward = (run: SideRun) => run.outcome.summary?.links.forward ?? null;
+
+function score(run: SideRun): number | null {
+  const calls = run.outcome.summary?.groups.filter(group => group.mos !== null) ?? [];
+  return calls.length ? calls.reduce((sum, group) => sum + group.mos!, 0) / calls.length : null;
+}
+
+function late(run: SideRun): string | null {
+  const flows = [...run.flowsOf("voice"), ...run.flowsOf("cbr")];
+  const share = flows.length ? run.late(flows, LATE_NS) : NaN;
+  return Number.isNaN(share) ? null : percent(share);
+}
+
+/** A line of the table; null values leave it out. */
+const ROWS: readonly Row[] = [
+  { name: "sojourn time, median", value: run => ms(run.sojournQuantile(0.5)) },
+  { name: "sojourn time, 95 %", value: run => ms(run.sojournQuantile(0.95)) },
+  { name: "sojourn time, 99 %", value: run => ms(run.sojournQuantile(0.99)) },
+  { name: "link busy", value: run => (forward(run) ? percent(forward(run)!.utilisation) : null) },
+  {
+    name: "goodput of all flows",
+    value: run => (run.outcome.summary ? `${digits(run.outcome.summary.goodput_bps / 1e6, 4)} Mbit/s` : null),
+  },
+  {
+    name: "Jain's fairness index",
+    value: run => (run.outcome.summary?.jain ? digits(run.outcome.summary.jain, 3) : null),
+  },
+  { name: "drops", value: run => String(forward(run)?.dropped ?? run.drops.length) },
+  { name: "marks", value: run => String(forward(run)?.marked ?? run.marks.length) },
+  { name: "call: mean opinion score (1 to 5)", value: run => (score(run) === null ? null : digits(score(run)!, 3)) },
+  { name: "call and game: lost, or over 50 ms in the queue", value: late },
+  {
+    name: "load time, median",
+    value: run => {
+      const times = loadTimes(run)?.y.slice().sort();
+      return times?.length ? `${digits(times[times.length >> 1]!, 3)} s` : null;
+    },
+  },
+];
+
+/** A name for files: letters and digits of the scenario's. */
+export function fileName(session: Session, side: Side): string {
+  const name = String(session.state.doc["name"] ?? "");
+  const plain = name
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, "-")
+    .replace(/^-|-$/g, "");
+  return `${(plain || "scenario").slice(0, 40)}-${side}.toml`;
+}
+
+export class Results {
+  readonly element: HTMLElement;
+  private readonly body = h("tbody");
+  private readonly prints = h("div", { class: "prints" });
+  private readonly heads: Record<Side, HTMLElement> = { a: h("span"), b: h("span") };
+
+  constructor(private readonly session: Session) {
+    const head = (side: Side): HTMLElement =>
+      h("th", { scope: "col", class: `is-${side}` }, `${side.toUpperCase()}  `, this.heads[side]);
+    this.element = h(
+      "section",
+      { class: "results", "aria-label": "Results" },
+      h("h2", {}, "Results"),
+      h(
+        "div",
+        { class: "scroll" },
+        h("table", {}, h("thead", {}, h("tr", {}, h("td", {}), head("a"), head("b"))), this.body),
+      ),
+      this.prints,
+    );
+    session.on(["runs", "state"], () => this.update());
+  }
+
+  private update(): void {
+    const { session } = this;
+    for (const side of SIDES) setText(this.heads[side], session.name(side));
+    const rows = ROWS.flatMap(({ name, value }) => {
+      const values = SIDES.map(side => (session.runs[side] ? value(session.runs[side]!) : null));
+      if (values.every(text => text === null)) return [];
+      return [h("tr", {}, h("th", { scope: "row" }, name), ...values.map(text => h("td", {}, text ?? "–")))];
+    });
+    fill(this.body, ...rows);
+    fill(this.prints, ...SIDES.map(side => this.print(side)), this.diffCommand());
+  }
+
+  private print(side: Side): HTMLElement | null {
+    const run = this.session.runs[side];
+    if (!run) return null;
+    const { fingerprint, text } = run.outcome;
+    const file = fileName(this.session, side);
+    if (!fingerprint)
+      return h(
+        "p",
+        {},
+        `${side.toUpperCase()}: recorded arrivals, played into ${this.session.name(side)}; a replay has no fingerprint.`,
+      );
+    const save = h(
+      "button",
+      { type: "button", class: "small", onclick: () => download(file, text, "application/toml") },
+      "TOML",
+    );
+    return h(
+      "div",
+      { class: "print" },
+      h("span", { class: `letter is-${side}` }, side.toUpperCase()),
+      h("span", {}, "fingerprint ", h("code", { "data-fingerprint": side }, fingerprint)),
+      save,
+      h("code", { class: "command" }, `sojourn run ${file}`),
+    );
+  }
+
+  private diffCommand(): HTMLElement | null {
+    const { session } = this;
+    if (session.state.mode !== "arrivals") return null;
+    const quoted = (side: Side): string => `"${session.name(side)}"`;
+    const command = `sojourn aqm diff ${quoted("a")} ${quoted("b")} --scenario ${fileName(session, "a")}`;
+    return h("p", {}, "The same on the command line: ", h("code", { class: "command" }, command));
+  }
+}

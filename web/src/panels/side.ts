@@ -1,0 +1,213 @@
+/** One of the two queues: its manager, its packets, its mind. */
+
+import { digits } from "../base/quantity.js";
+import { fill, h, setText } from "../base/dom.js";
+import { aqmAt } from "../app/edit.js";
+import type { Session } from "../app/session.js";
+import type { Look } from "../sim/protocol.js";
+import { parseAqm, valueOf } from "../model/aqm.js";
+import { parseQuantity } from "../base/quantity.js";
+import type { Side } from "../model/state.js";
+import { mind } from "../minds/index.js";
+import type { Line, MindInput } from "../minds/mind.js";
+import { after, isDrop } from "../sim/packets.js";
+import { QueueView, roundSpan } from "../view/queue.js";
+import { PALETTES } from "../style/palette.js";
+import { Params } from "./params.js";
+
+/** Falling takes so many seconds of the viewer's time. */
+const FALL_S = 0.8;
+/** More flows than that are not listed one by one. */
+const MOST_PARTS = 12;
+
+/** The input of a mind: a look, and what parameters the queue manager has. */
+export function mindInput(session: Session, side: Side, look: Look): MindInput {
+  const { registry, state } = session;
+  const aqm = parseAqm(aqmAt(state, side), registry);
+  const run = session.runs[side];
+  const param = (name: string): string => (aqm ? valueOf(aqm, name, registry) : "");
+  const value = (name: string): number => {
+    const text = param(name);
+    const time = parseQuantity(text, "time");
+    return time !== null ? time / 1e9 : (parseQuantity(text, "bytes") ?? Number(text || NaN));
+  };
+  let sojourn_ms = NaN;
+  if (run) {
+    const { time, sojourn, fate } = run.packets;
+    let row = after(time, look.at_ns) - 1;
+    while (row >= 0 && isDrop(fate[row]!)) row--;
+    if (row >= 0) sojourn_ms = sojourn[row]! / 1e6;
+  }
+  const { state: variables, parts, backlog_packets } = look.link;
+  const name = aqm?.name ?? "";
+  return { name, state: variables, parts, now: look.at_ns / 1e9, sojourn_ms, backlog_packets, param, value };
+}
+
+export class SidePanel {
+  readonly element: HTMLElement;
+  readonly params: Params;
+  private readonly view: QueueView;
+  private readonly lines = h("dl", { class: "mind" });
+  private readonly parts = h("div", { class: "parts" });
+  private readonly now = h("p", { class: "now" });
+  private told = 0;
+
+  constructor(
+    private readonly session: Session,
+    private readonly side: Side,
+  ) {
+    const letter = side.toUpperCase();
+    this.params = new Params(session, side);
+    this.view = new QueueView(letter, row => session.select({ side, row }));
+    const last = h("button", { type: "button", class: "small", onclick: () => this.lastDrop() }, "Last drop: why?");
+    this.element = h(
+      "section",
+      { class: `side side-${side}`, "aria-label": `Queue ${letter}` },
+      h("header", {}, h("span", { class: "letter" }, letter), this.params.element),
+      this.view.element,
+      h("div", { class: "under" }, this.now, last),
+      h("h3", { class: "sr" }, `What queue manager ${letter} has on its mind`),
+      this.lines,
+      this.parts,
+    );
+    session.on(["look", "runs"], () => this.think());
+    session.on(["runs", "selection", "theme"], () => this.draw());
+  }
+
+  private lastDrop(): void {
+    const run = this.session.runs[this.side];
+    if (!run) return;
+    const { time, fate } = run.packets;
+    let row = after(time, this.session.state.at_ns) - 1;
+    while (row >= 0 && !isDrop(fate[row]!)) row--;
+    if (row >= 0) this.session.select({ side: this.side, row });
+    else setText(this.now, "nothing was dropped up to here");
+  }
+
+  /** The queue at the playhead. */
+  draw(): void {
+    const { session, side } = this;
+    const run = session.runs[side];
+    if (!run || !session.registry) return;
+    const { at_ns, speed } = session.state;
+    const { selection, first } = session;
+    this.view.draw({
+      run,
+      at: at_ns,
+      span_ms: this.span(),
+      fall: FALL_S * 1e9 * (Number.isFinite(speed) ? speed : 10),
+      layout: session.layout(side),
+      target: this.target_ms(),
+      selected: selection?.side === side ? selection.row : null,
+      first: first?.[side] ?? null,
+      palette: PALETTES[session.theme],
+    });
+    const now = performance.now();
+    if (session.playing && now - this.told < 200) return;
+    this.told = now;
+    const waiting = run.index.waiting(at_ns).length;
+    const bytes = this.view.link(run).rate(at_ns);
+    setText(this.now, `${waiting} packets wait · link ${digits(bytes / 1e6, 3)} Mbit/s`);
+    this.view.tell(`At ${(at_ns / 1e9).toFixed(3)} s ${waiting} packets wait in queue ${side.toUpperCase()}.`);
+  }
+
+  rescale(scale: number): void {
+    this.view.rescale(scale);
+  }
+
+  target_ms(): number | null {
+    const { registry, state } = this.session;
+    const aqm = parseAqm(aqmAt(state, this.side), registry);
+    const text = aqm ? valueOf(aqm, "target", registry) : "";
+    const ns = parseQuantity(text, "time");
+    return ns ? ns / 1e6 : null;
+  }
+
+  private spanOf: { run: unknown; span: number } = { run: null, span: 100 };
+
+  /** The same for the whole run, so that lengths can be compared at different instants. */
+  private span(): number {
+    const run = this.session.runs[this.side]!;
+    if (this.spanOf.run !== run) {
+      const longest = Math.max(run.sojournQuantile(0.99) || 0, 2 * (this.target_ms() ?? 0), 8);
+      this.spanOf = { run, span: roundSpan(longest) };
+    }
+    return this.spanOf.span;
+  }
+
+  private think(): void {
+    const look = this.session.looks[this.side];
+    if (!look || !this.session.runs[this.side]) return;
+    const input = mindInput(this.session, this.side, look);
+    show(this.lines, mind(input));
+    const { parts } = input;
+    fill(this.parts, parts.length ? partsTable(parts, PALETTES[this.session.theme].flow) : null);
+  }
+}
+
+/** Lines into a list; those that are there are changed, not made anew. */
+function show(list: HTMLElement, lines: Line[]): void {
+  while (list.children.length > lines.length) list.lastElementChild!.remove();
+  while (list.children.length < lines.length)
+    list.append(
+      h(
+        "div",
+        {},
+        h("dt", {}),
+        h("dd", {}, h("b", {}), h("span", { class: "bar", "aria-hidden": "true" }, h("i"), h("u")), h("small", {})),
+      ),
+    );
+  lines.forEach((line, i) => {
+    const item = list.children[i]!;
+    const [name, value, bar, note] = [
+      item.querySelector("dt")!,
+      item.querySelector("b")!,
+      item.querySelector<HTMLElement>(".bar")!,
+      item.querySelector("small")!,
+    ];
+    setText(name, line.name);
+    setText(value, line.value);
+    setText(note, line.note ?? "");
+    bar.hidden = !line.bar;
+    if (!line.bar) return;
+    bar.dataset["tone"] = line.bar.tone ?? "calm";
+    bar.querySelector("i")!.style.transform = `scaleX(${line.bar.share.toFixed(3)})`;
+    const mark = bar.querySelector("u")!;
+    mark.hidden = line.bar.mark === undefined;
+    mark.style.left = `${(line.bar.mark ?? 0) * 100}%`;
+  });
+}
+
+/** The queues inside: flows with their deficits, or L and C. */
+function partsTable(parts: MindInput["parts"], colour: (flow: number) => string): HTMLElement {
+  const busy = [...parts].sort((one, two) => two.packets - one.packets).slice(0, MOST_PARTS);
+  busy.sort((one, two) => one.number - two.number);
+  const hasDeficit = busy.some(part => part.deficit !== null);
+  const row = (part: (typeof parts)[number]): HTMLElement => {
+    const dot = h("i", { class: "dot" });
+    if (part.flow !== null) dot.style.setProperty("--ink", colour(part.flow));
+    const name = part.kind === "flow" ? (part.flow === null ? "–" : `${part.flow}`) : part.kind;
+    return h(
+      "tr",
+      {},
+      h("th", { scope: "row" }, part.kind === "flow" ? dot : null, name),
+      h("td", {}, part.list || "–"),
+      h("td", {}, part.packets),
+      hasDeficit ? h("td", {}, part.deficit === null ? "–" : part.deficit) : null,
+      h("td", {}, part.state["count"] ?? "–"),
+    );
+  };
+  const heads = [
+    parts[0]!.kind === "flow" ? "flow" : "queue",
+    "list",
+    "packets",
+    ...(hasDeficit ? ["deficit, B"] : []),
+    "count",
+  ];
+  return h(
+    "table",
+    {},
+    h("thead", {}, h("tr", {}, ...heads.map(head => h("th", { scope: "col" }, head)))),
+    h("tbody", {}, ...busy.map(row)),
+  );
+}

@@ -1,0 +1,61 @@
+/** A published result beside the same set-up run here. */
+
+import type { Json } from "../model/doc.js";
+import type { Side } from "../model/state.js";
+import type { SideRun } from "../sim/run.js";
+
+export interface Claim {
+  id: string;
+  where: string;
+  metric: string;
+  unit: string;
+  expected: number;
+  tight_lo: number;
+  tight_hi: number;
+  loose_lo: number;
+  loose_hi: number;
+}
+
+/** What is compared: the sojourn time's mean or 99 % quantile, or CoDel's count at 50 s. */
+export type Quantity = "mean" | "p99" | "count50" | "count";
+
+export interface Published {
+  side: Side;
+  quantity: Quantity;
+  claim: Claim;
+}
+
+export interface Case {
+  id: string;
+  /** Authors and year. */
+  paper: string;
+  title: string;
+  /** What is to be seen. */
+  text: string;
+  /** The paper's key of `sojourn reproduce`. */
+  key: string;
+  scenario: string;
+  b: Json;
+  published: { side: Side; quantity: Quantity; claim: string }[];
+}
+
+/** The value of this run; NaN where it has none. */
+export function measured(run: SideRun, quantity: Quantity): number {
+  if (quantity === "mean") return run.meanSojourn;
+  if (quantity === "p99") return run.sojournQuantile(0.99);
+  const count = run.state("count");
+  if (!count) return NaN;
+  if (quantity === "count50") {
+    const after = count.x.findIndex(time => time >= 50);
+    return after < 0 ? NaN : count.y[after]!;
+  }
+  const late = count.y.filter((_, i) => count.x[i]! >= 20);
+  return late.reduce((sum, value) => sum + value, 0) / late.length;
+}
+
+/** Where a value lies. */
+export function verdict(claim: Claim, value: number): "tight" | "loose" | "outside" | "unknown" {
+  if (!Number.isFinite(value)) return "unknown";
+  if (value >= claim.tight_lo && value <= claim.tight_hi) return "tight";
+  return value >= claim.loose_lo && value <= claim.loose_hi ? "loose" : "outside";
+}

@@ -1,0 +1,58 @@
+/** Sojourn time of every packet against the instant at which it left, drops as vertical lines. */
+
+import { ceiling } from "./ticks.js";
+import { greatest, LETTERS, ms, timeAxis, type PlotInput, type PlotKind } from "./input.js";
+import type { Mark } from "./model.js";
+
+/** Shorter sojourn times are all the same to a logarithmic axis. */
+const LEAST_MS = 0.1;
+/** From such a ratio on, of the greatest value to the lesser median, the axis is logarithmic. */
+const WIDE = 30;
+
+export const sojourn: PlotKind = {
+  id: "sojourn",
+  title: "Sojourn time",
+  plot(input) {
+    const x = timeAxis(input);
+    const lines: Mark[] = [];
+    const others: Mark[] = [];
+    (["a", "b"] as const).forEach((side, row) => {
+      const run = input.runs[side];
+      if (!run) return;
+      lines.push({ kind: "line", name: LETTERS[side], ink: side, points: run.sojourn, dense: true });
+      others.push({ kind: "rules", name: `drops ${LETTERS[side]}`, ink: side, x: run.drops, row });
+      const target = input.targets[side];
+      if (target) others.push({ kind: "level", name: `target ${LETTERS[side]}`, ink: "target", y: target });
+    });
+    if (!lines.length) return null;
+    const to = ceiling(greatest(lines, x));
+    const medians = usual(input);
+    const log = input.log ?? to / Math.max(LEAST_MS, Math.min(to, ...medians)) > WIDE;
+    const foot = Math.min(1, Math.max(LEAST_MS, 10 ** Math.floor(Math.log10(Math.min(1e3, ...medians) / 3))));
+    const y = { label: "sojourn time, ms", from: log ? foot : 0, to: Math.max(to, log ? 10 * foot : 0), log };
+    return {
+      panels: [{ title: "", x, y, marks: [...others, ...lines], time: true }],
+      summary: describe(input),
+      note: "where packets are dense: mean, and shaded from least to greatest",
+      log: { offered: true, on: log },
+    };
+  },
+};
+
+/** The sides' median sojourn times, in ms. */
+function usual({ runs }: PlotInput): number[] {
+  const medians = (["a", "b"] as const).map(side => runs[side]?.sojournQuantile(0.5) ?? NaN);
+  return [...medians.filter(value => value > 0), Infinity].slice(0, 2);
+}
+
+function describe({ runs, names }: PlotInput): string {
+  const parts = (["a", "b"] as const).flatMap(side => {
+    const run = runs[side];
+    if (!run) return [];
+    const [median, high] = [run.sojournQuantile(0.5), run.sojournQuantile(0.99)];
+    return [
+      `${LETTERS[side]}, ${names[side]}: median ${ms(median)}, 99 % below ${ms(high)}, ${run.drops.length} drops`,
+    ];
+  });
+  return `Sojourn time over the run. ${parts.join(". ")}.`;
+}

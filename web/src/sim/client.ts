@@ -1,0 +1,71 @@
+/** A side's worker as the page sees it: the newest job wins. */
+
+import workerSource from "virtual:worker";
+import type { Registry } from "../core/core.js";
+import type { Job, Look, Outcome, Reply, Request } from "./protocol.js";
+
+export interface Listener {
+  progress(share: number): void;
+  done(outcome: Outcome): void;
+  /** What the user wrote is wrong, or the simulator failed. */
+  refused(message: string): void;
+  look(look: Look): void;
+}
+
+let address: string | null = null;
+
+export class Client {
+  private readonly worker: Worker;
+  private id = 0;
+  private looking = false;
+  readonly loaded: Promise<{ version: string; registry: Registry }>;
+
+  constructor(module: WebAssembly.Module, listener: Listener) {
+    address ??= URL.createObjectURL(new Blob([workerSource], { type: "text/javascript" }));
+    this.worker = new Worker(address);
+    let loaded: (value: { version: string; registry: Registry }) => void;
+    let broken: (reason: Error) => void;
+    this.loaded = new Promise((resolve, reject) => {
+      loaded = resolve;
+      broken = reject;
+    });
+    this.worker.onerror = event => {
+      broken(new Error(event.message));
+      listener.refused(event.message);
+    };
+    this.worker.onmessage = ({ data }: MessageEvent<Reply>) => {
+      if (data.is === "loaded") loaded({ version: data.version, registry: data.registry });
+      else if (data.is === "failed") {
+        broken(new Error(data.message));
+        listener.refused(data.message);
+      } else if (data.is === "look") {
+        this.looking = false;
+        if (data.id === this.id) listener.look(data.look);
+      } else if (data.id !== this.id) return;
+      else if (data.is === "progress") listener.progress(data.at_ns / data.duration_ns);
+      else if (data.is === "done") listener.done(data.outcome);
+      else listener.refused(data.message);
+    };
+    this.post({ do: "load", module });
+  }
+
+  private post(request: Request): void {
+    this.worker.postMessage(request);
+  }
+
+  run(job: Job): void {
+    this.looking = false;
+    this.post({ do: "run", id: ++this.id, job });
+  }
+
+  /** Asks for the queue at an instant; nothing while the question before is open, unless it has to be now. */
+  look(at_ns: number, force = false): void {
+    if (this.looking && !force) return;
+    this.looking = true;
+    this.post({ do: "look", id: this.id, at_ns });
+  }
+
+  close(): void {
+    this.worker.terminate();
+  }
+}

@@ -1,0 +1,84 @@
+/** Columns that grow while a run goes on. */
+
+import type { EventColumns, WaitingColumns } from "../core/core.js";
+import { WAITING, type Packets } from "./protocol.js";
+
+const START = 1 << 14;
+
+function empty(length: number): Packets {
+  return {
+    time: new Float64Array(length),
+    sojourn: new Float64Array(length),
+    flow: new Uint32Array(length),
+    bytes: new Uint32Array(length),
+    arrival: new Uint32Array(length),
+    fate: new Uint8Array(length),
+    ecn: new Uint8Array(length),
+  };
+}
+
+const NAMES = ["time", "sojourn", "flow", "bytes", "arrival", "fate", "ecn"] as const;
+
+/** The packets of one queue. */
+export class PacketLog {
+  private columns = empty(START);
+  length = 0;
+
+  /** The events of queue `link`. */
+  append(events: EventColumns, link: number): void {
+    this.reserve(events.time_ns.length);
+    const { time, sojourn, flow, bytes, arrival, fate, ecn } = this.columns;
+    let at = this.length;
+    for (let i = 0; i < events.time_ns.length; i++) {
+      if (events.link[i] !== link) continue;
+      time[at] = events.time_ns[i]!;
+      sojourn[at] = events.sojourn_ns[i]!;
+      flow[at] = events.flow[i]!;
+      bytes[at] = events.bytes[i]!;
+      arrival[at] = events.arrival[i]!;
+      fate[at] = events.fate[i]!;
+      ecn[at] = events.ecn[i]!;
+      at++;
+    }
+    this.length = at;
+  }
+
+  /** What waits at the end, as if its stay ended after it. */
+  appendWaiting(waiting: WaitingColumns): void {
+    this.reserve(waiting.time_ns.length);
+    const { time, sojourn, flow, bytes, arrival, fate, ecn } = this.columns;
+    for (let i = 0; i < waiting.time_ns.length; i++) {
+      const at = this.length++;
+      time[at] = Infinity;
+      sojourn[at] = Infinity;
+      flow[at] = waiting.flow[i]!;
+      bytes[at] = waiting.bytes[i]!;
+      arrival[at] = waiting.arrival[i]!;
+      fate[at] = WAITING;
+      ecn[at] = waiting.ecn[i]!;
+      this.enqueued.push(waiting.time_ns[i]!);
+    }
+  }
+
+  /** Of the packets that wait at the end, when they arrived. */
+  private readonly enqueued: number[] = [];
+
+  private reserve(more: number): void {
+    const needed = this.length + more;
+    const size = this.columns.time.length;
+    if (needed <= size) return;
+    const grown = empty(Math.max(needed, size * 2));
+    for (const name of NAMES) grown[name].set(this.columns[name] as never);
+    this.columns = grown;
+  }
+
+  /** The columns, cut to their length. Sojourn times of what waits are negative: minus the instant of arrival, less one. */
+  take(): Packets {
+    const cut = empty(0);
+    for (const name of NAMES)
+      (cut as unknown as Record<string, unknown>)[name] = this.columns[name].slice(0, this.length);
+    const first = this.length - this.enqueued.length;
+    this.enqueued.forEach((time, i) => (cut.sojourn[first + i] = -1 - time));
+    return cut;
+  }
+}

@@ -1,0 +1,77 @@
+/** A second run of a job that goes to wherever the playhead is, to look into the queue: forth by its events, back by checkpoints. */
+
+import type { Checkpoint, Core, Run } from "../core/core.js";
+import type { Job, Look } from "./protocol.js";
+
+/** So many checkpoints over a run. */
+const CHECKPOINTS = 12;
+
+export class Looker {
+  private run: Promise<Run> | null = null;
+  private readonly checkpoints: Checkpoint[] = [];
+  private busy = false;
+  private wanted: { at_ns: number; done: (look: Look | null) => void } | null = null;
+  private closed = false;
+
+  constructor(
+    private readonly core: Core,
+    private readonly job: Job,
+  ) {}
+
+  /** The queue at an instant; null where a newer question has come before this one was answered. */
+  async at(at_ns: number): Promise<Look | null> {
+    if (this.busy) {
+      this.wanted?.done(null);
+      return new Promise(done => (this.wanted = { at_ns, done }));
+    }
+    this.busy = true;
+    try {
+      const look = await this.go(at_ns);
+      return look;
+    } finally {
+      this.busy = false;
+      const next = this.wanted;
+      this.wanted = null;
+      if (next) void this.at(next.at_ns).then(next.done, () => next.done(null));
+    }
+  }
+
+  private async go(at_ns: number): Promise<Look | null> {
+    this.run ??= this.open();
+    const run = await this.run;
+    if (this.closed) return null;
+    if (run.now_ns > at_ns) {
+      const before = this.checkpoints.filter(checkpoint => checkpoint.now_ns <= at_ns);
+      run.restore(before[before.length - 1]!);
+    }
+    const step = Math.ceil(run.duration_ns / CHECKPOINTS);
+    while (run.now_ns < at_ns && !run.finished) {
+      const mark = (Math.floor(run.now_ns / step) + 1) * step;
+      run.advance(Math.min(mark, at_ns));
+      const last = this.checkpoints[this.checkpoints.length - 1]!;
+      if (run.now_ns >= last.now_ns + step * 0.9 && !run.finished) this.checkpoints.push(run.checkpoint());
+    }
+    return { at_ns: run.now_ns, link: run.view().links[0]! };
+  }
+
+  private async open(): Promise<Run> {
+    const { text, changes, files, replay, payload } = this.job;
+    if (payload) return this.mark(await this.core.playback(payload));
+    const edited = changes.length ? this.core.edit(text, changes, { files }) : text;
+    const run = replay
+      ? await this.core.replay(await this.core.record(edited, { files }), replay.aqm, replay.limit ?? undefined)
+      : await this.core.open(edited, { files });
+    return this.mark(run);
+  }
+
+  /** The start is the first checkpoint. */
+  private mark(run: Run): Run {
+    this.checkpoints.push(run.checkpoint());
+    return run;
+  }
+
+  close(): void {
+    this.closed = true;
+    void this.run?.then(run => run.close());
+  }
+}
