@@ -85,6 +85,7 @@ export class SojournLab extends HTMLElement {
     const first = this.addressed && location.hash.length > 1 ? decode(location.hash, presetState, state) : state;
     const session = new Session(this.compiled!, first);
     session.files = files;
+    session.title = start.name ?? "";
     session.native = start.native === undefined ? null : new URL(start.native, location.href).href;
     const dark = matchMedia("(prefers-color-scheme: dark)");
     this.lab = new Lab(session, {
@@ -132,6 +133,10 @@ export class SojournLab extends HTMLElement {
       shown = encode(session.state, presetState);
       if (shown !== location.hash) history.replaceState(null, "", shown);
     };
+    session.on(["state"], () => {
+      const name = session.state.doc["name"];
+      document.title = typeof name === "string" && name ? `${name} – Sojourn lab` : "Sojourn lab";
+    });
     session.on(["state", "time"], () => {
       if (!timer && !session.playing) timer = window.setTimeout(write, 300);
     });

@@ -142,6 +142,11 @@ test("a parameter of B changes B alone", { skip }, async () => {
   assert.equal(now[0], before[0]);
   assert.notEqual(now[1], before[1]);
   assert.equal(await session(lab => lab.state.b), "codel target 21ms");
+  const slider = page.locator('[data-field="b.target"] input[type=range]');
+  await slider.focus();
+  await slider.press("ArrowRight");
+  const moved = parseFloat(await field.inputValue());
+  assert.ok(moved > 21 && moved < 23, String(moved));
 });
 
 test("a control that is moved while it plays becomes a change from there on", { skip }, async () => {
@@ -224,6 +229,24 @@ test("recorded arrivals are played into both queues", { skip }, async () => {
   assert.ok(found.same && found.first);
   assert.deepEqual(found.prints, [null, null]);
   assert.match(await page.locator(".prints").innerText(), /sojourn aqm diff "droptail" "codel" --scenario/);
+});
+
+test("the first difference is the one that the command line and the core find", withNative, async () => {
+  const difference = () => session(({ first }) => [first.arrival, first.at_ns, first.arrived_ns]);
+  await visit("#base=codel&duration=8+s&warmup=1+s&mode=arrivals&b=pie+target+7ms");
+  const file = join(folder, "a.toml");
+  await writeFile(file, await session(({ runs }) => runs.a.outcome.text));
+  const command = ["-m", "sojourn", "aqm", "diff", "codel", "pie target 7ms", "--scenario", file, "--json"];
+  const { stdout } = await promisify(execFile)(python, command).catch(error => error);
+  const { index, at_ns, arrival } = JSON.parse(stdout).first_difference;
+  assert.deepEqual(await difference(), [index, at_ns, arrival.time_ns]);
+
+  await visit("#base=codel&duration=8+s&warmup=1+s&b=codel+target+7ms");
+  const { load } = await import("../src/core/core.js");
+  const core = await load(await readFile(join(web, "build/sojourn.wasm")));
+  const texts = await session(({ runs }) => [runs.a.outcome.text, runs.b.outcome.text]);
+  const found = await core.differenceOfTraffic(...texts);
+  assert.deepEqual(await difference(), [found.arrival, found.at_ns, found.arrived_ns]);
 });
 
 test("an address brings back all of the state", { skip }, async () => {
@@ -327,6 +350,36 @@ test("a lesson's question is answered by its slider", { skip }, async () => {
   }
   assert.match(await says.innerText(), /Right/);
 });
+
+/** What answers each lesson's question: a key of the scenario, or a parameter of a side. */
+const SOLUTIONS = {
+  "tail-drop": lab => lab.update({ doc: { ...lab.state.doc, link: { ...lab.state.doc.link, limit: "20 packets" } } }),
+  red: lab =>
+    lab.update({
+      doc: {
+        ...lab.state.doc,
+        link: { ...lab.state.doc.link, aqm: "red min 15kB max 45kB probability 0.9 avpkt 1500B" },
+      },
+    }),
+  codel: lab => lab.update({ b: "codel interval 700ms" }),
+  "many-flows": lab => lab.update({ doc: { ...lab.state.doc, flows: [{ ...lab.state.doc.flows[0], count: 4 }] } }),
+  pie: lab => lab.update({ doc: { ...lab.state.doc, link: { ...lab.state.doc.link, aqm: "pie target 11ms" } } }),
+  "flow-queueing": lab =>
+    lab.update({ doc: { ...lab.state.doc, flows: [{ ...lab.state.doc.flows[0], count: 9 }, lab.state.doc.flows[1]] } }),
+  ecn: lab => lab.update({ b: "codel ecn target 2ms" }),
+  l4s: lab =>
+    lab.update({ doc: { ...lab.state.doc, link: { ...lab.state.doc.link, aqm: "dualpi2 coupling_factor 3.1" } } }),
+};
+
+for (const [id, solve] of Object.entries(SOLUTIONS))
+  test(`lesson ${id}: the question is open at first, and has an answer`, { skip }, async () => {
+    await visit(`#base=lesson-${id}`);
+    const says = () => page.locator(".says").innerText();
+    assert.match(await says(), /\d.*Not there yet/);
+    await session(solve);
+    await settled(page);
+    assert.match(await says(), /^✓ Right\. .*\d/);
+  });
 
 test("published values stand beside what was run", { skip }, async () => {
   await visit("#base=paper-table1-4-pie");

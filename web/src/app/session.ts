@@ -43,6 +43,8 @@ export class Session {
   registry!: Registry;
   version = "";
   files: Record<string, Uint8Array> = {};
+  /** What the embedding page calls a scenario without a name. */
+  title = "";
   /** Where the server runs scenarios that are too big for the browser. */
   native: string | null = null;
   /** A result that A shows as long as its scenario is as it was. */

@@ -65,7 +65,6 @@ export class Field {
     this.text.addEventListener("change", () => {
       const value = read(this.range, this.text.value);
       this.text.setAttribute("aria-invalid", String(value === null));
-      this.shown = "";
       if (value !== null) this.change(this.text.value.trim(), value);
     });
     this.element = h(
@@ -77,20 +76,19 @@ export class Field {
     );
   }
 
-  /** Shows a value, unless the user is typing. */
+  /** Shows a value; its text not while the user is typing another one. */
   set(text: string): void {
-    if (
-      this.text.getRootNode() instanceof ShadowRoot &&
-      (this.text.getRootNode() as ShadowRoot).activeElement === this.text
-    )
-      return;
-    if (text === this.shown) return;
-    this.shown = text;
+    const root = this.text.getRootNode();
+    const isTyped = root instanceof ShadowRoot && root.activeElement === this.text;
     const known = read(this.range, text);
-    this.text.value = known === null ? text : write(this.range, known);
+    const shown = known === null ? text : write(this.range, known);
+    if (shown !== this.shown && known !== null) this.slider.value = String(toSlider(this.range, known));
+    if (shown !== this.shown) this.slider.setAttribute("aria-valuetext", shown);
+    this.shown = shown;
+    if (isTyped || this.text.value === shown) return;
+    this.text.value = shown;
+    this.text.title = shown;
     this.text.removeAttribute("aria-invalid");
-    if (known !== null) this.slider.value = String(toSlider(this.range, known));
-    this.slider.setAttribute("aria-valuetext", this.text.value);
   }
 
   set disabled(off: boolean) {

@@ -98,7 +98,7 @@ export class Header {
     const { state } = this.session;
     const known = [...this.choice.options].some(option => option.value === state.base);
     this.choice.value = known ? state.base : "";
-    const name = state.doc["name"];
+    const name = state.doc["name"] || this.session.title;
     setText(this.name, typeof name === "string" && this.choice.value === "" ? name : "");
   }
 

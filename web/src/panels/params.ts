@@ -4,15 +4,18 @@ import type { Parameter } from "../core/core.js";
 import { find, parseAqm, valueOf, type Aqm } from "../model/aqm.js";
 import type { Side } from "../model/state.js";
 import { fill, h } from "../base/dom.js";
+import { parseQuantity } from "../base/quantity.js";
 import { aqmAt, setAqm, setParam } from "../app/edit.js";
 import type { Session } from "../app/session.js";
 import { Field, type Range } from "./field.js";
 
 /** Ranges in which values are of use; the registry's bounds are only what is accepted. Elsewhere: around the default. */
 function usefulRange(param: Parameter): Range {
-  const dimension =
-    ({ time: "time", bytes: "bytes", rate: "rate" } as const)[param.kind as "time" | "bytes" | "rate"] ?? "number";
-  const [low, high, own] = [param.min_value ?? 0, param.max_value ?? 1, param.default_value ?? 0];
+  const dimensions: Record<string, Range["dimension"]> = { time: "time", bytes: "bytes", rate: "rate" };
+  const dimension = dimensions[param.kind] ?? "number";
+  const number = (text: string | null, otherwise: number): number =>
+    (text === null ? null : dimension === "number" ? Number(text) : parseQuantity(text, dimension)) ?? otherwise;
+  const [low, high, own] = [number(param.min, 0), number(param.max, 1), number(param.default, 0)];
   const whole = param.kind === "count";
   if (own > low) {
     const min = Math.max(low, own / 100, whole ? 1 : 0);

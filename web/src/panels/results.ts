@@ -4,11 +4,9 @@ import { digits } from "../base/quantity.js";
 import { download, fill, h, setText } from "../base/dom.js";
 import type { Session } from "../app/session.js";
 import { SIDES, type Side } from "../model/state.js";
+import { LATE_MS, opinion, pacedFlows } from "../plots/calls.js";
 import { loadTimes } from "../plots/transfers.js";
 import type { SideRun } from "../sim/run.js";
-
-/** A packet of a game or a call is late if it waits longer than this. */
-const LATE_NS = 50e6;
 
 interface Row {
   name: string;
@@ -21,14 +19,9 @@ const percent = (share: number): string => `${digits(share * 100, 3)} %`;
 
 const forward = (run: SideRun) => run.outcome.summary?.links.forward ?? null;
 
-function score(run: SideRun): number | null {
-  const calls = run.outcome.summary?.groups.filter(group => group.mos !== null) ?? [];
-  return calls.length ? calls.reduce((sum, group) => sum + group.mos!, 0) / calls.length : null;
-}
-
 function late(run: SideRun): string | null {
-  const flows = [...run.flowsOf("voice"), ...run.flowsOf("cbr")];
-  const share = flows.length ? run.late(flows, LATE_NS) : NaN;
+  const flows = pacedFlows(run);
+  const share = flows.length ? run.late(flows, LATE_MS * 1e6) : NaN;
   return Number.isNaN(share) ? null : percent(share);
 }
 
@@ -48,7 +41,10 @@ const ROWS: readonly Row[] = [
   },
   { name: "drops", value: run => String(forward(run)?.dropped ?? run.drops.length) },
   { name: "marks", value: run => String(forward(run)?.marked ?? run.marks.length) },
-  { name: "call: mean opinion score (1 to 5)", value: run => (score(run) === null ? null : digits(score(run)!, 3)) },
+  {
+    name: "call: mean opinion score (1 to 5)",
+    value: run => (opinion(run) === null ? null : digits(opinion(run)!, 3)),
+  },
   { name: "call and game: lost, or over 50 ms in the queue", value: late },
   {
     name: "load time, median",

@@ -134,10 +134,14 @@ export class Figure {
       this.stage.append(head);
     }
     this.heads.forEach((head, i) => (head.hidden = !this.plot!.panels[i]?.time));
+    this.playhead(this.seconds);
   }
+
+  private seconds = 0;
 
   /** Where the run is. Moves a line; nothing is drawn again. */
   playhead(seconds: number): void {
+    this.seconds = seconds;
     const { plot, size } = this;
     if (!plot || !size[0]) return;
     this.boxes(...size).forEach((box, i) => {

@@ -1,10 +1,11 @@
 /** The plots of the page, in their order. A plot is a file and a line here. */
 
 import type { PlotKind } from "./input.js";
+import { calls } from "./calls.js";
 import { cdf } from "./cdf.js";
 import { cwnd, goodput } from "./flows.js";
 import { sojourn } from "./sojourn.js";
 import { state } from "./state.js";
 import { transfers } from "./transfers.js";
 
-export const PLOTS: readonly PlotKind[] = [sojourn, cdf, goodput, cwnd, state, transfers];
+export const PLOTS: readonly PlotKind[] = [sojourn, cdf, goodput, cwnd, state, calls, transfers];

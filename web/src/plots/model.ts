@@ -25,7 +25,7 @@ export type Mark =
       steps?: boolean;
       dense?: boolean;
     }
-  | { kind: "points"; name: string; ink: Ink; points: Points }
+  | { kind: "points"; name: string; ink: Ink; points: Points; radius?: number }
   /** Vertical lines, such as drops: at full height while they are few, else as a rug in row `row` from the bottom. */
   | { kind: "rules"; name: string; ink: Ink; x: ArrayLike<number>; row: number }
   /** A value that holds everywhere, such as a target. */

@@ -89,7 +89,7 @@ function drawMark(
     if (few) pen.uprights(places, plot.y, bottom, { colour, alpha: 0.45 });
     else pen.uprights(places, base - RUG, base, { colour, alpha: 0.8 });
   } else if (mark.kind === "points") {
-    pen.dots(Array.from(mark.points.x, px), Array.from(mark.points.y, py), 2.5, colour);
+    pen.dots(Array.from(mark.points.x, px), Array.from(mark.points.y, py), mark.radius ?? 2.5, colour);
   } else {
     const shape = mark.dense && envelope(mark.points, panel.x.from, panel.x.to, Math.round(plot.width / 2));
     if (shape) {

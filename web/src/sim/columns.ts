@@ -1,7 +1,7 @@
 /** Columns that grow while a run goes on. */
 
 import type { EventColumns, WaitingColumns } from "../core/core.js";
-import { WAITING, type Packets } from "./protocol.js";
+import { WAITING, type Packets, type Table } from "./protocol.js";
 
 const START = 1 << 14;
 
@@ -80,5 +80,33 @@ export class PacketLog {
     const first = this.length - this.enqueued.length;
     this.enqueued.forEach((time, i) => (cut.sojourn[first + i] = -1 - time));
     return cut;
+  }
+}
+
+/** State variables of one queue manager, sample by sample, as the table `state` of docs/results.md. */
+export class StateLog {
+  private readonly times: number[] = [];
+  private readonly columns = new Map<string, number[]>();
+
+  append(now_ns: number, state: Record<string, number>): void {
+    for (const [name, value] of Object.entries(state)) {
+      if (!this.columns.has(name))
+        this.columns.set(
+          name,
+          this.times.map(() => NaN),
+        );
+      this.columns.get(name)!.push(value);
+    }
+    this.times.push(now_ns);
+    for (const column of this.columns.values()) if (column.length < this.times.length) column.push(NaN);
+  }
+
+  take(): Table {
+    const named = [...this.columns].map(([name, values]) => [name, Float64Array.from(values)] as const);
+    return {
+      time_ns: Float64Array.from(this.times),
+      link: new Uint8Array(this.times.length),
+      ...Object.fromEntries(named),
+    };
   }
 }

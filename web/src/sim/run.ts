@@ -109,6 +109,11 @@ export class SideRun {
     return Object.keys(this.outcome.tables["state"] ?? {}).filter(name => name !== "time_ns" && name !== "link");
   }
 
+  /** Whether there are connections that do not last for the whole run. */
+  get comesAndGoes(): boolean {
+    return this.once("comes and goes", () => this.packets.flow.some(flow => flow >= this.outcome.checked.flows.length));
+  }
+
   /** Numbers of the flows of a kind that last for the whole run. */
   flowsOf(kind: string): number[] {
     return this.outcome.checked.flows.flatMap((flow, i) => (flow.kind === kind ? [i] : []));

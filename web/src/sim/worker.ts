@@ -10,12 +10,14 @@ import {
   type Payload,
   type Run,
 } from "../core/core.js";
-import { PacketLog } from "./columns.js";
+import { PacketLog, StateLog } from "./columns.js";
 import { Looker } from "./looker.js";
 import type { Job, Outcome, Reply, Request, Summary, Table } from "./protocol.js";
 
 /** So many steps a run is made in; between two, newer requests are heard. */
 const STEPS = 24;
+/** So many times the state of a queue manager is sampled in a replay. */
+const SAMPLES = 600;
 /** Runs that take longer tell how far they are, and hear of newer jobs, this often. */
 const PATIENCE_MS = 40;
 /** Packets kept of one queue; more would not fit a phone. */
@@ -79,17 +81,21 @@ async function simulate(known: Core, id: number, job: Job): Promise<Outcome | nu
     const [forward, reverse] = [new PacketLog(), new PacketLog()];
     let kept_ns = duration_ns;
     let heard = began;
-    for (let step = 1; step <= STEPS; step++) {
-      run.advance(step === STEPS ? duration_ns : Math.round((duration_ns * step) / STEPS));
+    // A replay has no probes: its queue manager is looked at in passing.
+    const sampled = run.kind === "replay" ? new StateLog() : null;
+    const steps = sampled ? SAMPLES : STEPS;
+    for (let step = 1; step <= steps; step++) {
+      run.advance(step === steps ? duration_ns : Math.round((duration_ns * step) / steps));
       const { events, links } = run.view();
+      sampled?.append(run.now_ns, links[0]!.state);
       if (kept_ns === duration_ns) {
         forward.append(events, 0);
         reverse.append(events, 1);
-        if (step === STEPS) forward.appendWaiting(links[0]!.waiting);
+        if (step === steps) forward.appendWaiting(links[0]!.waiting);
         else if (forward.length > MOST_PACKETS) kept_ns = run.now_ns;
       }
       if (id !== newest) return null;
-      if (step % 4 === 0 && performance.now() - heard > PATIENCE_MS) {
+      if (performance.now() - heard > PATIENCE_MS) {
         heard = performance.now();
         say({ is: "progress", id, at_ns: run.now_ns, duration_ns });
         await breathe();
@@ -106,7 +112,7 @@ async function simulate(known: Core, id: number, job: Job): Promise<Outcome | nu
       forward: forward.take(),
       reverse: reverse.take(),
       kept_ns,
-      tables: tables as Record<string, Table>,
+      tables: { ...(tables as Record<string, Table>), ...(sampled && { state: sampled.take() }) },
       took_ms: performance.now() - began,
     };
   } finally {
@@ -134,6 +140,9 @@ async function answer(request: Request): Promise<void> {
     return;
   }
   newest = request.id;
+  // A slider that is dragged asks for more than there is time for: only the last of what has come is run.
+  await breathe();
+  if (request.id !== newest) return;
   looker?.close();
   looker = new Looker(core, request.job);
   const outcome = await simulate(core, request.id, request.job);

@@ -32,9 +32,12 @@ export function rows(run: SideRun, waiting: number[], layout: Layout): Row[] {
   }
   const lasting = run.outcome.checked.flows.length;
   const always = Array.from({ length: Math.min(lasting, MOST) }, (_, i) => i);
-  const shown = always.map(number => ({ label: String(number), packets: byFlow.get(number) ?? [] }));
-  const others = [...byFlow].filter(([number]) => number >= always.length);
-  const rest = others.flatMap(([, packets]) => packets).sort((one, two) => one - two);
-  if (lasting > MOST || others.length) shown.push({ label: "…", packets: rest });
+  // Connections that come and go take the rows that are left; how many rows there are does not change.
+  const others = [...byFlow.keys()].filter(number => number >= always.length).sort((one, two) => one - two);
+  const guests = others.splice(0, run.comesAndGoes ? MOST - always.length : 0);
+  const shown = [...always, ...guests].map(number => ({ label: String(number), packets: byFlow.get(number) ?? [] }));
+  while (run.comesAndGoes && shown.length < MOST) shown.push({ label: "", packets: [] });
+  const rest = others.flatMap(number => byFlow.get(number)!).sort((one, two) => one - two);
+  if (lasting > MOST || run.comesAndGoes) shown.push({ label: "…", packets: rest });
   return shown;
 }
