@@ -68,6 +68,7 @@ export class SojournLab extends HTMLElement {
 
   /** Starts with the module, compiled or as bytes. */
   async begin(module: WebAssembly.Module | BufferSource, start: Start): Promise<void> {
+    fill(this.root, h("p", { class: "refused" }, "The simulator is being loaded …"));
     try {
       this.compiled = module instanceof WebAssembly.Module ? module : await WebAssembly.compile(module);
       await this.open({ ...this.started, ...start });
@@ -91,6 +92,7 @@ export class SojournLab extends HTMLElement {
     this.lab = new Lab(session, {
       address: hash => (this.addressed ? new URL(hash, location.href).href : hash),
       theme: theme => this.setAttribute("theme", theme),
+      keys: this.addressed ? document : null,
     });
     await session.load();
     await this.playback(start, session);

@@ -174,8 +174,13 @@ test("steps go from packet to packet, and back", { skip }, async () => {
   }
   for (let i = 1; i < instants.length; i++)
     assert.ok(instants[i] > instants[i - 1] && instants[i] - instants[i - 1] < 5e6);
-  await page.locator("main").press("ArrowLeft");
+  await page.evaluate(() => document.activeElement.blur());
+  await page.keyboard.press("ArrowLeft");
   assert.equal(await at(), instants[3]);
+  await page.keyboard.press(" ");
+  assert.equal(await session(lab => lab.playing), true);
+  await page.keyboard.press(" ");
+  assert.equal(await session(lab => lab.playing), false);
 });
 
 test("scrubbing back shows the same queue", { skip }, async () => {

@@ -26,6 +26,14 @@ const FASTEST_S = 2;
 /** The simulators are asked what is on the queues' minds this often while it plays, in ms. */
 const LOOK_MS = 100;
 
+export interface LabHost {
+  /** The address of a state. */
+  address(hash: string): string;
+  theme(theme: "light" | "dark"): void;
+  /** Where keys are heard; null: within the lab alone. */
+  keys: EventTarget | null;
+}
+
 export class Lab {
   readonly element: HTMLElement;
   private readonly sides: Record<Side, SidePanel>;
@@ -38,7 +46,7 @@ export class Lab {
 
   constructor(
     readonly session: Session,
-    private readonly host: { address(hash: string): string; theme(theme: "light" | "dark"): void },
+    private readonly host: LabHost,
   ) {
     this.header = new Header(session, {
       toggleTheme: () => this.setTheme(session.theme === "light" ? "dark" : "light"),
@@ -108,7 +116,8 @@ export class Lab {
     const { session } = this;
     // A change ends with the control that made it: the next one has an instant of its own.
     this.element.addEventListener("change", () => (session.holding = null));
-    this.element.addEventListener("keydown", event => this.key(event));
+    this.host.keys?.addEventListener("keydown", this.pressed);
+    if (!this.host.keys) this.element.addEventListener("keydown", this.pressed);
     this.element.addEventListener("dragover", event => event.preventDefault());
     this.element.addEventListener("drop", event => {
       event.preventDefault();
@@ -205,6 +214,8 @@ export class Lab {
     else this.frame = requestAnimationFrame(next => this.tick(next));
   }
 
+  private readonly pressed = (event: Event): void => this.key(event as KeyboardEvent);
+
   private key(event: KeyboardEvent): void {
     const target = event.composedPath()[0] as HTMLElement;
     if (event.ctrlKey || event.metaKey || event.altKey) return;
@@ -241,6 +252,7 @@ export class Lab {
   close(): void {
     cancelAnimationFrame(this.frame);
     window.removeEventListener("beforeprint", this.beforePrint);
+    this.host.keys?.removeEventListener("keydown", this.pressed);
     this.session.close();
   }
 }

@@ -10,7 +10,7 @@ import { parseQuantity } from "../base/quantity.js";
 import type { Side } from "../model/state.js";
 import { mind } from "../minds/index.js";
 import type { Line, MindInput } from "../minds/mind.js";
-import { after, isDrop } from "../sim/packets.js";
+import { after, isDrop, MARKED } from "../sim/packets.js";
 import { QueueView, roundSpan } from "../view/queue.js";
 import { PALETTES } from "../style/palette.js";
 import { Params } from "./params.js";
@@ -50,6 +50,7 @@ export class SidePanel {
   private readonly lines = h("dl", { class: "mind" });
   private readonly parts = h("div", { class: "parts" });
   private readonly now = h("p", { class: "now" });
+  private readonly mark: HTMLButtonElement;
   private told = 0;
 
   constructor(
@@ -59,13 +60,15 @@ export class SidePanel {
     const letter = side.toUpperCase();
     this.params = new Params(session, side);
     this.view = new QueueView(letter, row => session.select({ side, row }));
-    const last = h("button", { type: "button", class: "small", onclick: () => this.lastDrop() }, "Last drop: why?");
+    const button = (text: string, wanted: (fate: number) => boolean): HTMLButtonElement =>
+      h("button", { type: "button", class: "small", onclick: () => this.last(wanted) }, text);
+    this.mark = button("Last mark: why?", fate => fate === MARKED);
     this.element = h(
       "section",
       { class: `side side-${side}`, "aria-label": `Queue ${letter}` },
       h("header", {}, h("span", { class: "letter" }, letter), this.params.element),
       this.view.element,
-      h("div", { class: "under" }, this.now, last),
+      h("div", { class: "under" }, this.now, this.mark, button("Last drop: why?", isDrop)),
       h("h3", { class: "sr" }, `What queue manager ${letter} has on its mind`),
       this.lines,
       this.parts,
@@ -74,14 +77,15 @@ export class SidePanel {
     session.on(["runs", "selection", "theme"], () => this.draw());
   }
 
-  private lastDrop(): void {
+  /** Looks into the last packet up to the playhead that had such a fate. */
+  private last(wanted: (fate: number) => boolean): void {
     const run = this.session.runs[this.side];
     if (!run) return;
     const { time, fate } = run.packets;
     let row = after(time, this.session.state.at_ns) - 1;
-    while (row >= 0 && !isDrop(fate[row]!)) row--;
+    while (row >= 0 && !wanted(fate[row]!)) row--;
     if (row >= 0) this.session.select({ side: this.side, row });
-    else setText(this.now, "nothing was dropped up to here");
+    else setText(this.now, "there was none up to here");
   }
 
   /** The queue at the playhead. */
@@ -107,6 +111,14 @@ export class SidePanel {
     this.told = now;
     const waiting = run.index.waiting(at_ns).length;
     const bytes = this.view.link(run).rate(at_ns);
+    this.mark.hidden = run.marks.length === 0;
+    if (at_ns > run.outcome.kept_ns) {
+      setText(
+        this.now,
+        `packets are kept up to ${(run.outcome.kept_ns / 1e9).toFixed(0)} s; a shorter run is shown whole`,
+      );
+      return;
+    }
     setText(this.now, `${waiting} packets wait · link ${digits(bytes / 1e6, 3)} Mbit/s`);
     this.view.tell(`At ${(at_ns / 1e9).toFixed(3)} s ${waiting} packets wait in queue ${side.toUpperCase()}.`);
   }
