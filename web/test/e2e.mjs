@@ -443,6 +443,38 @@ test("the page obeys its policy: no inline script, no eval", { skip }, async () 
   }
 });
 
+test("one file of a report holds all of it: component and module in a page from disk", { skip }, async () => {
+  const component = await readFile(join(web, "dist/component.js"), "utf8");
+  const module = (await readFile(join(web, "build/sojourn.wasm"))).toString("base64");
+  const text = `duration = "4 s"\n[link]\nrate = "7 Mbit/s"\naqm = "codel"\n[[flows]]\nkind = "tcp"\ncount = 2\n`;
+  const data = JSON.stringify({ component, module, text }).replace(/</g, "\\u003c");
+  const file = join(folder, "report.html");
+  await writeFile(
+    file,
+    `<!doctype html><html lang="en"><title>report</title><main style="width: 640px"></main>
+    <script type="application/json" id="data">${data}</script>
+    <script type="module">
+      const { component, module, text } = JSON.parse(document.getElementById("data").textContent);
+      const address = URL.createObjectURL(new Blob([component], { type: "text/javascript" }));
+      const { mount } = await import(address);
+      const bytes = Uint8Array.from(atob(module), char => char.charCodeAt(0));
+      window.remove = mount(document.querySelector("main"), { module: bytes, start: { text } });
+    </script></html>`,
+  );
+  await page.goto(`file://${file}`);
+  await settled(page);
+  const known = faults.filter(fault => fault === `request to file://${file}`);
+  faults.splice(0, faults.length, ...faults.filter(fault => !known.includes(fault)));
+  assert.match((await fingerprints())[0], /^[0-9a-f]{16}$/);
+  // It is laid out by its own width, not by the window's.
+  const [left, right] = await page
+    .locator(".side")
+    .evaluateAll(all => all.map(side => side.getBoundingClientRect().left));
+  assert.equal(left, right);
+  await page.evaluate(() => window.remove());
+  assert.equal(await page.locator("sojourn-lab").count(), 0);
+});
+
 test("no error was on the console, and no request went anywhere else", { skip }, () => {
   assert.deepEqual(faults, []);
 });

@@ -72,7 +72,7 @@ export class QueueView {
     const height = `${HEIGHT * this.scale}px`;
     this.element.style.height = height;
     this.canvas.style.height = height;
-    if (this.scene) this.draw(this.scene);
+    if (this.scene && this.width) this.draw(this.scene);
   }
 
   private scene: Scene | null = null;
@@ -101,7 +101,6 @@ export class QueueView {
   }
 
   draw(scene: Scene): void {
-    if (!this.width) this.fit();
     this.scene = scene;
     const context = this.canvas.getContext("2d");
     if (!context || !this.width) return;
