@@ -342,6 +342,59 @@ test("names from scenarios are text, whatever they are", { skip }, async () => {
   }
 });
 
+/** A payload as `sojourn lab` sends it: see `decodePayload`. */
+function encodePayload(head, tables) {
+  const kinds = { Float64Array: "f64", Uint32Array: "u32", Uint8Array: "u8" };
+  const [parts, index] = [[], {}];
+  let offset = 0;
+  for (const [name, table] of Object.entries(tables)) {
+    index[name] = {};
+    for (const [column, values] of Object.entries(table)) {
+      index[name][column] = [kinds[values.constructor.name], offset, values.length];
+      parts.push(Buffer.from(values.buffer), Buffer.alloc((8 - (values.byteLength % 8)) % 8));
+      offset += Math.ceil(values.byteLength / 8) * 8;
+    }
+  }
+  const text = Buffer.from(JSON.stringify({ ...head, tables: index }));
+  const start = Buffer.alloc(12);
+  start.write("SOJOURN1");
+  start.writeUInt32LE(text.length, 8);
+  const padding = Buffer.alloc((8 - ((12 + text.length) % 8)) % 8);
+  return Buffer.concat([start, text, padding, ...parts]);
+}
+
+test("results from disk are shown as they were recorded, or run again to the same fingerprint", { skip }, async () => {
+  const { load } = await import("../src/core/core.js");
+  const core = await load(await readFile(join(web, "build/sojourn.wasm")));
+  const text = `duration = "5 s"\n[link]\nrate = "6 Mbit/s"\naqm = "codel"\n[[flows]]\nkind = "tcp"\ncount = 3\nrtt = "30 ms"\n`;
+  const sets = [
+    ["probes.packets", "true"],
+    ["probes.state", "10 ms"],
+    ["probes.flows", "100 ms"],
+  ];
+  const run = await core.open(text, { sets, packets: false });
+  const { checked, seed, duration_ns } = run;
+  const { fingerprint, summary, tables } = run.finish();
+  const head = { checked, seed, duration_ns, summary };
+  try {
+    for (const shown of [tables, { sojourn_histogram: tables.sojourn_histogram }]) {
+      server.state.start = { text, payload: { base64: encodePayload(head, shown).toString("base64") } };
+      await visit("");
+      assert.equal((await fingerprints())[0], fingerprint);
+      assert.match(await page.locator(".prints").innerText(), /as in the stored result/);
+      const departures = summary.links.forward.packets;
+      const sent = await session(({ runs }) => runs.a.packets.fate.filter(fate => fate <= 1).length);
+      assert.equal(sent, departures);
+    }
+    await session(lab => lab.update({ doc: { ...lab.state.doc, link: { ...lab.state.doc.link, rate: "5 Mbit/s" } } }));
+    await settled(page);
+    assert.notEqual((await fingerprints())[0], fingerprint);
+    assert.doesNotMatch(await page.locator(".prints").innerText(), /stored result/);
+  } finally {
+    server.state.start = {};
+  }
+});
+
 test("a lesson's question is answered by its slider", { skip }, async () => {
   await visit("#base=lesson-tail-drop");
   const says = page.locator(".says");

@@ -148,11 +148,20 @@ export class Session {
     this.tell("time");
   }
 
-  /** Shows a result from disk in A; B runs the same scenario with its own queue manager. */
+  /**
+   * Shows a result from disk in A; B runs the same scenario with its own queue manager. A result in which the packets
+   * are not recorded is run again, and its fingerprint compared.
+   */
   show(payload: Payload): void {
     const doc = payload.checked.scenario as unknown as Doc;
     if (this.state.base) this.state = { ...this.state, base: "", doc: { ...doc, seed: payload.seed }, at_ns: 0 };
     this.result = { payload, doc: JSON.stringify(this.state.doc) };
+  }
+
+  /** The fingerprint of the result that A shows or runs again; null without one. */
+  get stored(): string | null {
+    if (!this.isResult() || changesOf(this.state, "a").length) return null;
+    return (this.result!.payload.summary as { fingerprint?: string } | null)?.fingerprint ?? null;
   }
 
   private job(side: Side): Job {
@@ -162,6 +171,7 @@ export class Session {
     const limit = get(doc, `${linkPath(doc)}.limit`);
     const changes = arrivals ? [] : changesOf(state, side);
     const aqm = aqmOf(state, side) ?? "droptail";
+    const hasPackets = this.result?.payload.tables["packets"] !== undefined;
     return {
       text: toToml(doc),
       changes: changes.map(change => {
@@ -174,7 +184,8 @@ export class Session {
         ? { aqm: typeof aqm === "string" ? aqm : JSON.stringify(aqm), limit: typeof limit === "string" ? limit : null }
         : null,
       native: this.native && !arrivals && expectedPackets(doc) > MOST_PACKETS ? this.native : null,
-      payload: side === "a" && !arrivals && !changes.length && this.isResult() ? this.result!.payload : null,
+      payload:
+        side === "a" && !arrivals && !changes.length && this.isResult() && hasPackets ? this.result!.payload : null,
     };
   }
 

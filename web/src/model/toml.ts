@@ -11,10 +11,17 @@ const place = (key: string): number => {
   return at < 0 ? ORDER.length : at;
 };
 
-/** A list of plain values or a table in a line of its own. */
+/** TOML has no null: a key without a value is left out. */
+function withoutNull(value: Json): Json {
+  if (Array.isArray(value)) return value.map(withoutNull);
+  if (typeof value !== "object" || value === null) return value;
+  const entries = Object.entries(value).filter(([, item]) => item !== null);
+  return Object.fromEntries(entries.map(([key, item]) => [key, withoutNull(item)]));
+}
+
 export function toToml(doc: Doc): string {
   const sorted = Object.fromEntries(Object.entries(doc).sort(([x], [y]) => place(x) - place(y)));
-  return stringify(sorted).trimEnd() + "\n";
+  return stringify(withoutNull(sorted)).trimEnd() + "\n";
 }
 
 /** Throws an error whose first line says what is wrong and where. */

@@ -125,9 +125,17 @@ export class Results {
       { class: "print" },
       h("span", { class: `letter is-${side}` }, side.toUpperCase()),
       h("span", {}, "fingerprint ", h("code", { "data-fingerprint": side }, fingerprint)),
+      side === "a" ? this.stored(fingerprint) : null,
       save,
       h("code", { class: "command" }, `sojourn run ${file}`),
     );
+  }
+
+  /** Whether a stored result is what the page has run. */
+  private stored(fingerprint: string): HTMLElement | null {
+    const { stored } = this.session;
+    if (stored === null) return null;
+    return h("span", {}, stored === fingerprint ? "as in the stored result" : `the stored result has ${stored}`);
   }
 
   private diffCommand(): HTMLElement | null {
