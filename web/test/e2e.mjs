@@ -219,6 +219,14 @@ test("a dropped packet says why", { skip }, async () => {
   assert.match(await page.locator(".packet p").innerText(), /above the target|count = \d/);
   await page.getByRole("button", { name: "Last drop: why?" }).first().click();
   assert.match(await page.locator(".packet p").innerText(), /buffer was full/);
+  // A packet is clicked where it is drawn: the one at the head of B's queue.
+  await page.keyboard.press("Escape");
+  await page.locator(".packet").waitFor({ state: "hidden" });
+  const canvas = page.locator(".side-b canvas");
+  const { width } = await canvas.boundingBox();
+  await canvas.click({ position: { x: Math.round(width * 0.66) - 6, y: 72 } });
+  const head = await session(({ runs, selection, state }) => [selection, runs.b.index.waiting(state.at_ns)[0]]);
+  assert.deepEqual(head[0], { side: "b", row: head[1] });
 });
 
 test("recorded arrivals are played into both queues", { skip }, async () => {
@@ -305,6 +313,16 @@ test("a trace that is dropped onto the page becomes the link", { skip }, async (
   const rate = await session(({ runs }) => runs.a.outcome.summary.goodput_bps);
   assert.ok(rate > 8e6 && rate < 9e6, String(rate));
   assert.match(await page.locator(".trace").innerText(), /three\.down/);
+  // The same by dropping a file: one opportunity a ms, 12 Mbit/s.
+  await page.locator("main").evaluate(main => {
+    const dataTransfer = new DataTransfer();
+    dataTransfer.items.add(new File(["1\n"], "one.down"));
+    main.dispatchEvent(new DragEvent("drop", { dataTransfer, bubbles: true, composed: true, cancelable: true }));
+  });
+  await page.locator(".trace").getByText("one.down").waitFor();
+  await settled(page);
+  const faster = await session(({ runs }) => runs.a.outcome.summary.goodput_bps);
+  assert.ok(faster > 11e6 && faster < 12e6, String(faster));
 });
 
 test("what is wrong is said with place and remedy, and the last good run stays", { skip }, async () => {

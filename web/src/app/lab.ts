@@ -64,7 +64,7 @@ export class Lab {
         session.seek(seconds * 1e9);
       },
       zoom: (range: [number, number] | null) => {
-        session.zoom = range;
+        session.update({ zoom: range });
         this.plot();
       },
       redraw: () => this.plot(),
@@ -158,7 +158,7 @@ export class Lab {
       runs: session.runs,
       names: { a: session.name("a"), b: session.name("b") },
       targets: { a: this.sides.a.target_ms(), b: this.sides.b.target_ms() },
-      zoom: session.zoom,
+      zoom: session.state.zoom,
       published: session.state.paper ? published(session.state.paper) : [],
       log: null,
     };

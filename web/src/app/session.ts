@@ -33,7 +33,6 @@ export class Session {
   trouble: Record<Side, string> = { a: "", b: "" };
   /** How far the simulators are, from 0 to 1; null when they are done. */
   progress: Record<Side, number | null> = { a: null, b: null };
-  zoom: [number, number] | null = null;
   playing = false;
   /** Whether a change of a control holds from now on, as an entry of `[[changes]]`, or for the whole run. */
   fromNow = false;
@@ -131,7 +130,6 @@ export class Session {
   choose(id: string): void {
     const chosen = presetState(id);
     if (!chosen) return;
-    this.zoom = null;
     this.fromNow = false;
     this.select(null);
     this.update({ ...chosen, speed: this.state.speed });
@@ -143,8 +141,7 @@ export class Session {
     const doc = fromToml(text);
     const of = get(doc, `${linkPath(doc)}.aqm`);
     const b: Json = of === undefined || of === "droptail" ? "codel" : "droptail";
-    this.zoom = null;
-    this.update({ ...this.state, base: "", doc, b, changes: [], at_ns: 0, lesson: "", paper: "" });
+    this.update({ ...this.state, base: "", doc, b, changes: [], at_ns: 0, zoom: null, lesson: "", paper: "" });
     this.tell("time");
   }
 
@@ -197,7 +194,13 @@ export class Session {
   simulate(): void {
     for (const side of SIDES) {
       const job = this.job(side);
-      const key = JSON.stringify([job.text, job.changes, job.replay, Object.keys(job.files), job.payload !== null]);
+      const key = JSON.stringify([
+        job.text,
+        job.changes,
+        job.replay,
+        Object.entries(job.files).map(([name, bytes]) => [name, bytes.length]),
+        job.payload !== null,
+      ]);
       if (key === this.jobs[side]) continue;
       this.jobs[side] = key;
       this.progress[side] = 0;

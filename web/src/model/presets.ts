@@ -62,7 +62,19 @@ export const FIRST = "lab";
 
 function start(id: string, text: string, b: Json, more: Partial<State> = {}): State {
   const doc = fromToml(text);
-  return { base: id, doc, b, mode: "traffic", changes: [], at_ns: 0, speed: 0.1, lesson: "", paper: "", ...more };
+  return {
+    base: id,
+    doc,
+    b,
+    mode: "traffic",
+    changes: [],
+    at_ns: 0,
+    speed: 0.1,
+    zoom: null,
+    lesson: "",
+    paper: "",
+    ...more,
+  };
 }
 
 /** What the page shows when a preset is chosen; null where there is none of that name. Lessons and papers are presets. */

@@ -10,7 +10,7 @@ import { formatTime, parseQuantity } from "../base/quantity.js";
 import type { Change, Mode, State } from "./state.js";
 
 /** Names of the address that are no keys of a scenario. */
-const WORDS = new Set(["base", "doc", "b", "mode", "changes", "at", "speed", "lesson", "paper"]);
+const WORDS = new Set(["base", "doc", "b", "mode", "changes", "at", "speed", "zoom", "lesson", "paper"]);
 
 /** Text that reads as a number or a word of JSON is quoted, so that it comes back as text. */
 function encodeValue(value: Json): string {
@@ -55,6 +55,7 @@ export function encode(state: State, presets: (id: string) => State | null): str
   if (state.at_ns !== (start?.at_ns ?? 0)) query.set("at", formatTime(state.at_ns, 15).replace(" ", ""));
   if (state.speed !== (start?.speed ?? 0.1))
     query.set("speed", state.speed === Infinity ? "fastest" : `${state.speed}`);
+  if (state.zoom) query.set("zoom", state.zoom.map(seconds => Number(seconds.toPrecision(6))).join("-"));
   if (state.lesson !== (start?.lesson ?? "")) query.set("lesson", state.lesson);
   if (state.paper !== (start?.paper ?? "")) query.set("paper", state.paper);
   return `#${query}`;
@@ -86,12 +87,19 @@ export function decode(hash: string, presets: (id: string) => State | null, fall
     changes: readChanges(query.get("changes")) ?? state.changes,
     at_ns: at_ns === null ? state.at_ns : Math.round(at_ns),
     speed: speed > 0 ? speed : state.speed,
+    zoom: readZoom(query.get("zoom")),
     lesson: query.get("lesson") ?? state.lesson,
     paper: query.get("paper") ?? state.paper,
   };
 }
 
 const isMode = (text: string | null): boolean => text === "traffic" || text === "arrivals";
+
+/** `3.5-7`: from 3.5 to 7 s. */
+function readZoom(text: string | null): [number, number] | null {
+  const [from = NaN, to = NaN] = (text ?? "").split("-").map(Number);
+  return from < to ? [from, to] : null;
+}
 
 function readDoc(text: string): Doc | null {
   try {

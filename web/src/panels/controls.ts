@@ -116,7 +116,7 @@ export class Controls {
     const key = JSON.stringify([
       kinds,
       linkPath(state.doc),
-      typeof get(state.doc, "link.trace"),
+      get(state.doc, `${linkPath(state.doc)}.trace`) ?? null,
       state.doc["wlan"] !== undefined,
     ]);
     if (key !== this.built) this.build(flows, state.doc["wlan"] !== undefined);

@@ -17,6 +17,8 @@ import { Params } from "./params.js";
 
 /** Falling takes so many seconds of the viewer's time. */
 const FALL_S = 0.8;
+/** A wait that does not fit makes the queue wider for so long before and after it. */
+const AROUND_NS = 1e9;
 /** More flows than that are not listed one by one. */
 const MOST_PARTS = 12;
 
@@ -137,14 +139,18 @@ export class SidePanel {
 
   private spanOf: { run: unknown; span: number } = { run: null, span: 100 };
 
-  /** The same for the whole run, so that lengths can be compared at different instants. */
+  /** The same for the whole run, so that lengths can be compared at different instants; more around what does not fit. */
   private span(): number {
     const run = this.session.runs[this.side]!;
     if (this.spanOf.run !== run) {
       const longest = Math.max(run.sojournQuantile(0.99) || 0, 2 * (this.target_ms() ?? 0), 8);
       this.spanOf = { run, span: roundSpan(longest) };
     }
-    return this.spanOf.span;
+    const { at_ns } = this.session.state;
+    const [first, last] = run.index.ended(at_ns - AROUND_NS, at_ns + AROUND_NS);
+    let most = this.spanOf.span;
+    for (let row = first; row < last; row++) most = Math.max(most, run.packets.sojourn[row]! / 1e6);
+    return most > this.spanOf.span ? roundSpan(most) : most;
   }
 
   private think(): void {

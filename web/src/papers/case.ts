@@ -16,8 +16,11 @@ export interface Claim {
   loose_hi: number;
 }
 
-/** What is compared: the sojourn time's mean or 99 % quantile, or CoDel's count at 50 s. */
-export type Quantity = "mean" | "p99" | "count50" | "count";
+/**
+ * What is compared: of the sojourn time the mean, the 99 % quantile, the greatest value and that from 200 to 250 s; of
+ * CoDel's count the value at 50 s and the mean from 20 s on.
+ */
+export type Quantity = "mean" | "p99" | "max" | "max200" | "count50" | "count";
 
 export interface Published {
   side: Side;
@@ -43,6 +46,8 @@ export interface Case {
 export function measured(run: SideRun, quantity: Quantity): number {
   if (quantity === "mean") return run.meanSojourn;
   if (quantity === "p99") return run.sojournQuantile(0.99);
+  if (quantity === "max") return greatestWithin(run, 0, Infinity);
+  if (quantity === "max200") return greatestWithin(run, 200, 250);
   const count = run.state("count");
   if (!count) return NaN;
   if (quantity === "count50") {
@@ -51,6 +56,14 @@ export function measured(run: SideRun, quantity: Quantity): number {
   }
   const late = count.y.filter((_, i) => count.x[i]! >= 20);
   return late.reduce((sum, value) => sum + value, 0) / late.length;
+}
+
+/** The longest sojourn time in ms of the packets sent within a part of the run, in s. */
+function greatestWithin(run: SideRun, from: number, to: number): number {
+  const { x, y } = run.sojourn;
+  let most = NaN;
+  for (let i = 0; i < x.length; i++) if (x[i]! >= from && x[i]! < to && !(y[i]! <= most)) most = y[i]!;
+  return most;
 }
 
 /** Where a value lies. */

@@ -2,9 +2,10 @@
 
 import claims from "virtual:claims";
 import type { Case, Claim, Published } from "./case.js";
+import { GAO2015 } from "./gao2015.js";
 import { SCHWARZKOPF2016 } from "./schwarzkopf2016.js";
 
-export const CASES: readonly Case[] = [...SCHWARZKOPF2016];
+export const CASES: readonly Case[] = [...SCHWARZKOPF2016, ...GAO2015];
 
 const byId = new Map<string, Claim>(claims.map(claim => [claim.id, claim]));
 

@@ -25,6 +25,13 @@ export const sojourn: PlotKind = {
       if (target) others.push({ kind: "level", name: `target ${LETTERS[side]}`, ink: "target", y: target });
     });
     if (!lines.length) return null;
+    for (const { side, claim, quantity } of input.published) {
+      if (quantity !== "max" && quantity !== "max200") continue;
+      const band = { kind: "band", name: "", ink: side, along: "y" } as const;
+      others.push({ ...band, from: claim.loose_lo, to: claim.loose_hi, alpha: 0.12 });
+      others.push({ ...band, from: claim.tight_lo, to: claim.tight_hi, alpha: 0.2 });
+      others.push({ kind: "level", name: `published greatest, ${LETTERS[side]}`, ink: side, y: claim.expected });
+    }
     const to = ceiling(greatest(lines, x));
     const medians = usual(input);
     const log = input.log ?? to / Math.max(LEAST_MS, Math.min(to, ...medians)) > WIDE;
