@@ -86,6 +86,7 @@ export class SojournLab extends HTMLElement {
     const first = this.addressed && location.hash.length > 1 ? decode(location.hash, presetState, state) : state;
     const session = new Session(this.compiled!, first);
     session.files = files;
+    session.source = start.text ?? null;
     session.title = start.name ?? "";
     session.native = start.native === undefined ? null : new URL(start.native, location.href).href;
     const dark = matchMedia("(prefers-color-scheme: dark)");

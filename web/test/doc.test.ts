@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { apply, difference, flatten, get, set, unflatten, type Doc } from "../src/model/doc.js";
+import { apply, difference, edits, flatten, get, set, unflatten, type Doc } from "../src/model/doc.js";
 
 const DOC: Doc = {
   duration: "7 s",
@@ -43,4 +43,9 @@ test("a difference applied to its base gives the document", () => {
     assert.notEqual(difference(DOC, other).length, 0);
   }
   assert.deepEqual(difference(DOC, DOC), []);
+});
+
+test("edits of a text replace a table by a value at once, and take away what is gone", () => {
+  assert.deepEqual(edits(DOC, set(DOC, "link.aqm", "pie")), [{ set: "link.aqm", value: "pie" }]);
+  assert.deepEqual(edits(DOC, set(DOC, "flows.1", undefined)), [{ set: "flows.1.kind", value: null }]);
 });

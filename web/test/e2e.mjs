@@ -293,6 +293,13 @@ test("TOML, SVG and PNG are downloaded", { skip }, async () => {
   const toml = await save(page.getByRole("button", { name: "TOML" }).first());
   assert.equal(toml.name, "four-downloads-and-a-call-a.toml");
   assert.match(toml.bytes.toString(), /^name = "four downloads and a call"/);
+  // Comments of the text that it came from stay, and what was changed is in it.
+  await visit("#base=codel&duration=11+s&b=pie+target+7ms");
+  await session(lab => lab.update({ changes: [{ at_ns: 4e9, side: "b", set: "link.rate", value: "3 Mbit/s" }] }));
+  await settled(page);
+  const second = (await save(page.getByRole("button", { name: "TOML" }).last())).bytes.toString();
+  assert.match(second, /^# The same traffic as in bufferbloat.toml/);
+  assert.match(second, /duration = "11 s"[^]*aqm = "pie target 7ms"[^]*\[\[changes\]\]\nat = "4 s"/);
   const figure = page.locator(".plot[data-plot=cdf]");
   const svg = await save(figure.getByRole("button", { name: "SVG" }));
   assert.match(svg.bytes.toString(), /^<svg [^]*share of packets[^]*<\/svg>\n$/);

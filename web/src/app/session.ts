@@ -1,14 +1,14 @@
 /** The page's state, the two simulators, and who wants to know of what changes. */
 
-import { fromBase64, type Payload, type Registry, type Start } from "../core/core.js";
+import { fromBase64, type Edit, type Payload, type Registry, type Start } from "../core/core.js";
 import { Client } from "../sim/client.js";
 import { firstDifference, type FirstDifference } from "../sim/first-difference.js";
 import type { Job, Look } from "../sim/protocol.js";
 import { SideRun } from "../sim/run.js";
 import { parseQuantity } from "../base/quantity.js";
 import { find, parseAqm, spell } from "../model/aqm.js";
-import { get, type Doc, type Json } from "../model/doc.js";
-import { FIRST, presetState } from "../model/presets.js";
+import { edits, flatten, get, type Doc, type Json } from "../model/doc.js";
+import { FIRST, presetState, presetText } from "../model/presets.js";
 import { aqmOf, changesOf, linkPath, sideDoc, SIDES, type Side, type State } from "../model/state.js";
 import { fromToml, toToml } from "../model/toml.js";
 import type { Theme } from "../style/palette.js";
@@ -42,6 +42,8 @@ export class Session {
   registry!: Registry;
   version = "";
   files: Record<string, Uint8Array> = {};
+  /** The text that a scenario from elsewhere had; null for none. */
+  source: string | null = null;
   /** What the embedding page calls a scenario without a name. */
   title = "";
   /** Where the server runs scenarios that are too big for the browser. */
@@ -139,6 +141,7 @@ export class Session {
   /** A scenario from elsewhere: throws an error for people where the text cannot be read. */
   openText(text: string): void {
     const doc = fromToml(text);
+    this.source = text;
     const of = get(doc, `${linkPath(doc)}.aqm`);
     const b: Json = of === undefined || of === "droptail" ? "codel" : "droptail";
     this.update({ ...this.state, base: "", doc, b, changes: [], at_ns: 0, zoom: null, lesson: "", paper: "" });
@@ -159,6 +162,21 @@ export class Session {
   get stored(): string | null {
     if (!this.isResult() || changesOf(this.state, "a").length) return null;
     return (this.result!.payload.summary as { fingerprint?: string } | null)?.fingerprint ?? null;
+  }
+
+  /**
+   * A side's scenario as it ran, for a file: in the text that it came from, with its comments, where all that was set
+   * can be set in there.
+   */
+  async text(side: Side): Promise<string> {
+    const plain = this.runs[side]?.outcome.text ?? "";
+    const source = this.state.base ? presetText(this.state.base) : this.source;
+    if (source === null) return plain;
+    const job = this.job(side);
+    const sets = edits(fromToml(source), fromToml(job.text)) as Edit[];
+    const text = await this.clients[side].edit(source, [...sets, ...job.changes], this.files);
+    const isSame = text !== null && JSON.stringify(flat(text)) === JSON.stringify(flat(plain));
+    return isSame ? text : plain;
   }
 
   private job(side: Side): Job {
@@ -291,6 +309,9 @@ export class Session {
     this.listeners.clear();
   }
 }
+
+/** The leaves of a text, in the order of their names. */
+const flat = (text: string): [string, Json][] => [...flatten(fromToml(text))].sort(([x], [y]) => (x < y ? -1 : 1));
 
 /** From so many packets on a run is left to the server, where there is one. */
 const MOST_PACKETS = 2_000_000;

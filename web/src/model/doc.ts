@@ -80,6 +80,14 @@ export function difference(base: Doc, doc: Doc): [string, Json][] {
   return [...gone, ...changed];
 }
 
+/** The same as edits of a text: what a new value replaces is not taken away first. */
+export function edits(base: Doc, doc: Doc): { set: string; value: Json | null }[] {
+  const all = difference(base, doc);
+  const isReplaced = (path: string): boolean =>
+    all.some(([other, value]) => value !== null && path.startsWith(`${other}.`));
+  return all.filter(([path, value]) => value !== null || !isReplaced(path)).map(([set, value]) => ({ set, value }));
+}
+
 /** `base` with a `difference`. */
 export function apply(base: Doc, leaves: [string, Json][]): Doc {
   const all = flatten(base);

@@ -77,6 +77,13 @@ function start(id: string, text: string, b: Json, more: Partial<State> = {}): St
   };
 }
 
+/** The text of a preset, with its comments; null where there is none of that name. */
+export function presetText(id: string): string | null {
+  const lesson = LESSONS.find(known => `lesson-${known.id}` === id)?.scenario;
+  const paper = CASES.find(known => `paper-${known.id}` === id)?.scenario;
+  return PRESETS.find(known => known.id === id)?.text ?? lesson ?? paper ?? null;
+}
+
 /** What the page shows when a preset is chosen; null where there is none of that name. Lessons and papers are presets. */
 export function presetState(id: string): State | null {
   const preset = PRESETS.find(known => known.id === id);

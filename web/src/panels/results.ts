@@ -107,7 +107,7 @@ export class Results {
   private print(side: Side): HTMLElement | null {
     const run = this.session.runs[side];
     if (!run) return null;
-    const { fingerprint, text } = run.outcome;
+    const { fingerprint } = run.outcome;
     const file = fileName(this.session, side);
     if (!fingerprint)
       return h(
@@ -115,11 +115,10 @@ export class Results {
         {},
         `${side.toUpperCase()}: recorded arrivals, played into ${this.session.name(side)}; a replay has no fingerprint.`,
       );
-    const save = h(
-      "button",
-      { type: "button", class: "small", onclick: () => download(file, text, "application/toml") },
-      "TOML",
-    );
+    const onclick = (): void => {
+      void this.session.text(side).then(whole => download(file, whole, "application/toml"));
+    };
+    const save = h("button", { type: "button", class: "small", onclick }, "TOML");
     return h(
       "div",
       { class: "print" },

@@ -1,7 +1,7 @@
 /** A side's worker as the page sees it: the newest job wins. */
 
 import workerSource from "virtual:worker";
-import type { Registry } from "../core/core.js";
+import type { Edit, Registry } from "../core/core.js";
 import type { Job, Look, Outcome, Reply, Request } from "./protocol.js";
 
 export interface Listener {
@@ -18,6 +18,8 @@ export class Client {
   private readonly worker: Worker;
   private id = 0;
   private looking = false;
+  private edits = 0;
+  private readonly edited = new Map<number, (text: string | null) => void>();
   readonly loaded: Promise<{ version: string; registry: Registry }>;
 
   constructor(module: WebAssembly.Module, listener: Listener) {
@@ -41,6 +43,9 @@ export class Client {
       } else if (data.is === "look") {
         this.looking = false;
         if (data.id === this.id) listener.look(data.look);
+      } else if (data.is === "edited") {
+        this.edited.get(data.id)?.(data.text);
+        this.edited.delete(data.id);
       } else if (data.id !== this.id) return;
       else if (data.is === "progress") listener.progress(data.at_ns / data.duration_ns);
       else if (data.is === "done") listener.done(data.outcome);
@@ -63,6 +68,15 @@ export class Client {
     if (this.looking && !force) return;
     this.looking = true;
     this.post({ do: "look", id: this.id, at_ns });
+  }
+
+  /** A text with edits; null where they cannot be made in it. */
+  edit(text: string, edits: Edit[], files: Job["files"]): Promise<string | null> {
+    const id = ++this.edits;
+    return new Promise(resolve => {
+      this.edited.set(id, resolve);
+      this.post({ do: "edit", id, text, edits, files });
+    });
   }
 
   close(): void {

@@ -1,6 +1,6 @@
 /** What the page and the workers that simulate say to each other. */
 
-import type { Checked, Json, LinkView, Payload, Registry } from "../core/core.js";
+import type { Checked, Edit, Json, LinkView, Payload, Registry } from "../core/core.js";
 
 /** What is to be simulated: one side of the page. */
 export interface Job {
@@ -110,6 +110,8 @@ export interface Look {
 
 export type Request =
   | { do: "load"; module: WebAssembly.Module }
+  /** A text with edits, comments and layout kept. */
+  | { do: "edit"; id: number; text: string; edits: Edit[]; files: Job["files"] }
   | { do: "run"; id: number; job: Job }
   /** The queue at an instant of the job that ran last; `step`: at the next event at it. */
   | { do: "look"; id: number; at_ns: number };
@@ -119,5 +121,7 @@ export type Reply =
   | { is: "progress"; id: number; at_ns: number; duration_ns: number }
   | { is: "done"; id: number; outcome: Outcome }
   | { is: "look"; id: number; look: Look }
+  /** Null where the edits cannot be made in the text. */
+  | { is: "edited"; id: number; text: string | null }
   | { is: "refused"; id: number; message: string }
   | { is: "failed"; message: string };

@@ -127,6 +127,14 @@ function buffers(outcome: Outcome): ArrayBuffer[] {
   return [...new Set(all.map(view => view.buffer as ArrayBuffer))];
 }
 
+function edited(known: Core, text: string, edits: Edit[], files: Job["files"]): string | null {
+  try {
+    return known.edit(text, edits, { files });
+  } catch {
+    return null;
+  }
+}
+
 async function answer(request: Request): Promise<void> {
   if (request.do === "load") {
     core = await load(request.module);
@@ -137,6 +145,10 @@ async function answer(request: Request): Promise<void> {
   if (request.do === "look") {
     const look = await looker?.at(request.at_ns);
     if (look) say({ is: "look", id: request.id, look });
+    return;
+  }
+  if (request.do === "edit") {
+    say({ is: "edited", id: request.id, text: edited(core, request.text, request.edits, request.files) });
     return;
   }
   newest = request.id;
