@@ -112,7 +112,7 @@ export class SidePanel {
     if (session.playing && now - this.told < 200) return;
     this.told = now;
     const waiting = run.index.waiting(at_ns).length;
-    const bytes = this.view.link(run).rate(at_ns);
+    const rate = this.view.link(run).rate(at_ns);
     this.mark.hidden = run.marks.length === 0;
     if (at_ns > run.outcome.kept_ns) {
       setText(
@@ -121,7 +121,7 @@ export class SidePanel {
       );
       return;
     }
-    setText(this.now, `${waiting} packets wait · link ${digits(bytes / 1e6, 3)} Mbit/s`);
+    setText(this.now, `${waiting} waiting · link ${digits(rate / 1e6, 3)} Mbit/s`);
     this.view.tell(`At ${(at_ns / 1e9).toFixed(3)} s ${waiting} packets wait in queue ${side.toUpperCase()}.`);
   }
 
