@@ -42,12 +42,21 @@ export function missing() {
   return "";
 }
 
-/** Serves the page on a port of its own. `start`: what `start.json` says, to be changed between visits. */
+/**
+ * Serves the page on a port of its own. `start`: what `start.json` says, to be changed between visits; `native`: what
+ * makes the answer to a request for a native run.
+ */
 export async function serve() {
-  const state = { start: {} };
+  const state = { start: {}, native: null };
   const server = createServer(async (request, response) => {
     const path = normalize(new URL(request.url, "http://localhost").pathname);
     try {
+      if (request.method === "POST" && path === "/native") {
+        const parts = [];
+        for await (const part of request) parts.push(part);
+        response.end(state.native(JSON.parse(Buffer.concat(parts).toString())));
+        return;
+      }
       const name = path === "/" ? "/index.html" : path;
       const file = name === "/sojourn.wasm" ? join(web, "build/sojourn.wasm") : join(web, "dist", name);
       const body = name === "/start.json" ? JSON.stringify(state.start) : await readFile(file);
