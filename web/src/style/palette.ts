@@ -1,7 +1,7 @@
 /**
- * Colours of canvases, which no style sheet reaches. A and B are a blue and an orange of unlike lightness; flows have
- * the bright qualitative scheme of Paul Tol, which differs in lightness too. Both are told apart with any kind of colour
- * blindness, and flows have their numbers wherever there is room.
+ * Colours of canvases, which no style sheet reaches. A and B are a blue and an orange of unlike lightness. Flows have
+ * seven colours that were moved apart from Okabe and Ito's until all pairs differ with any kind of colour blindness
+ * (`test/palette.test.ts`), and their numbers wherever there is room.
  */
 
 import type { Ink } from "../plots/model.js";
@@ -21,25 +21,37 @@ export interface Palette {
   target: string;
   ink(ink: Ink): string;
   flow(flow: number): string;
+  /** Of letters upon a flow's colour. */
+  onFlow(flow: number): string;
+}
+
+/** Relative luminance of a colour as `#rrggbb` (WCAG 2). */
+export function luminance(colour: string): number {
+  const [red = 0, green = 0, blue = 0] = [1, 3, 5].map(at => {
+    const value = parseInt(colour.slice(at, at + 2), 16) / 255;
+    return value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
+  });
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
 }
 
 const FLOWS: Record<Theme, string[]> = {
-  light: ["#4477aa", "#cc5566", "#228833", "#a98a00", "#2299bb", "#aa3377", "#6b6b6b"],
-  dark: ["#6fa8dc", "#ee7788", "#4fbf60", "#d8c24a", "#66ccee", "#d06aa8", "#aaaaaa"],
+  light: ["#059def", "#dc7e2a", "#096c51", "#5f5288", "#9c2400", "#c989a5", "#231812"],
+  dark: ["#1b91f7", "#ffb500", "#6efdcd", "#e23900", "#c4d1ff", "#c53d97", "#9c8e6a"],
 };
 
 const SIDES = { light: { a: "#0a5bb5", b: "#c04a00" }, dark: { a: "#6db3ff", b: "#ffa057" } };
 
-function palette(theme: Theme, plain: Omit<Palette, "theme" | "ink" | "flow">): Palette {
+function palette(theme: Theme, plain: Omit<Palette, "theme" | "ink" | "flow" | "onFlow">): Palette {
   const flows = FLOWS[theme];
   const flow = (number: number): string => flows[number % flows.length]!;
+  const onFlow = (number: number): string => (luminance(flow(number)) > 0.18 ? "#111111" : "#ffffff");
   const ink = (name: Ink): string => {
     if (name === "a" || name === "b") return SIDES[theme][name];
     if (name === "band") return theme === "light" ? "#7a5ea8" : "#b79ce0";
     if (name.startsWith("flow")) return flow(Number(name.slice(4)));
     return plain[name as "text" | "muted" | "grid" | "target"];
   };
-  return { theme, ...plain, flow, ink };
+  return { theme, ...plain, flow, onFlow, ink };
 }
 
 export const PALETTES: Record<Theme, Palette> = {

@@ -220,7 +220,7 @@ class Drawing {
     pen.rect(x, y, width, height, palette.flow(flow), alpha);
     if (width > 15 && height > 12)
       pen.text(x + width / 2, y + height / 2, String(flow), {
-        colour: palette.background,
+        colour: palette.onFlow(flow),
         anchor: "middle",
         bold: true,
       });
