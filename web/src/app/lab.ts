@@ -172,10 +172,19 @@ export class Lab {
     requestAnimationFrame(() => {
       this.plotting = false;
       const input = this.input();
-      for (const figure of this.figures) figure.update(input);
+      this.fillRows(this.figures.filter(figure => figure.update(input)));
       this.moveHeads();
       this.element.dataset["drawn"] = String(Number(this.element.dataset["drawn"] ?? 0) + 1);
     });
+  }
+
+  /** The last plot takes what is left of its row; the first one has two columns. */
+  private fillRows(shown: Figure[]): void {
+    const last = shown[shown.length - 1];
+    for (const { element } of shown) delete element.dataset["of2"];
+    if (!last || shown.length < 3) return;
+    last.element.dataset["of2"] = String(1 + ((shown.length - 1) % 2));
+    last.element.dataset["of3"] = String([1, 3, 2][(shown.length - 2) % 3]);
   }
 
   private moveHeads(): void {
