@@ -25,6 +25,7 @@ from sojourn.lab.native import requested
 from sojourn.lab.payload import payload
 from sojourn.lab.server import Server
 from sojourn.lab.start import Start, of_path, of_result, of_scenario
+from sojourn.lab.written import written
 from sojourn.runs.store import save
 
 ROOT = Path(__file__).parents[2]
@@ -210,7 +211,8 @@ def test_a_result_is_played_back_if_it_has_packets_and_else_run_again(tmp_path: 
     plain = save(Scenario.parse(TEXT).run(3), tmp_path, [])
     assert plain.folder is not None
     start = of_path(plain.folder)
-    assert start.result is None and start.seed == 3 and start.text == plain.scenario.canonical
+    assert start.result is None and start.seed == 3 and start.text is not None
+    assert Scenario.parse(start.text) == plain.scenario
     packets = Scenario.parse(TEXT, {"probes.packets": True}).run(3)
     start = of_result(packets)
     assert start.text is None and start.result == payload(packets)
@@ -284,3 +286,13 @@ def decoded(data: bytes) -> tuple[dict[str, object], dict[str, dict[str, np.ndar
         for name, table in head["tables"].items()
     }
     return head, tables
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in (ROOT / "scenarios").glob("*.toml")))
+def test_a_scenario_is_written_as_toml_that_is_the_same_scenario(name: str) -> None:
+    try:
+        scenario = Scenario.load(ROOT / "scenarios" / name)
+    except InputError as error:
+        assert "study" in str(error)
+        return
+    assert Scenario.parse(written(scenario)) == scenario

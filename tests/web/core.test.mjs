@@ -118,6 +118,12 @@ test("a result played back shows what the run showed", async () => {
   assert.equal(was, live.now_ns);
   back.restore(there);
   assert.equal(back.now_ns, 5_123_456_789);
+  const { tables } = back.finish();
+  structuredClone(tables, { transfer: Object.values(tables.packets).map((column) => column.buffer) });
+  const again = await back.clone();
+  again.restore(there);
+  assert.equal(again.view().links[0].waiting.arrival.length, again.view().links[0].backlog_packets);
+  assert.ok(again.view().links[0].sent > 0, "what was handed on is not missing here");
 });
 
 test("bytes that are no result are refused", () => {

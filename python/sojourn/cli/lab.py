@@ -20,18 +20,21 @@ def command(path: Path | None, port: int, no_browser: bool) -> None:
     It serves the page to this machine only, until Ctrl-C. Exercises for a course are another thing: python -m
     sojourn.labs.
     """
+    import signal
     import webbrowser
+    from contextlib import suppress
 
     from sojourn.cli import output
     from sojourn.lab.server import Server
     from sojourn.lab.start import of_path
 
-    with Server(of_path(path), port) as server:
+    start = of_path(path)
+    # Nothing is lost when this ends, so there is nothing to say; where Ctrl-C is ignored, it stays so.
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    with suppress(KeyboardInterrupt), Server(start, port) as server:
         output.say(f"Lab: {server.url}")
         output.say("Ctrl-C ends it.")
         if not no_browser:
             webbrowser.open(server.url)
-        try:
-            server.serve_forever()
-        except KeyboardInterrupt:
-            output.say("")
+        server.serve_forever()

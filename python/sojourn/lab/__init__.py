@@ -6,6 +6,7 @@ Not `sojourn.labs`, which has exercises for a course and grades them.
 |---|---|
 | `static` | the built page and its module |
 | `start` | what the page begins with: a scenario, or a result |
+| `written` | a scenario as a text to read and change |
 | `files` | the files that a scenario names |
 | `payload` | a result as bytes that the page plays back |
 | `native` | scenarios that the page has run by the native core |

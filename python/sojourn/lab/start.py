@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ from sojourn.base.inputs import parse_toml, read_bytes, read_text
 from sojourn.lab.files import files_beside, small
 from sojourn.lab.native import recorded
 from sojourn.lab.payload import payload
+from sojourn.lab.written import written
 from sojourn.runs.store import MANIFEST, load
 from sojourn.scenarios.scenario import Scenario
 from sojourn.studies.drawn import drawn_text
@@ -71,11 +72,11 @@ def of_path(path: Path | None) -> Start:
 
 
 def of_scenario(scenario: Scenario) -> Start:
-    """The canonical form of a scenario, which reads its files where they are."""
+    """A scenario with every default written out, and the files that it names by their whole paths."""
     if scenario.user_aqms():
         return of_result(recorded(scenario, scenario.seed))
     files = {str(path): read_bytes(path) for path in scenario.traces()}
-    return Start(scenario.name, scenario.canonical, scenario.seed, small(files))
+    return Start(scenario.name, written(scenario), scenario.seed, small(files))
 
 
 def of_result(result: Result) -> Start:
@@ -83,7 +84,7 @@ def of_result(result: Result) -> Start:
     has_packets = "packets" in result.table_names
     if has_packets or result.engine != "simulate" or result.scenario.user_aqms():
         return Start(result.scenario.name, None, result.seed, {}, payload(result))
-    return Start(result.scenario.name, result.scenario.canonical, result.seed, of_scenario(result.scenario).files)
+    return replace(of_scenario(result.scenario), seed=result.seed)
 
 
 def _base64(data: bytes) -> str:

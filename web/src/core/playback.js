@@ -74,7 +74,8 @@ export class Playback {
 
   finish() {
     this.advance(this.duration_ns);
-    const { summary, tables } = this.#payload;
+    // Copies: who gets them may hand them on, and a playback goes on.
+    const { summary, tables } = structuredClone(this.#payload);
     return { fingerprint: summary.fingerprint, summary, tables };
   }
 
