@@ -9,6 +9,7 @@ import { Lab } from "./app/lab.js";
 import { Session, startState } from "./app/session.js";
 import { fill, h } from "./base/dom.js";
 import { presetState } from "./model/presets.js";
+import { isJson } from "./model/toml.js";
 import { decode, encode } from "./model/url.js";
 
 let sheet: CSSStyleSheet | null = null;
@@ -86,7 +87,7 @@ export class SojournLab extends HTMLElement {
     const first = this.addressed && location.hash.length > 1 ? decode(location.hash, presetState, state) : state;
     const session = new Session(this.compiled!, first);
     session.files = files;
-    session.source = start.text ?? null;
+    session.source = start.text !== undefined && !isJson(start.text) ? start.text : null;
     session.title = start.name ?? "";
     session.native = start.native === undefined ? null : new URL(start.native, location.href).href;
     const dark = matchMedia("(prefers-color-scheme: dark)");

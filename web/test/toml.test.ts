@@ -20,6 +20,13 @@ test("names of any letters come back", () => {
     assert.equal(fromToml(toToml({ name }))["name"], name);
 });
 
+test("a scenario may be JSON, whose nulls are left out", () => {
+  assert.deepEqual(fromToml(' {"duration": "3 s", "warmup": null, "flows": [{"count": 2, "stop": null}]}'), {
+    duration: "3 s",
+    flows: [{ count: 2 }],
+  });
+});
+
 test("a text that is no TOML is refused with its line", () => {
   assert.throws(() => fromToml("duration = 3 s"), /1:/);
 });

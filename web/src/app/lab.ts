@@ -136,7 +136,7 @@ export class Lab {
   async open(file: File): Promise<void> {
     const { session } = this;
     try {
-      if (file.name.endsWith(".toml")) {
+      if (/\.(toml|json)$/.test(file.name)) {
         session.openText(await file.text());
         return;
       }
@@ -207,7 +207,8 @@ export class Lab {
     this.frame = 0;
     const { session } = this;
     if (!session.playing) return;
-    const passed = Math.min(100, now - this.last);
+    // A frame may have begun before the button was pressed.
+    const passed = Math.max(0, Math.min(100, now - this.last));
     this.last = now;
     const { speed, at_ns } = session.state;
     const duration = session.duration_ns;

@@ -10,7 +10,7 @@ import { find, parseAqm, spell } from "../model/aqm.js";
 import { edits, flatten, get, type Doc, type Json } from "../model/doc.js";
 import { FIRST, presetState, presetText } from "../model/presets.js";
 import { aqmOf, changesOf, linkPath, sideDoc, SIDES, type Side, type State } from "../model/state.js";
-import { fromToml, toToml } from "../model/toml.js";
+import { fromToml, isJson, toToml } from "../model/toml.js";
 import type { Theme } from "../style/palette.js";
 
 export type Topic = "state" | "runs" | "time" | "look" | "trouble" | "progress" | "selection" | "theme";
@@ -83,25 +83,19 @@ export class Session {
         if (this.selection?.side === side) this.select(null);
         this.compare();
         this.tell("runs", "progress");
-        this.clients[side].look(this.state.at_ns, true);
+        this.clients[side].look(this.state.at_ns);
       },
       refused: message => {
         this.progress[side] = null;
         this.trouble[side] = message;
         this.tell("trouble", "progress");
       },
-      look: look => {
-        if (this.selection?.side === side && this.wantsBefore(look.at_ns)) this.before = look;
-        else this.looks[side] = look;
+      look: (look, reason) => {
+        if (reason === "playhead") this.looks[side] = look;
+        else if (this.selection?.side === side) this.before = look;
         this.tell("look");
       },
     });
-  }
-
-  private wantsBefore(at_ns: number): boolean {
-    const { selection } = this;
-    if (!selection || this.before) return false;
-    return Math.abs(at_ns - this.judgedAt(selection)) <= 1;
   }
 
   private compare(): void {
@@ -141,7 +135,7 @@ export class Session {
   /** A scenario from elsewhere: throws an error for people where the text cannot be read. */
   openText(text: string): void {
     const doc = fromToml(text);
-    this.source = text;
+    this.source = isJson(text) ? null : text;
     const of = get(doc, `${linkPath(doc)}.aqm`);
     const b: Json = of === undefined || of === "droptail" ? "codel" : "droptail";
     this.update({ ...this.state, base: "", doc, b, changes: [], at_ns: 0, zoom: null, lesson: "", paper: "" });
@@ -236,9 +230,9 @@ export class Session {
   }
 
   /** Asks both simulators for the queue at the playhead. */
-  look(force = false): void {
+  look(): void {
     for (const side of SIDES)
-      if (this.runs[side] && this.progress[side] === null) this.clients[side].look(this.state.at_ns, force);
+      if (this.runs[side] && this.progress[side] === null) this.clients[side].look(this.state.at_ns);
   }
 
   get duration_ns(): number {
@@ -266,7 +260,7 @@ export class Session {
     if (playing && this.state.at_ns >= this.duration_ns) this.seek(0);
     this.playing = playing;
     this.tell("state");
-    if (!playing) this.look(true);
+    if (!playing) this.look();
   }
 
   private pause(): void {
@@ -285,7 +279,7 @@ export class Session {
     this.before = null;
     if (selection && this.runs[selection.side]) {
       this.pause();
-      this.clients[selection.side].look(this.judgedAt(selection), true);
+      this.clients[selection.side].lookAtPacket(this.judgedAt(selection));
     }
     this.tell("selection");
   }

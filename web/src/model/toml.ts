@@ -24,8 +24,12 @@ export function toToml(doc: Doc): string {
   return stringify(withoutNull(sorted)).trimEnd() + "\n";
 }
 
+/** A scenario's text may be JSON as well, as results have it. */
+export const isJson = (text: string): boolean => text.trimStart().startsWith("{");
+
 /** Throws an error whose first line says what is wrong and where. */
 export function fromToml(text: string): Doc {
+  if (isJson(text)) return withoutNull(JSON.parse(text) as Json) as Doc;
   const plain = (value: unknown): Json => {
     if (Array.isArray(value)) return value.map(plain);
     if (typeof value === "bigint") return Number(value);

@@ -49,7 +49,7 @@ export class Header {
     this.choice.addEventListener("change", () => this.choice.value && session.choose(this.choice.value));
     const file = h("input", {
       type: "file",
-      accept: ".toml,.down,.up,.trace",
+      accept: ".toml,.json,.down,.up,.trace",
       class: "sr",
       "aria-label": "Open a scenario or a trace",
       tabindex: -1,

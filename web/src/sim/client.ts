@@ -2,14 +2,14 @@
 
 import workerSource from "virtual:worker";
 import type { Edit, Registry } from "../core/core.js";
-import type { Job, Look, Outcome, Reply, Request } from "./protocol.js";
+import type { Job, Look, Outcome, Reason, Reply, Request } from "./protocol.js";
 
 export interface Listener {
   progress(share: number): void;
   done(outcome: Outcome): void;
   /** What the user wrote is wrong, or the simulator failed. */
   refused(message: string): void;
-  look(look: Look): void;
+  look(look: Look, reason: Reason): void;
 }
 
 let address: string | null = null;
@@ -17,7 +17,9 @@ let address: string | null = null;
 export class Client {
   private readonly worker: Worker;
   private id = 0;
+  /** Whether a question about the playhead is open, and where the playhead has gone meanwhile. */
   private looking = false;
+  private wanted: number | null = null;
   private edits = 0;
   private readonly edited = new Map<number, (text: string | null) => void>();
   readonly loaded: Promise<{ version: string; registry: Registry }>;
@@ -41,8 +43,9 @@ export class Client {
         broken(new Error(data.message));
         listener.refused(data.message);
       } else if (data.is === "look") {
-        this.looking = false;
-        if (data.id === this.id) listener.look(data.look);
+        if (data.id !== this.id) return;
+        listener.look(data.look, data.reason);
+        if (data.reason === "playhead") this.next();
       } else if (data.is === "edited") {
         this.edited.get(data.id)?.(data.text);
         this.edited.delete(data.id);
@@ -60,14 +63,30 @@ export class Client {
 
   run(job: Job): void {
     this.looking = false;
+    this.wanted = null;
     this.post({ do: "run", id: ++this.id, job });
   }
 
-  /** Asks for the queue at an instant; nothing while the question before is open, unless it has to be now. */
-  look(at_ns: number, force = false): void {
-    if (this.looking && !force) return;
+  /** Asks for the queue at the playhead. While a question is open, the last instant that was asked for is kept. */
+  look(at_ns: number): void {
+    if (this.looking) {
+      this.wanted = at_ns;
+      return;
+    }
     this.looking = true;
-    this.post({ do: "look", id: this.id, at_ns });
+    this.post({ do: "look", id: this.id, at_ns, reason: "playhead" });
+  }
+
+  private next(): void {
+    this.looking = false;
+    const { wanted } = this;
+    this.wanted = null;
+    if (wanted !== null) this.look(wanted);
+  }
+
+  /** Asks for the queue just before a packet was judged. */
+  lookAtPacket(at_ns: number): void {
+    this.post({ do: "look", id: this.id, at_ns, reason: "packet" });
   }
 
   /** A text with edits; null where they cannot be made in it. */

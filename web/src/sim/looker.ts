@@ -9,8 +9,8 @@ const CHECKPOINTS = 12;
 export class Looker {
   private run: Promise<Run> | null = null;
   private readonly checkpoints: Checkpoint[] = [];
-  private busy = false;
-  private wanted: { at_ns: number; done: (look: Look | null) => void } | null = null;
+  /** Questions are answered one after the other. */
+  private before: Promise<unknown> = Promise.resolve();
   private closed = false;
 
   constructor(
@@ -18,22 +18,11 @@ export class Looker {
     private readonly job: Job,
   ) {}
 
-  /** The queue at an instant; null where a newer question has come before this one was answered. */
-  async at(at_ns: number): Promise<Look | null> {
-    if (this.busy) {
-      this.wanted?.done(null);
-      return new Promise(done => (this.wanted = { at_ns, done }));
-    }
-    this.busy = true;
-    try {
-      const look = await this.go(at_ns);
-      return look;
-    } finally {
-      this.busy = false;
-      const next = this.wanted;
-      this.wanted = null;
-      if (next) void this.at(next.at_ns).then(next.done, () => next.done(null));
-    }
+  /** The queue at an instant; null where the job is over. */
+  at(at_ns: number): Promise<Look | null> {
+    const look = this.before.then(() => this.go(at_ns));
+    this.before = look.catch(() => null);
+    return look;
   }
 
   private async go(at_ns: number): Promise<Look | null> {
@@ -41,8 +30,8 @@ export class Looker {
     const run = await this.run;
     if (this.closed) return null;
     if (run.now_ns > at_ns) {
-      const before = this.checkpoints.filter(checkpoint => checkpoint.now_ns <= at_ns);
-      run.restore(before[before.length - 1]!);
+      const earlier = this.checkpoints.filter(checkpoint => checkpoint.now_ns <= at_ns);
+      run.restore(earlier[earlier.length - 1] ?? this.checkpoints[0]!);
     }
     const step = Math.ceil(run.duration_ns / CHECKPOINTS);
     while (run.now_ns < at_ns && !run.finished) {

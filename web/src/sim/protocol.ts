@@ -108,19 +108,21 @@ export interface Look {
   link: LinkView;
 }
 
+export type Reason = "playhead" | "packet";
+
 export type Request =
   | { do: "load"; module: WebAssembly.Module }
   /** A text with edits, comments and layout kept. */
   | { do: "edit"; id: number; text: string; edits: Edit[]; files: Job["files"] }
   | { do: "run"; id: number; job: Job }
-  /** The queue at an instant of the job that ran last; `step`: at the next event at it. */
-  | { do: "look"; id: number; at_ns: number };
+  /** The queue at an instant of the job that ran last: for the playhead, or for the packet that was selected. */
+  | { do: "look"; id: number; at_ns: number; reason: Reason };
 
 export type Reply =
   | { is: "loaded"; version: string; registry: Registry }
   | { is: "progress"; id: number; at_ns: number; duration_ns: number }
   | { is: "done"; id: number; outcome: Outcome }
-  | { is: "look"; id: number; look: Look }
+  | { is: "look"; id: number; look: Look; reason: Reason }
   /** Null where the edits cannot be made in the text. */
   | { is: "edited"; id: number; text: string | null }
   | { is: "refused"; id: number; message: string }

@@ -144,7 +144,7 @@ async function answer(request: Request): Promise<void> {
   if (!core) return;
   if (request.do === "look") {
     const look = await looker?.at(request.at_ns);
-    if (look) say({ is: "look", id: request.id, look });
+    if (look) say({ is: "look", id: request.id, look, reason: request.reason });
     return;
   }
   if (request.do === "edit") {
@@ -158,7 +158,8 @@ async function answer(request: Request): Promise<void> {
   looker?.close();
   looker = new Looker(core, request.job);
   const outcome = await simulate(core, request.id, request.job);
-  if (outcome) say({ is: "done", id: request.id, outcome }, buffers(outcome));
+  // A playback reads its payload's tables again, so these are copied.
+  if (outcome) say({ is: "done", id: request.id, outcome }, request.job.payload ? [] : buffers(outcome));
 }
 
 self.onmessage = ({ data }: MessageEvent<Request>) => {

@@ -76,6 +76,18 @@ test("steps go from packet to packet, and back", { skip }, async () => {
   assert.equal(await session(lab => lab.playing), false);
 });
 
+test("a visitor without an address sees the queues at work", { skip }, async () => {
+  await visit("");
+  await here.page.waitForFunction(() => document.querySelector("sojourn-lab").session.state.at_ns > 20.05e9);
+  assert.equal(await session(lab => lab.playing), true);
+  await here.page.getByRole("button", { name: "Pause (space)" }).click();
+  // From the very start, too.
+  await session(lab => lab.seek(0));
+  await here.page.getByRole("button", { name: "Play (space)" }).click();
+  await here.page.waitForFunction(() => document.querySelector("sojourn-lab").session.looks.b?.at_ns > 0.1e9);
+  assert.deepEqual(await session(lab => lab.trouble), { a: "", b: "" });
+});
+
 test("scrubbing back shows the same queue", { skip }, async () => {
   await visit("#base=lab&duration=8+s&warmup=1+s&at=6s");
   const looks = async () => {

@@ -158,14 +158,26 @@ test("results from disk are shown as they were recorded, or run again to the sam
   const text = `duration = "5 s"\n[link]\nrate = "6 Mbit/s"\naqm = "codel"\n[[flows]]\nkind = "tcp"\ncount = 3\nrtt = "30 ms"\n`;
   const { fingerprint, tables, head } = await recorded(text);
   try {
-    for (const shown of [tables, { sojourn_histogram: tables.sojourn_histogram }]) {
-      here.server.state.start = { text, payload: { base64: encodePayload(head, shown).toString("base64") } };
+    const whole = [text, tables];
+    const short = [JSON.stringify(head.checked.scenario), { sojourn_histogram: tables.sojourn_histogram }];
+    for (const [as, shown] of [whole, short]) {
+      here.server.state.start = { text: as, payload: { base64: encodePayload(head, shown).toString("base64") } };
       await visit("");
       assert.equal((await fingerprints())[0], fingerprint);
       assert.match(await here.page.locator(".prints").innerText(), /as in the stored result/);
       const departures = head.summary.links.forward.packets;
       const sent = await session(({ runs }) => runs.a.packets.fate.filter(fate => fate <= 1).length);
       assert.equal(sent, departures);
+      // The queue manager can be looked into at any instant, in both queues.
+      await session(lab => {
+        lab.play(false);
+        lab.seek(3e9);
+      });
+      await here.page.waitForFunction(() => {
+        const { looks } = document.querySelector("sojourn-lab").session;
+        return looks.a?.at_ns === 3e9 && looks.b?.at_ns === 3e9;
+      });
+      assert.deepEqual(await session(lab => lab.trouble), { a: "", b: "" });
     }
     await session(lab => lab.update({ doc: { ...lab.state.doc, link: { ...lab.state.doc.link, rate: "5 Mbit/s" } } }));
     await settled(here.page);

@@ -23,7 +23,7 @@ before(async () => {
   here.browser = await browse({ bypassCSP: true });
   const [page] = here.browser.context.pages();
   here.page = page;
-  page.setDefaultTimeout(20_000);
+  page.setDefaultTimeout(60_000);
   page.on("console", message => message.type() === "error" && faults.push(message.text()));
   page.on("pageerror", error => faults.push(error.message));
   page.on("request", request => {
