@@ -54,8 +54,10 @@ impl Desk {
             prepare(&folder)?;
             let path = folder.join(&file);
             let fd = unix_socket(SockFlag::SOCK_NONBLOCK)?;
-            // Left by a process of this number that was killed.
-            let _ = fs::remove_file(&path);
+            // One that a killed process of this number has left is removed by that; another one is of another container.
+            if Found::at(path.clone()).is_some() {
+                return Err(io::ErrorKind::AddrInUse.into());
+            }
             bind(fd.as_raw_fd(), &UnixAddr::new(&path)?)?;
             listen(&fd, Backlog::new(MOST_CLIENTS as i32)?)?;
             Ok(Self { listener: fd, path, clients: Vec::new(), about: about.clone() })
