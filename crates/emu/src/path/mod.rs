@@ -223,10 +223,26 @@ impl Direction {
     ///
     /// Where packets follow each other within the window, it is the end of the window of the first one.
     pub fn due(&self) -> Option<Instant> {
+        self.due_within(self.dense)
+    }
+
+    /// [`Self::due`] as if packets followed each other within the window, or as if they did not: where they do in one
+    /// direction, the other one's leave with them.
+    pub fn due_within(&self, dense: bool) -> Option<Instant> {
         let exit = self.course.exits.front().map(|&(due, _)| due);
         let waiting = || self.station.as_ref().filter(|station| station.waits());
         let next = exit.or_else(|| waiting().and_then(Station::next).map(|next| next.min(self.present.next)))?;
-        Some(if self.dense { next + self.window } else { next })
+        Some(if dense { next + self.window } else { next })
+    }
+
+    /// Whether the packets that left last followed each other within the window.
+    pub fn is_dense(&self) -> bool {
+        self.dense
+    }
+
+    /// Whether so many packets are due at `now` that a write of their own is worth it.
+    pub fn has_enough(&self, now: Instant) -> bool {
+        self.course.exits.get(ENOUGH - 1).is_some_and(|&(due, _)| due <= now)
     }
 
     /// Counters so far, for the live view.
@@ -278,6 +294,9 @@ fn note(recorder: &mut Recorder, refused: &mut u64, now: Instant, written: &Writ
         recorder.event(now, Logged::Overdue, number, late.as_nanos() as u64);
     }
 }
+
+/// Packets that are worth a write where more are on their way.
+const ENOUGH: usize = 8;
 
 /// A write that is later is in the log.
 const MUCH_TOO_LATE: Duration = Duration::from_millis(1);

@@ -75,27 +75,44 @@ impl Pump<'_> {
         let mut expected = self.now();
         // Whether the devices may hold what arrived during a stall.
         let mut late = false;
+        // When both directions are to be run at the latest.
+        let mut beat = 0;
+        let mut spins = false;
         loop {
             let back = self.now();
             late |= self.stalls.back(expected, back);
             let before = late.then(|| self.arrived());
-            let up = read(&self.inner.tun, &mut self.up, &pool, self.zero_ns)?;
-            self.up.run(up.at, &mut self.outside);
-            let mut down = read(&self.outside.end.tun, &mut self.down, &pool, self.zero_ns)?;
-            let mut drained = up.drained && down.drained;
-            if let Some(tun) = self.outside.far_tun() {
-                down = read(tun, &mut self.down, &pool, self.zero_ns)?;
-                drained &= down.drained;
+            // What is in a device makes it readable; whoever looks at the clock instead of sleeping looks there as well.
+            let look = late || back.as_nanos() >= beat;
+            let mut now = back;
+            let mut drained = true;
+            for (device, token) in [INNER, OUTER, FAR].into_iter().enumerate() {
+                if look || spins || ready.contains(&token) {
+                    let (tun, direction) = match device {
+                        0 => (Some(&self.inner.tun), &mut self.up),
+                        1 => (Some(&self.outside.end.tun), &mut self.down),
+                        _ => (self.outside.far_tun(), &mut self.down),
+                    };
+                    let Some(tun) = tun else { continue };
+                    let read = read(tun, direction, &pool, self.zero_ns)?;
+                    (now, drained) = (now.max(read.at), drained && read.drained);
+                }
             }
-            self.down.run(down.at, &mut Inside(&self.inner.tun));
+            // Arrivals alone do not let packets go one by one that were to leave together.
+            let enough = self.up.has_enough(now) || self.down.has_enough(now);
+            if look || enough || self.due().is_some_and(|due| due <= now) {
+                self.up.run(now, &mut self.outside);
+                self.down.run(now, &mut Inside(&self.inner.tun));
+                beat = now.as_nanos() + HEARTBEAT.as_nanos() as u64;
+            }
             if let Some(before) = before {
                 self.stalls.late_packets += self.arrived() - before;
                 late = !drained;
             }
             if let Some(gauges) = &self.gauges {
-                gauges.show(down.at, &self.up, &self.down);
+                gauges.show(now, &self.up, &self.down);
             }
-            let mut due = [self.up.due(), self.down.due()].into_iter().flatten().min();
+            let mut due = self.due();
             if let Some((status, end)) = ending {
                 if due.is_none() || self.now() >= end {
                     return Ok(status);
@@ -106,20 +123,27 @@ impl Pump<'_> {
             let now = self.now();
             let left = due.map_or(u64::MAX, |due| due.as_nanos().saturating_sub(now.as_nanos()));
             rounds = rounds.wrapping_add(1);
-            if left <= self.spin_ns && rounds % ROUNDS != 0 {
+            spins = left <= self.spin_ns;
+            if spins && rounds % ROUNDS != 0 {
                 expected = back;
                 continue;
             }
             let sleep = left.saturating_sub(self.spin_ns).min(HEARTBEAT.as_nanos() as u64);
             expected = Instant::from_nanos(now.as_nanos() + sleep);
             poll.wait(Some(sleep), &mut ready)?;
-            for &token in ready.iter().filter(|&&token| token > DEVICES) {
+            for &token in ready.iter().filter(|&&token| token > FAR) {
                 if let Some(status) = self.on(token, &poll, &mut command) {
                     poll.remove(self.inside.as_fd())?;
                     ending = Some((status, Instant::from_nanos(self.now().as_nanos() + LINGER_NS)));
                 }
             }
         }
+    }
+
+    /// When a packet is to leave. Where they leave together in one direction, those of the other one go with them.
+    fn due(&self) -> Option<Instant> {
+        let dense = self.up.is_dense() || self.down.is_dense();
+        [&self.up, &self.down].into_iter().filter_map(|direction| direction.due_within(dense)).min()
     }
 
     /// Packets that have arrived in both directions.
@@ -135,8 +159,10 @@ impl Pump<'_> {
     fn watch(&self) -> io::Result<Poll> {
         let poll = Poll::new()?;
         let devices = [Some(&self.inner.tun), Some(&self.outside.end.tun), self.outside.far_tun()];
-        for tun in devices.into_iter().flatten() {
-            poll.add(tun.as_fd(), DEVICES, Interest::READ)?;
+        for (tun, token) in devices.into_iter().zip([INNER, OUTER, FAR]) {
+            if let Some(tun) = tun {
+                poll.add(tun.as_fd(), token, Interest::READ)?;
+            }
         }
         poll.add(self.inside.as_fd(), INSIDE, Interest::READ)?;
         poll.add(self.signals.as_fd(), SIGNALS, Interest::READ)?;
@@ -272,12 +298,14 @@ const ROUNDS: u32 = 64;
 /// How long the last packets of a command may be under way after its end.
 const LINGER_NS: u64 = 1_000_000_000;
 
-const DEVICES: u64 = 0;
-const INSIDE: u64 = 1;
-const SIGNALS: u64 = 2;
-const SHELLS_INSIDE: u64 = 3;
-const SHELLS_BESIDE: u64 = 4;
-const DESK: u64 = 5;
+const INNER: u64 = 0;
+const OUTER: u64 = 1;
+const FAR: u64 = 2;
+const INSIDE: u64 = 3;
+const SIGNALS: u64 = 4;
+const SHELLS_INSIDE: u64 = 5;
+const SHELLS_BESIDE: u64 = 6;
+const DESK: u64 = 7;
 const CONNECTIONS: u64 = 16;
 const GATEWAYS: u64 = 1 << 32;
 const CLIENTS: u64 = 1 << 33;
