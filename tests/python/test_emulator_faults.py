@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pty
@@ -277,7 +278,9 @@ def test_bad_input_is_refused_in_one_line(words: list[str], text: str) -> None:
     assert len(done.stderr.splitlines()) == 1
 
 
-@pytest.mark.parametrize("name", ["link", "delay", "loss", "mm-link", "mm-delay", "mm-loss", "mm-onoff"])
+@pytest.mark.parametrize(
+    "name", ["link", "delay", "loss", "mm-link", "mm-delay", "mm-loss", "mm-onoff", "mm-meter", "ctl"]
+)
 def test_help_is_given(name: str) -> None:
     done = shell(name, "--help")
     assert done.returncode == 0
@@ -308,6 +311,30 @@ def test_the_meter_shows_and_gives_the_terminal_back() -> None:
     os.close(master)
     if hasattr(termios, "tcsetwinsize"):
         assert seen.rfind(b"\x1b[r") > seen.rfind(b"\x1b[1;23r") > 0, "the scrolling region is the whole screen again"
+
+
+@needs("bash")
+@pytest.mark.parametrize("words", [["delay", "1ms"], ["mm-meter"]])
+def test_the_prompt_of_a_shell_without_a_command_says_where_it_is(words: list[str], tmp_path: Path) -> None:
+    (tmp_path / ".bashrc").write_text("PS1='own> '\n")
+    master, slave = pty.openpty()
+    surroundings = {**os.environ, "SHELL": shutil.which("bash") or "", "HOME": str(tmp_path), "TERM": "dumb"}
+    process = subprocess.Popen(
+        [*ME, *words], stdin=slave, stdout=slave, stderr=slave, start_new_session=True, env=surroundings
+    )
+    os.close(slave)
+    expected = f"[{words[0]}] own> ".encode()
+    seen = b""
+    while expected not in seen:
+        assert select.select([master], [], [], 60)[0], seen
+        seen += os.read(master, 1 << 16)
+    os.write(master, b"exit\n")
+    while process.poll() is None:
+        if select.select([master], [], [], 0.05)[0]:
+            with contextlib.suppress(OSError):  # the other end is closed
+                os.read(master, 1 << 16)
+    assert process.returncode == 0
+    os.close(master)
 
 
 @needs("ping")

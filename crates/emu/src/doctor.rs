@@ -240,6 +240,7 @@ fn measure(rate: &str) -> Option<Measured> {
         meter: false,
         meter_web: false,
         given: None,
+        prompts: false,
         spin: Duration::ZERO,
     };
     let outcome = shell::run(shell, REGISTERED);

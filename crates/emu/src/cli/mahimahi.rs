@@ -1,4 +1,4 @@
-//! Mahimahi's commands with its options: `mm-link`, `mm-delay`, `mm-loss`, `mm-onoff`.
+//! Mahimahi's commands with its options: `mm-link`, `mm-delay`, `mm-loss`, `mm-onoff`, `mm-meter`.
 
 use super::args::{Args, Opt};
 use super::native::loss;
@@ -16,6 +16,7 @@ pub fn parse(name: &str, words: &[String], line: &[String]) -> Result<Parsed, Er
     let (known, usage, most): (&[Opt], _, _) = match name {
         "mm-link" => (LINK, "mm-link UP-TRACE DOWN-TRACE [OPTION]... [--] [COMMAND]...", 2),
         "mm-delay" => (HELP, "mm-delay MILLISECONDS [COMMAND]...", 1),
+        "mm-meter" => (METER, "mm-meter [--meter-uplink] [--meter-downlink] [COMMAND]...", 0),
         "mm-loss" => (HELP, "mm-loss uplink|downlink RATE [COMMAND]...", 2),
         "mm-onoff" => (HELP, "mm-onoff uplink|downlink MEAN-ON-SECONDS MEAN-OFF-SECONDS [COMMAND]...", 3),
         _ => return Err(Error::Input(sojourn_aqm::params::unknown("command", name, super::COMMANDS.iter().copied()))),
@@ -33,6 +34,10 @@ pub fn parse(name: &str, words: &[String], line: &[String]) -> Result<Parsed, Er
             let ms: u32 = number(name, "milliseconds", &args.words[0])?;
             let delay = Steps::constant(Duration::from_millis(ms.into()));
             [Kind::Delay(delay.clone()), Kind::Delay(delay)]
+        }
+        "mm-meter" => {
+            let none = Steps::constant(Duration::ZERO);
+            [Kind::Delay(none.clone()), Kind::Delay(none)]
         }
         "mm-loss" => one_way(name, &args.words[0], Kind::Loss(Some(rate(&args.words[1])?)), Kind::Loss(None))?,
         _ => {
@@ -63,9 +68,11 @@ pub fn parse(name: &str, words: &[String], line: &[String]) -> Result<Parsed, Er
         command: args.command()?,
         peer: None,
         cc: None,
-        meter: ["--meter-all", "--meter-uplink", "--meter-downlink"].iter().any(|meter| args.has(meter)),
+        // There are meters of both directions, or none.
+        meter: name == "mm-meter" || METER.iter().any(|meter| meter.name != "--help" && args.has(meter.name)),
         meter_web: false,
         given: None,
+        prompts: args.command.is_empty(),
         spin: Duration::ZERO,
     };
     Ok(Parsed::Run(Box::new(Request { shell, strict: false, quiet: true, log: None })))
@@ -184,6 +191,13 @@ const LINK: &[Opt] = &[
     Opt { name: "--downlink-queue", value: "QUEUE", about: "Likewise." },
     Opt { name: "--uplink-queue-args", value: "ARGS", about: "name=integer, separated by commas." },
     Opt { name: "--downlink-queue-args", value: "ARGS", about: "Likewise." },
+    METER[0],
+    METER[1],
+    METER[2],
+    METER[3],
+];
+
+const METER: &[Opt] = &[
     Opt { name: "--meter-uplink", value: "", about: "Show rates while the command runs." },
     Opt { name: "--meter-downlink", value: "", about: "Likewise." },
     Opt { name: "--meter-all", value: "", about: "Likewise." },

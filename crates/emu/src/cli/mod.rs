@@ -12,7 +12,8 @@ use sojourn_aqm::registry::Catalogue;
 use std::io::{Write, stderr, stdout};
 
 /// Names of the commands that [`main`] understands.
-pub const COMMANDS: &[&str] = &["link", "delay", "loss", "ctl", "mm-link", "mm-delay", "mm-loss", "mm-onoff"];
+pub const COMMANDS: &[&str] =
+    &["link", "delay", "loss", "ctl", "mm-link", "mm-delay", "mm-loss", "mm-onoff", "mm-meter"];
 
 /// How a command line ended.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -102,6 +102,7 @@ fn request(name: &str, kinds: [Kind; 2], args: &Args, line: &[String]) -> Result
         meter: args.has("--meter"),
         meter_web: args.has("--meter-web"),
         given: args.get("--name").map(given).transpose()?,
+        prompts: args.command.is_empty(),
         spin: span("--spin", Duration::ZERO)?,
     };
     Ok(Request { shell, strict: args.has("--strict"), quiet: args.has("--quiet"), log })

@@ -1,6 +1,6 @@
 //! The live view: rates, delays and drops of both directions on the last line of the terminal.
 
-use crate::path::{Counters, Direction};
+use crate::path::{Counters, Direction, Kind};
 use crate::sys::clock::monotonic_ns;
 use sojourn_aqm::Instant;
 use std::fmt::Write as _;
@@ -13,6 +13,41 @@ use std::time::Duration;
 /// What a loop and those who show it share.
 #[derive(Clone, Default)]
 pub struct Board(Arc<Mutex<[Counters; 2]>>);
+
+/// Both directions in one period, up first.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Sample {
+    /// What left, in Mbit/s of IP.
+    pub rate_mbit: [f64; 2],
+    /// Mean sojourn time in the queue in ms; where there is no queue, the delay of the last packet. None without packets.
+    pub time_ms: [Option<f64>; 2],
+    /// Packets dropped.
+    pub drops: [u64; 2],
+    /// Packets marked.
+    pub marks: [u64; 2],
+}
+
+impl Sample {
+    /// What happened between two looks, `ns` apart, at directions with `queues` or without.
+    pub fn between(before: &[Counters; 2], now: &[Counters; 2], ns: u64, queues: bool) -> Self {
+        let each = |i: usize| (&before[i], &now[i]);
+        let time = |(before, now): (&Counters, &Counters)| {
+            let packets = if queues { now.sojourn.0 - before.sojourn.0 } else { now.departed.0 - before.departed.0 };
+            let mean = || {
+                if queues { (now.sojourn.1 - before.sojourn.1) as f64 / packets as f64 } else { now.delay_ns as f64 }
+            };
+            (packets > 0).then(|| mean() / 1e6)
+        };
+        Self {
+            rate_mbit: [0, 1]
+                .map(each)
+                .map(|(before, now)| (now.departed.1 - before.departed.1) as f64 * 8e3 / ns.max(1) as f64),
+            time_ms: [0, 1].map(each).map(time),
+            drops: [0, 1].map(each).map(|(before, now)| now.dropped - before.dropped),
+            marks: [0, 1].map(each).map(|(before, now)| now.marked - before.marked),
+        }
+    }
+}
 
 /// Where the loop leaves its counters.
 pub struct Gauges {
@@ -54,10 +89,11 @@ impl Gauges {
 
 impl Meter {
     /// Starts to draw what is on `board` on the standard error, `label` first.
-    pub fn start(label: String, board: &Board) -> io::Result<Self> {
+    pub fn start(label: String, kind: &Kind, board: &Board) -> io::Result<Self> {
         let (board, ended) = (board.clone(), Arc::new(AtomicBool::new(false)));
-        let theirs = ended.clone();
-        let thread = thread::Builder::new().name("meter".to_string()).spawn(move || draw(&board, &theirs, &label))?;
+        let (theirs, queues) = (ended.clone(), matches!(kind, Kind::Link(_)));
+        let thread =
+            thread::Builder::new().name("meter".to_string()).spawn(move || draw(&board, &theirs, &label, queues))?;
         Ok(Self { ended, thread: Some(thread) })
     }
 }
@@ -73,7 +109,7 @@ impl Drop for Meter {
     }
 }
 
-fn draw(board: &Board, ended: &AtomicBool, label: &str) {
+fn draw(board: &Board, ended: &AtomicBool, label: &str, queues: bool) {
     let mut last = [Counters::default(); 2];
     let mut at = monotonic_ns();
     let mut screen = Screen::new();
@@ -81,24 +117,23 @@ fn draw(board: &Board, ended: &AtomicBool, label: &str) {
         thread::park_timeout(EVERY);
         let counters = board.counters();
         let now = monotonic_ns();
-        let text = line(label, &last, &counters, (now - at).max(1));
+        let text = line(label, &Sample::between(&last, &counters, now - at, queues), &counters);
         screen.show(&text);
         (last, at) = (counters, now);
     }
     screen.clear();
 }
 
-/// The line for what happened between two looks, `ns` apart.
-fn line(label: &str, before: &[Counters; 2], now: &[Counters; 2], ns: u64) -> String {
+/// The line for what happened since the last look, and what was counted so far.
+fn line(label: &str, sample: &Sample, now: &[Counters; 2]) -> String {
     let mut text = label.to_string();
-    for (name, before, now) in [("up", &before[0], &now[0]), ("down", &before[1], &now[1])] {
-        let bits = (now.departed.1 - before.departed.1) * 8;
-        let mbits = bits as f64 * 1e3 / ns as f64;
-        let delay_ms = now.delay_ns as f64 / 1e6;
+    for (i, name) in ["up", "down"].into_iter().enumerate() {
+        let (mbits, c) = (sample.rate_mbit[i], &now[i]);
+        let ms = sample.time_ms[i].map_or_else(|| "-".to_string(), |ms| format!("{ms:.1}"));
         let _ = write!(
             text,
-            "  {name} {mbits:7.2} Mbit/s {delay_ms:6.1} ms {:4} waiting {:4} dropped {:4} marked",
-            now.backlog, now.dropped, now.marked
+            "  {name} {mbits:7.2} Mbit/s {ms:>6} ms {:4} waiting {:4} dropped {:4} marked",
+            c.backlog, c.dropped, c.marked
         );
     }
     text
@@ -151,14 +186,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_tells_the_rate_since_the_last_look() {
-        let before = Counters { departed: (10, 15_000), ..Counters::default() };
-        let now =
-            Counters { departed: (110, 165_000), dropped: 3, marked: 4, backlog: 7, delay_ns: 5_250_000, ..before };
-        let text = line("link", &[before, before], &[now, before], 100_000_000);
-        // 150,000 bytes in 0.1 s.
-        let up = "up   12.00 Mbit/s    5.2 ms    7 waiting    3 dropped    4 marked";
-        let down = "down    0.00 Mbit/s    0.0 ms    0 waiting    0 dropped    0 marked";
+    fn a_line_tells_of_the_time_since_the_last_look() {
+        let before = Counters { departed: (10, 15_000), sojourn: (10, 70_000_000), dropped: 2, ..Counters::default() };
+        let delay_ns = 5_250_000;
+        let now = Counters { departed: (110, 165_000), sojourn: (110, 370_000_000), backlog: 7, delay_ns, ..before };
+        let now = Counters { dropped: 3, marked: 4, ..now };
+        let of = |queues| {
+            let sample = Sample::between(&[before, before], &[now, before], 100_000_000, queues);
+            (sample, line("link", &sample, &[now, before]))
+        };
+        // 150,000 bytes in 0.1 s; 300 ms of 100 packets; nobody left downwards.
+        let (sample, text) = of(true);
+        assert_eq!((sample.time_ms, sample.drops, sample.marks), ([Some(3.0), None], [1, 0], [4, 0]));
+        let up = "up   12.00 Mbit/s    3.0 ms    7 waiting    3 dropped    4 marked";
+        let down = "down    0.00 Mbit/s      - ms    0 waiting    2 dropped    0 marked";
         assert_eq!(text, format!("link  {up}  {down}"));
+        assert!(of(false).1.contains("   5.2 ms"), "without a queue it is the delay");
     }
 }

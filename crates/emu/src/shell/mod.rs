@@ -74,6 +74,8 @@ pub struct Shell {
     pub meter: bool,
     /// Whether to show it as a page at a loopback address, too.
     pub meter_web: bool,
+    /// Whether the command is the user's shell, whose prompt is to tell where it is.
+    pub prompts: bool,
     /// The name by which it takes orders, besides the number of its process.
     pub given: Option<String>,
     /// How long before something is due the shell stops sleeping and looks at the clock instead.
@@ -214,7 +216,7 @@ impl Session {
         };
         inside.send(&[message::GO], &[], false).map_err(machine)?;
         let meter = match (&board, shell.meter) {
-            (Some(board), true) => Some(Meter::start(shell.name.clone(), board).map_err(machine)?),
+            (Some(board), true) => Some(Meter::start(shell.name.clone(), &shell.up.kind, board).map_err(machine)?),
             _ => None,
         };
         let gauges = board.map(Gauges::of);
@@ -394,7 +396,8 @@ fn environment(shell: &Shell, lease: &Lease) -> Vec<(String, String)> {
         ("SOJOURN_INSIDE", lease.block.v4().1.to_string()),
         ("SOJOURN_SHELL", names),
     ];
-    pairs.map(|(name, value)| (name.to_string(), value)).into()
+    let prompt = shell.prompts.then(|| ("PROMPT_COMMAND", PROMPT.to_string()));
+    pairs.into_iter().chain(prompt).map(|(name, value)| (name.to_string(), value)).collect()
 }
 
 fn machine(error: impl Into<io::Error>) -> Error {
@@ -407,6 +410,9 @@ fn machine(error: impl Into<io::Error>) -> Error {
     };
     Error::Machine(format!("shell: {error}; {remedy}"))
 }
+
+/// What bash does before its first prompt: the names of the shells come before it, as Mahimahi does it.
+const PROMPT: &str = "PS1=\"[$SOJOURN_SHELL] $PS1\"; unset PROMPT_COMMAND";
 
 /// Signals that are for the command.
 const PASSED_ON: [Signal; 7] = [

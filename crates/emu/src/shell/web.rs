@@ -3,8 +3,8 @@
 //! The page is one file and asks nobody else for anything. Its address has a random token, and a request has to name that
 //! address as its host, so that neither another user nor a page from elsewhere in the same browser reads it.
 
-use super::meter::Board;
-use crate::path::{Counters, Kind};
+use super::meter::{Board, Sample};
+use crate::path::Kind;
 use crate::sys::clock::monotonic_ns;
 use serde_json::{Value, json};
 use std::collections::VecDeque;
@@ -35,20 +35,10 @@ struct Shared {
 /// What was seen so far, one sample for each [`PERIOD`].
 #[derive(Default)]
 struct History {
-    samples: VecDeque<Sample>,
+    /// When each ends, in seconds.
+    samples: VecDeque<(f64, Sample)>,
     /// Number of the first sample that is kept.
     first: u64,
-}
-
-/// Both directions in one period, up first.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Sample {
-    /// When it ends, in seconds.
-    at: f64,
-    rate_mbit: [f64; 2],
-    time_ms: [Option<f64>; 2],
-    drops: [u64; 2],
-    marks: [u64; 2],
 }
 
 impl Web {
@@ -59,7 +49,7 @@ impl Web {
         let mut random = [0; 16];
         File::open("/dev/urandom")?.read_exact(&mut random)?;
         let token: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
-        let time = if matches!(kind, Kind::Link(_)) { "sojourn time" } else { "delay" };
+        let time = if matches!(kind, Kind::Link(_)) { SOJOURN } else { "delay" };
         let (ended, history) = (AtomicBool::new(false), Mutex::default());
         let shared = Arc::new(Shared { ended, history, token, label: label.to_string(), time });
         let (board, theirs) = (board.clone(), shared.clone());
@@ -86,14 +76,13 @@ impl Drop for Web {
 fn sample(board: &Board, shared: &Shared) {
     let begin = monotonic_ns();
     let (mut last, mut at) = (board.counters(), begin);
-    let queues = shared.time == "sojourn time";
     while !shared.ended.load(Ordering::Relaxed) {
         thread::park_timeout(PERIOD);
         let (counters, now) = (board.counters(), monotonic_ns());
-        let new = Sample { at: (now - begin) as f64 / 1e9, ..between(&last, &counters, (now - at).max(1), queues) };
+        let new = Sample::between(&last, &counters, now - at, shared.time == SOJOURN);
         (last, at) = (counters, now);
         if let Ok(mut history) = shared.history.lock() {
-            history.samples.push_back(new);
+            history.samples.push_back(((now - begin) as f64 / 1e9, new));
             if history.samples.len() > KEPT {
                 history.samples.pop_front();
                 history.first += 1;
@@ -102,31 +91,13 @@ fn sample(board: &Board, shared: &Shared) {
     }
 }
 
-/// What happened between two looks, `ns` apart.
-fn between(before: &[Counters; 2], now: &[Counters; 2], ns: u64, queues: bool) -> Sample {
-    let each = |i: usize| (&before[i], &now[i]);
-    let time = |(before, now): (&Counters, &Counters)| {
-        let packets = if queues { now.sojourn.0 - before.sojourn.0 } else { now.departed.0 - before.departed.0 };
-        let mean =
-            || if queues { (now.sojourn.1 - before.sojourn.1) as f64 / packets as f64 } else { now.delay_ns as f64 };
-        (packets > 0).then(|| mean() / 1e6)
-    };
-    Sample {
-        at: 0.0,
-        rate_mbit: [0, 1].map(each).map(|(before, now)| (now.departed.1 - before.departed.1) as f64 * 8e3 / ns as f64),
-        time_ms: [0, 1].map(each).map(time),
-        drops: [0, 1].map(each).map(|(before, now)| now.dropped - before.dropped),
-        marks: [0, 1].map(each).map(|(before, now)| now.marked - before.marked),
-    }
-}
-
 impl History {
     /// The samples from number `since` on, and the number of the next one.
     fn since(&self, since: u64) -> Value {
         let skip = since.saturating_sub(self.first) as usize;
-        let row = |s: &Sample| {
+        let row = |(at, s): &(f64, Sample)| {
             json!([
-                s.at,
+                at,
                 s.rate_mbit[0],
                 s.rate_mbit[1],
                 s.time_ms[0],
@@ -211,6 +182,8 @@ fn respond(request: &str, address: SocketAddr, shared: &Shared) -> (&'static str
     }
 }
 
+/// What a link's packets spend in its queue.
+const SOJOURN: &str = "sojourn time";
 /// Time between two samples.
 const PERIOD: Duration = Duration::from_millis(100);
 /// Samples that are kept: ten minutes.
@@ -257,15 +230,9 @@ mod tests {
     }
 
     #[test]
-    fn a_sample_is_of_its_period_and_read_once() {
-        let before = Counters { departed: (10, 15_000), sojourn: (10, 70_000_000), dropped: 2, ..Counters::default() };
-        let now = Counters { departed: (30, 45_000), sojourn: (30, 130_000_000), dropped: 5, marked: 1, ..before };
-        let sample = between(&[before, before], &[now, before], 100_000_000, true);
-        // 30,000 bytes in 0.1 s; 60 ms of 20 packets; nobody left downwards.
-        assert_eq!(sample.rate_mbit, [2.4, 0.0]);
-        assert_eq!((sample.time_ms, sample.drops, sample.marks), ([Some(3.0), None], [3, 0], [1, 0]));
+    fn a_sample_is_read_once() {
         let mut history = History { samples: VecDeque::new(), first: 40 };
-        history.samples.extend([Sample { at: 1.0, ..sample }, Sample { at: 2.0, ..sample }]);
+        history.samples.extend([(1.0, Sample::default()), (2.0, Sample::default())]);
         assert_eq!(history.since(41)["rows"].as_array().unwrap().len(), 1);
         assert_eq!(history.since(42), json!({ "next": 42, "rows": [] }));
         assert_eq!(history.since(0)["rows"][1][0], 2.0);
