@@ -37,6 +37,21 @@ def list_command(as_json: bool) -> None:
         echo(f"    {entry['state_bytes']} bytes of state per {_whose(entry)}")
 
 
+@command.command("new")
+@click.argument("name")
+@click.argument("folder", type=options.NEW_FILE, required=False)
+@click.option("--sources", type=options.PATH, metavar="DIR", help="Sources of Sojourn [the checkout that runs].")
+def new_command(name: str, folder: Path | None, sources: Path | None) -> None:
+    """Write a crate for a queue manager of your own in Rust to FOLDER [NAME], to be built into a shared library."""
+    from sojourn.aqms.crate import write_crate
+
+    made = write_crate(name, folder or Path(name), sources)
+    library = made / "target" / "release" / f"lib{name}_aqm.so"
+    echo(f"Crate: {made}")
+    echo(f"Next:  cargo build --release --manifest-path {made / 'Cargo.toml'}")
+    echo(f"       sojourn compare --aqm codel,{library}")
+
+
 @command.command("show")
 @click.argument("name", shell_complete=names.AQMS)
 @options.tables

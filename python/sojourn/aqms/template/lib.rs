@@ -1,0 +1,61 @@
+//! A queue manager of one's own as a shared library: `cargo build --release`, then
+//! `sojourn compare --aqm codel,target/release/libmy_aqm.so`, or `link.aqm = "libmy_aqm.so target 8ms"` in a scenario.
+//!
+//! To begin with it drops, or marks, at the head of the queue what has waited for longer than a target: put your own law
+//! in the place of [`Aqm::dequeue`]. docs/c_interface.md says what a host does with a library, and what it checks.
+
+use sojourn_aqm::params::Value;
+use sojourn_aqm::registry::{Algorithm, Managed};
+use sojourn_aqm::{Aqm, Cx, DropReason, Duration, Fifo, Popped, config};
+
+/// The algorithm by its name.
+pub static MY: Algorithm = Algorithm::own::<Config>("my", "drops at the head what has waited too long", "you, today");
+
+sojourn_library::export!("my", "drops at the head what has waited too long", "you, today", MY);
+
+config! {
+    /// Parameters, each with its default and its range; they are words behind the library's name.
+    pub struct Config {
+        /// A packet that has waited for longer is dropped.
+        target: Duration = Duration::from_millis(15), in Value::Time(Duration::from_micros(1)) => Value::Time(Duration::from_secs(10));
+        /// Marks ECN-capable packets instead of dropping them.
+        ecn: bool = false, in Value::Flag(false) => Value::Flag(true);
+    }
+    profiles { "plain", "as it is" => |_| {}; }
+    validate |_| { Ok(()) }
+}
+
+impl Managed for Config {
+    type Aqm = My;
+
+    fn aqm(&self) -> My {
+        My { config: self.clone(), late: 0 }
+    }
+}
+
+/// What the algorithm remembers.
+#[derive(Clone, Debug)]
+pub struct My {
+    config: Config,
+    /// Packets that were too late.
+    late: u32,
+}
+
+impl Aqm for My {
+    fn dequeue<Q: Fifo>(&mut self, cx: &mut Cx, queue: &mut Q) -> Option<Popped> {
+        // The last packet always goes: an idle link would be worse than a late packet.
+        while queue.len() > 1 && queue.meta(0).is_some_and(|head| cx.now - head.enqueued > self.config.target) {
+            self.late += 1;
+            match self.config.ecn {
+                true if queue.mark(0, DropReason::Early) => break,
+                true => {}
+                false => queue.drop(0, DropReason::Early),
+            }
+        }
+        queue.pop()
+    }
+
+    fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        see("late", self.late.into());
+    }
+}
