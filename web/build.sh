@@ -11,6 +11,9 @@ profile=(--release --locked --package sojourn-web --crate-type cdylib --target "
 # Small code: half the bytes to load, and as fast in a page, where it is compiled anew, but for some per cent.
 export CARGO_PROFILE_RELEASE_PANIC=abort CARGO_PROFILE_RELEASE_STRIP=symbols CARGO_PROFILE_RELEASE_OPT_LEVEL=s
 
+# No path of this machine goes into the module, which is part of the wheel.
+export RUSTFLAGS="${RUSTFLAGS:-} --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}/registry/src=crates"
+
 skip() {
   echo "skipped: the WebAssembly module: $1" >&2
   exit 4

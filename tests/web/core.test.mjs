@@ -127,6 +127,6 @@ test("a result played back shows what the run showed", async () => {
 });
 
 test("bytes that are no result are refused", () => {
-  assert.throws(() => decodePayload(new Uint8Array(3)), { name: "InputError" });
-  assert.throws(() => decodePayload(new TextEncoder().encode("SOJOURN1\u0005\u0000\u0000\u0000{{{{{")), { name: "InputError" });
+  assert.throws(() => decodePayload(new Uint8Array(3)), InputError);
+  assert.throws(() => decodePayload(new TextEncoder().encode("SOJOURN1\u0005\u0000\u0000\u0000{{{{{")), InputError);
 });

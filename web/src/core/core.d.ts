@@ -72,7 +72,7 @@ export interface OpenOptions {
 export interface Checked {
   /** The scenario with every default written out, as `sojourn run` stores it. */
   scenario: Scenario;
-  /** Name of every queue by its number, the `link` of tables: `"link"`, `"reverse"`, … */
+  /** Name of every queue by its number, the `link` of tables: `"forward"`, `"reverse"`, … */
   queues: string[];
   /** Of each flow that lasts for the whole run: which entry of `[[flows]]` it belongs to. */
   flows: { group: number; kind: string; cc: string | null; direction: "forward" | "reverse" }[];

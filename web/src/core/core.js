@@ -1,16 +1,11 @@
 // The loader of the WebAssembly module of crates/web; `core.d.ts` beside it describes all that is exported.
 
-import { decodePayload, Playback } from "./playback.js";
+import { InputError } from "./errors.js";
+import { Playback } from "./playback.js";
 
+export { InputError } from "./errors.js";
 export { decodePayload } from "./playback.js";
 export { ECN, FATES, REASONS } from "./words.js";
-
-export class InputError extends Error {
-  constructor(message) {
-    super(message);
-    this.name = "InputError";
-  }
-}
 
 export async function load(source) {
   const given = await source;

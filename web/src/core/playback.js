@@ -1,6 +1,7 @@
 // A finished run played back: views are made of what was recorded. Nothing is simulated here.
 
-import { REASONS, FATES } from "./words.js";
+import { InputError } from "./errors.js";
+import { FATES, REASONS } from "./words.js";
 
 const MAGIC = "SOJOURN1";
 const ARRAYS = { u8: Uint8Array, u32: Uint32Array, f64: Float64Array };
@@ -8,32 +9,25 @@ const ARRAYS = { u8: Uint8Array, u32: Uint32Array, f64: Float64Array };
 /** Bytes: the magic word, the length of the head (u32, little endian), the head in JSON, and from the next multiple of 8 on columns. */
 export function decodePayload(bytes) {
   const word = new TextDecoder().decode(bytes.subarray(0, MAGIC.length));
-  if (word !== MAGIC || bytes.length < MAGIC.length + 4) throw new PayloadError("these bytes are no result");
+  if (word !== MAGIC || bytes.length < MAGIC.length + 4) throw new InputError("these bytes are no result");
   const length = new DataView(bytes.buffer, bytes.byteOffset + MAGIC.length, 4).getUint32(0, true);
   const begin = MAGIC.length + 4;
   let head;
   try {
     head = JSON.parse(new TextDecoder().decode(bytes.subarray(begin, begin + length)));
   } catch (error) {
-    throw new PayloadError("the result's head is damaged", { cause: error });
+    throw new InputError("the result's head is damaged", { cause: error });
   }
   const first = Math.ceil((begin + length) / 8) * 8;
   const column = ([kind, offset, count]) => {
     const Kind = ARRAYS[kind];
     const from = first + offset;
     const size = count * Kind.BYTES_PER_ELEMENT;
-    if (from + size > bytes.length) throw new PayloadError("the result ends too early");
+    if (from + size > bytes.length) throw new InputError("the result ends too early");
     return new Kind(bytes.slice(from, from + size).buffer);
   };
   const tables = mapped(head.tables, (table) => mapped(table, column));
   return { ...head, tables };
-}
-
-class PayloadError extends Error {
-  constructor(message, options) {
-    super(message, options);
-    this.name = "InputError";
-  }
 }
 
 /** The interface of a run over a payload. */
