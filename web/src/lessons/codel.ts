@@ -6,7 +6,7 @@ export const codel: Lesson = {
   title: "CoDel's control law",
   scenario: scenario("CoDel's control law", { aqm: "codel", count: 1, rtt: "200 ms" }),
   b: "codel",
-  start: { at_ns: 3e9, speed: 0.1 },
+  start: { at_ns: 1.16e9, speed: 0.1 },
   text: [
     "CoDel measures time, not bytes. When every packet for an interval (100 ms) has waited longer than target (5 ms), the " +
       "queue stands. CoDel drops one packet, and the next ones after interval / √count: 100, 71, 58 ms, ever faster, " +
