@@ -15,7 +15,7 @@ export function holdsFromNow(session: Session, path: string): boolean {
 
 /** Whether a change can hold from the playhead on. */
 export const couldHold = (state: State): boolean =>
-  state.mode === "traffic" && state.at_ns > 0 && linkPath(state.doc) === "link";
+  state.mode === "traffic" && state.at_ns > 0 && linkPath(state.doc) === "link" && state.doc["wlan"] === undefined;
 
 export const isChangeable = (path: string): boolean =>
   /^(link|reverse)\./.test(path) && CHANGEABLE.includes(path.split(".")[1] ?? "");
