@@ -135,6 +135,10 @@ site: $(VENV)/.built ## build the documentation as a site, with search, into OUT
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --site-dir "$(abspath $(OUT))/site"
 	@echo "Site: $(OUT)/site/index.html (for the search: $(BIN)/python -m http.server --directory $(OUT)/site)"
 
+.PHONY: site-papers
+site-papers: $(VENV)/.built ## make the papers' reports for the site, with three seeds at most; finished runs are kept in .site-cache
+	@$(BIN)/sojourn reproduce --quick -o .site-cache/papers || [ $$? -eq 1 ]
+
 .PHONY: man
 man: $(VENV)/.built ## write manual pages of the command line into OUT=out (man -M out/share/man sojourn-compare)
 	@$(BIN)/python docs/site/man.py "$(OUT)/share/man/man1"

@@ -81,5 +81,5 @@ def program() -> str:
 def forget(kept: set[str]) -> None:
     """Remove what no page shows any more; `kept` has the keys of all sections."""
     for path in STORE.iterdir() if STORE.is_dir() else ():
-        if path.name not in kept:
+        if path.name not in (*kept, "papers"):
             shutil.rmtree(path)

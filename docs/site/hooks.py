@@ -17,6 +17,7 @@ from documents import FIGURE, sections_of
 from figures import drawn, forget, key
 from outside import DOCS, outside_pages, with_links
 from reference import reference_pages
+from reports import PAGE, report_files, report_page
 
 # Figures that are not stored are left out, and no command is run.
 STORED_ONLY = os.environ.get("SITE_FIGURES") == "stored"
@@ -26,7 +27,7 @@ KEYS: set[str] = set()
 def on_config(config: MkDocsConfig) -> None:
     """Put the pages of folders where the navigation has NAME/*."""
     names = {path.relative_to(DOCS).as_posix() for path in DOCS.glob("**/*.md")}
-    names |= {name for name, _ in (*outside_pages(), *reference_pages())}
+    names |= {name for name, _ in (*outside_pages(), *reference_pages())} | {PAGE}
     config.nav = expanded(config.nav, names)
 
 
@@ -34,6 +35,9 @@ def on_files(files: Files, config: MkDocsConfig) -> None:
     """Add the pages that are not in docs."""
     for name, markdown in (*outside_pages(), *reference_pages()):
         files.append(File.generated(config, name, content=markdown))
+    files.append(File.generated(config, PAGE, content=report_page()))
+    for name, path in report_files():
+        files.append(File.generated(config, name, abs_src_path=str(path)))
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:

@@ -16,9 +16,11 @@ import figures
 import sojourn
 from documents import FIGURE, ROOT, Section, sections_of
 from outside import site_name, with_links
+from reports import NOT_MADE, report_files, report_page
 from sojourn.cli import COMMANDS
 from sojourn.emulated.command import SHELLS
 from sojourn.figures import KINDS
+from sojourn.papers import PAPERS
 
 pytest.importorskip("mkdocs", reason="needs MkDocs (the extra dev)")
 
@@ -150,3 +152,25 @@ def test_a_figure_that_is_not_drawn_is_an_error(command: str, message: str, stor
     with pytest.raises(ValueError, match=message):
         figures.drawn(a_section(command))
     assert not list(store.iterdir())
+
+
+def test_reports_that_were_made_are_in_the_site_and_listed(tmp_path: Path) -> None:
+    own = tmp_path / "nichols2012"
+    own.mkdir()
+    for name, text in {
+        "index.html": "<p>report</p>",
+        "fig7.svg": "<svg/>",
+        "runs.parquet": "",
+        "fig7.claims.json": json.dumps([{"id": "a", "verdict": "tight"}, {"id": "b", "verdict": "failed"}]),
+    }.items():
+        (own / name).write_text(text)
+    names = [name for name, _ in report_files(tmp_path)]
+    assert names == ["papers/nichols2012/fig7.svg", "papers/nichols2012/index.html"]
+    page = report_page(tmp_path)
+    assert "[nichols2012](nichols2012/index.html) | 1 tight, 1 failed |" in page
+    assert page.count(NOT_MADE) == len(PAPERS) - 1
+
+
+def test_the_papers_have_a_page(site: Path) -> None:
+    page = (site / "papers" / "index.html").read_text(encoding="utf-8")
+    assert all(name in page for name in PAPERS)
