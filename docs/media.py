@@ -19,7 +19,16 @@ from sojourn.base.markdown import replaced, table
 
 PAGE = Path(__file__).with_name("media.md")
 CASES = PAGE.parents[1] / "scenarios" / "media"
-CONTROLS = ("nada", "nada@rfc8698", "gcc", "gcc@unprobed", "gcc@draft02", "scream", "scream@rfc8298")
+CONTROLS = (
+    "nada",
+    "nada@rfc8698",
+    "gcc",
+    "gcc@unprobed",
+    "gcc@draft02",
+    "gcc@draft02-scaled",
+    "scream",
+    "scream@rfc8298",
+)
 QUEUES: Mapping[str, Mapping[str, object]] = {
     "tail drop": {},
     "CoDel": {"link.aqm": "codel", "link.limit": "1000 packets"},

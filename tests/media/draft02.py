@@ -7,7 +7,10 @@ from typing import Any
 
 
 class Draft02:
-    """Both ends; times in ms."""
+    """Both ends; times in ms. Compared with the threshold is m times the groups so far, at most `most_deltas`."""
+
+    def __init__(self, *, most_deltas: int = 1) -> None:
+        self.most_deltas = most_deltas
 
     def begin(self, least: float, start: float, most: float, fps: int) -> None:
         """Start at time 0."""
@@ -16,6 +19,7 @@ class Draft02:
         self.told: float | None = None
         self.all: list[Any] = []
         self.groups: list[list[Any]] = []
+        self.compared = 0.0
         self.m, self.e, self.variance, self.threshold = 0.0, 0.1, 1.0, 12.5
         self.sent_gaps: list[float] = []
         self.signalled_at: float | None = None
@@ -72,24 +76,26 @@ class Draft02:
         outlier = min(residual, 3 * math.sqrt(self.variance))
         self.variance = max(alpha * self.variance + (1 - alpha) * outlier**2, 1)
         k = (self.e + 1e-3) / (self.variance + (self.e + 1e-3))
-        self.before, self.m = self.m, self.m + residual * k
+        self.m += residual * k
         self.e = (1 - k) * (self.e + 1e-3)
+        self.before = self.compared
+        self.compared = self.m * min(len(self.sent_gaps), self.most_deltas)
 
     def signal(self, now: float) -> str:
         """Compare it with the threshold, which follows it."""
         found = "normal"
-        if self.m > self.threshold:
+        if self.compared > self.threshold:
             self.over_since = now if self.over_since is None else self.over_since
-            if now - self.over_since >= 10 and self.m >= self.before:
+            if now - self.over_since >= 10 and self.compared >= self.before:
                 found = "over"
         else:
             self.over_since = None
-            found = "under" if self.m < -self.threshold else "normal"
+            found = "under" if self.compared < -self.threshold else "normal"
         passed = 0 if self.signalled_at is None else min(now - self.signalled_at, 100)
         self.last_signal, self.signalled_at = self.signalled_at, now
-        if abs(self.m) - self.threshold <= 15:
-            gain = 0.00018 if abs(self.m) < self.threshold else 0.01
-            self.threshold += passed * gain * (abs(self.m) - self.threshold)
+        if abs(self.compared) - self.threshold <= 15:
+            gain = 0.00018 if abs(self.compared) < self.threshold else 0.01
+            self.threshold += passed * gain * (abs(self.compared) - self.threshold)
             self.threshold = min(max(self.threshold, 6), 600)
         return found
 

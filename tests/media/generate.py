@@ -92,6 +92,7 @@ SCRIPTS = {
     "nada@ns3-rmcat": Script(lambda: Nada(of_ns3=True), 104_729, 77e3, 303e3, 2.9e6, 24),
     "gcc@unprobed": Script(Gcc, 15_485_863, 61e3, 1.9e6, 2.3e6, 30),
     "gcc@draft02": Script(Draft02, 141_650_939, 73e3, 910e3, 2.7e6, 30, steep=17.0),
+    "gcc@draft02-scaled": Script(lambda: Draft02(most_deltas=60), 160_481_183, 73e3, 910e3, 2.7e6, 24),
     "gcc@libwebrtc": Script(Whole, 86_028_121, 61e3, 290e3, 3.1e6, 30, probes=True),
     "scream@rfc8298": Script(Scream1, 32_452_843, 83e3, 410e3, 2.7e6, 25, has_window=True),
     "scream@v2+ect1": Script(lambda: Scream2(is_l4s=True), 49_979_687, 67e3, 510e3, 2.9e6, 24, has_window=True),

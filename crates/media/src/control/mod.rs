@@ -199,7 +199,15 @@ pub const CONTROLS: &[Entry] = &[
         summary: "Google congestion control of its draft: a Kalman filter at the receiver, REMB, losses of 2 % and 10 %",
         source: "draft-ietf-rmcat-gcc-02, as code and its table quote it",
         ecn: &[Ecn::NotEct],
-        make: || Box::new(gcc::Draft02::default()),
+        make: || Box::new(gcc::Draft02::literal()),
+    },
+    Entry {
+        name: "gcc@draft02-scaled",
+        alias: None,
+        summary: "gcc@draft02 with the filter's output compared up to sixtyfold, as implementations do",
+        source: "draft-ietf-rmcat-gcc-02, and libwebrtc's comparison",
+        ecn: &[Ecn::NotEct],
+        make: || Box::new(gcc::Draft02::scaled()),
     },
     Entry {
         name: "gcc@unprobed",

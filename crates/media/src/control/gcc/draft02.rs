@@ -15,9 +15,23 @@ use std::collections::VecDeque;
 /// The sender: section 6.
 #[derive(Clone, Debug, Default)]
 pub(in crate::control) struct Draft02 {
+    /// The filter's output is compared as implementations do.
+    is_scaled: bool,
     source: Source,
     by_loss_bps: f64,
     remb_bps: Option<f64>,
+}
+
+impl Draft02 {
+    /// As the draft says.
+    pub fn literal() -> Self {
+        Self::default()
+    }
+
+    /// What is compared with the threshold is that output times the number of groups so far, at most 60.
+    pub fn scaled() -> Self {
+        Self { is_scaled: true, ..Self::default() }
+    }
 }
 
 impl Control for Draft02 {
@@ -26,7 +40,7 @@ impl Control for Draft02 {
     }
 
     fn remote(&self) -> Option<Box<dyn Remote>> {
-        Some(Box::new(Estimator::new()))
+        Some(Box::new(Estimator::new(if self.is_scaled { MOST_DELTAS } else { 1 })))
     }
 
     fn begin(&mut self, _: Instant, source: &Source) {
@@ -54,6 +68,9 @@ impl Control for Draft02 {
 /// The receiver: section 5.
 #[derive(Clone, Debug)]
 struct Estimator {
+    /// The filter's output is compared that many times, once there are so many.
+    most_deltas: u32,
+    deltas: u32,
     arrivals: Arrivals,
     filter: Filter,
     detector: Detector,
@@ -82,8 +99,10 @@ enum Signal {
 }
 
 impl Estimator {
-    fn new() -> Self {
+    fn new(most_deltas: u32) -> Self {
         Self {
+            most_deltas,
+            deltas: 0,
             arrivals: Arrivals::default(),
             filter: Filter::default(),
             detector: Detector::default(),
@@ -148,7 +167,8 @@ impl Remote for Estimator {
         }
         if let Some(deltas) = self.arrivals.packet(sent, now) {
             let m = self.filter.update(deltas);
-            let signal = self.detector.signal(now, m);
+            self.deltas = (self.deltas + 1).min(self.most_deltas);
+            let signal = self.detector.signal(now, f64::from(self.deltas) * m);
             self.control(now, signal);
         }
     }
@@ -255,7 +275,8 @@ const HIGH_LOSS: f64 = 0.1;
 const GROWTH: f64 = 1.05;
 /// 100 ms and a round-trip time of 200 ms, in seconds.
 const RESPONSE_TIME: f64 = 0.3;
-/// Of libwebrtc: the threshold's longest step, in ms, the time between reports, and what is told at once.
+/// Of libwebrtc: how many times the filter's output is compared, the threshold's longest step, in ms, the time between reports, and what is told at once.
+const MOST_DELTAS: u32 = 60;
 const LONGEST_STEP: f64 = 100.0;
 const REMB_INTERVAL: Duration = Duration::from_secs(1);
 const URGENT: f64 = 0.97;
