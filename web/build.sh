@@ -8,8 +8,11 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 target=wasm32-unknown-unknown
 built=target/wasm
 profile=(--release --locked --package sojourn-web --crate-type cdylib --target "$target" --target-dir "$built")
-# Small code: half the bytes to load, and as fast in a page, where it is compiled anew, but for some per cent.
-export CARGO_PROFILE_RELEASE_PANIC=abort CARGO_PROFILE_RELEASE_STRIP=symbols CARGO_PROFILE_RELEASE_OPT_LEVEL=s
+# What runs is fast, what reads and writes texts is small; docs/lab.md has what other levels cost.
+export CARGO_PROFILE_RELEASE_PANIC=abort CARGO_PROFILE_RELEASE_STRIP=symbols CARGO_PROFILE_RELEASE_OPT_LEVEL=2
+for package in toml toml_edit toml_parser toml_writer winnow serde_json serde indexmap hashbrown; do
+  profile+=(--config "profile.release.package.$package.opt-level=\"z\"")
+done
 
 # No path of this machine goes into the module, which is part of the wheel.
 export RUSTFLAGS="${RUSTFLAGS:-} --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}/registry/src=crates"
