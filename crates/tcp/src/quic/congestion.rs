@@ -125,6 +125,10 @@ impl Congestion {
         if within && (self.state, cause) != (State::Cwr, Cause::Loss) {
             return;
         }
+        if !within && self.state != State::Open {
+            // What was sent behind the beginning of a period is known to be lost by something sent later that has arrived.
+            self.recover(place);
+        }
         let (before, state) = (self.state, if cause == Cause::Loss { State::Recovery } else { State::Cwr });
         self.state = state;
         let path = self.path(place);
@@ -171,9 +175,8 @@ impl Congestion {
     pub fn on_acked(&mut self, place: &Place, acked: &[Sent], told: Acked) {
         let grows = |packet: &&Sent| !self.is_in_recovery(packet.at);
         let growing = acked.iter().filter(grows).count() as u32;
-        let recovered = self.state != State::Open && acked.iter().any(|packet| packet.at > self.entered);
-        if recovered {
-            self.state = State::Open;
+        if self.state != State::Open && acked.iter().any(|packet| packet.at > self.entered) {
+            self.recover(place);
         }
         let path = self.path(place);
         let (start, limited) = (self.recovery_start, self.is_app_limited);
@@ -183,14 +186,20 @@ impl Congestion {
                 used.for_each(|packet| window.on_acked(packet.size));
             }
             Kind::Registered(control) => {
-                if recovered {
-                    control.recovered(&path);
-                }
                 let told = Acked { growing, ..told };
                 control.settle(&path, &told, &mut self.pacer);
             }
         }
         self.pace(place);
+    }
+
+    /// The recovery period is over: something is acknowledged that was sent in it.
+    fn recover(&mut self, place: &Place) {
+        self.state = State::Open;
+        let path = self.path(place);
+        if let Kind::Registered(control) = &mut self.kind {
+            control.recovered(&path, &mut self.pacer);
+        }
     }
 
     /// Losses were detected by time, without an acknowledgment.

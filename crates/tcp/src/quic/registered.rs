@@ -144,10 +144,11 @@ impl Registered {
     }
 
     /// The recovery period is over.
-    pub fn recovered(&mut self, path: &Path) {
+    pub fn recovered(&mut self, path: &Path, pacer: &mut Pacer) {
         if !self.needs.steers {
             self.cc.reduced(&mut self.window);
         }
+        self.tell_state(path, pacer);
         self.cc.state_changed(State::Open, path.now, path.nxt);
     }
 
