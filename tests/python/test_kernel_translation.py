@@ -200,6 +200,10 @@ def _link(name: str) -> dict[str, str]:
             "flows[0].abc: the engine kernel has no appropriate byte counting; leave it out",
         ),
         (
+            {"flows": [{"kind": "tcp", "pacing": True}]},
+            "flows[0].pacing: the engine kernel leaves pacing to the control; leave it out",
+        ),
+        (
             {"flows": [{"kind": "tcp", "nagle": True}]},
             "flows[0].nagle: the engine kernel holds small segments back as Linux does; leave it out",
         ),

@@ -23,6 +23,8 @@ pub(crate) struct Pacer {
     wakes: Instant,
     /// Data segments sent.
     sent: u32,
+    /// The largest rate, whatever is set (`sk_max_pacing_rate`).
+    most: Option<Rate>,
 }
 
 impl Pacer {
@@ -33,7 +35,7 @@ impl Pacer {
 
     /// A pacer without a rate, which holds nothing.
     pub fn unlimited() -> Self {
-        Self { rate: None, departure: Instant::ZERO, wakes: Instant::NEVER, sent: 0 }
+        Self { rate: None, departure: Instant::ZERO, wakes: Instant::NEVER, sent: 0, most: None }
     }
 
     /// The pacing rate.
@@ -43,7 +45,14 @@ impl Pacer {
 
     /// From now on bursts leave at `rate`; at none, or zero, nothing is held.
     pub fn set_rate(&mut self, rate: Option<Rate>) {
-        self.rate = rate.filter(|rate| rate.as_bps() > 0);
+        let rate = rate.filter(|rate| rate.as_bps() > 0);
+        self.rate = rate.into_iter().chain(self.most).min_by_key(|rate| rate.as_bps());
+    }
+
+    /// No rate is above `most` from now on.
+    pub fn limit(&mut self, most: Option<Rate>) {
+        self.most = most;
+        self.set_rate(self.rate);
     }
 
     /// When the next burst may leave; in the past where nothing holds it.
@@ -202,6 +211,21 @@ mod tests {
         assert_eq!(rate(13, 100, 3), 13 * 1448 * 80_000 * 200 / (8 * 43_217));
         assert_eq!(rate(50, 100, 3), 50 * 1448 * 80_000 * 120 / (8 * 43_217));
         assert_eq!(rate(13, 100, 57), 57 * 1448 * 80_000 * 200 / (8 * 43_217), "what is out may be more");
+    }
+
+    #[test]
+    fn the_largest_rate_holds_whatever_is_set() {
+        let mbps = |rate: u64| Some(Rate::from_bps(rate * 1_000_000));
+        let mut pacer = paced(7_000_000);
+        let rates = [mbps(9), mbps(5), None].map(|rate| {
+            pacer.limit(mbps(6));
+            pacer.set_rate(rate);
+            pacer.rate()
+        });
+        assert_eq!(rates, [mbps(6), mbps(5), mbps(6)]);
+        pacer.limit(None);
+        pacer.set_rate(None);
+        assert_eq!(pacer.rate(), None);
     }
 
     #[test]

@@ -12,12 +12,12 @@ use crate::control::Control;
 use crate::handshake::{Handshake, Phase};
 use crate::recovery::{Recovery, Rexmit};
 use crate::segment::Sacked;
-use crate::stack::Machine;
+use crate::stack::{Machine, Stack};
 use crate::timer::Purpose;
 use crate::tlp::Probed;
 use crate::transmission::Transmission;
 use crate::{Block, Event, Flags, Header, Now, Wire, watch};
-use sojourn_aqm::{Instant, Rng};
+use sojourn_aqm::{Instant, Rate, Rng};
 
 /// The sending half of a connection. In this order, so that what every segment is asked for comes first, beside what its
 /// host has in front of it.
@@ -71,6 +71,20 @@ impl Sender {
     pub fn with_segmentation_offload(mut self) -> Self {
         self.transmission.offload();
         self.control.usage.may_defer();
+        self
+    }
+
+    /// The same on a host that paces it, as the queue discipline fq or `SO_MAX_PACING_RATE` make Linux do: segments leave at
+    /// 200 % of the window per RTT in the first half of slow start and 120 % after it, or at what the control sets, and at
+    /// `most` payload bits per second at the most.
+    ///
+    /// # Panics
+    ///
+    /// If the stack does not [have it](crate::stack::Stack::may_be_paced).
+    pub fn with_pacing(mut self, most: Option<Rate>, stack: &Stack) -> Self {
+        assert!(stack.may_be_paced(), "the stack can be paced");
+        let needs = self.control.cc.needs();
+        self.transmission.pace(most, &needs);
         self
     }
 

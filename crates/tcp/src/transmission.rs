@@ -24,6 +24,7 @@ use crate::stack::Stack;
 use crate::timer::{Purpose, RetransmitTimer};
 use crate::validation::AfterSending;
 use crate::{Flags, Header, Now, Wire};
+use sojourn_aqm::Rate;
 
 /// The sending side: the send sequence, what is out, and how it goes out.
 #[derive(Clone, Debug)]
@@ -43,6 +44,8 @@ pub(crate) struct Transmission {
     pub sampler: Option<Box<RateSampler>>,
     /// Spaces what is sent, if stack or control ask for it.
     pub pacer: Option<Box<Pacer>>,
+    /// The host paces whatever the control needs, at this rate at the most if there is one.
+    host_paces: Option<Option<Rate>>,
     bursts: Bursts,
     /// The wire is told of bursts: they are super-packets.
     offloads: bool,
@@ -66,6 +69,7 @@ impl Transmission {
             output: Output::new(stack),
             sampler: None,
             pacer: None,
+            host_paces: None,
             bursts: Bursts::new(stack),
             offloads: false,
             stack,
@@ -79,7 +83,16 @@ impl Transmission {
         let samples = needs.samples || needs.steers;
         self.counts = samples || self.ecn.asks_to_count();
         self.sampler = samples.then(|| Box::new(RateSampler::new()));
-        self.pacer = Pacer::of(self.stack, needs.paces);
+        self.pacer = Pacer::of(self.stack, needs.paces || self.host_paces.is_some());
+        if let (Some(pacer), Some(most)) = (&mut self.pacer, self.host_paces) {
+            pacer.limit(most);
+        }
+    }
+
+    /// The host paces, at `most` at the most, before anything was sent.
+    pub fn pace(&mut self, most: Option<Rate>, needs: &Needs) {
+        self.host_paces = Some(most);
+        self.serve(needs);
     }
 
     /// The stack.

@@ -288,7 +288,10 @@ def _group(flow: dict[str, Any], report: dict[str, Any], payload: dict[str, Any]
 
 KINDS = ("tcp", "web", "request")
 TIMES = ("start", "spread", "interval", "stop", "think", "gap")
-REFUSED = {"middlebox", "initial_window", "receive_window", "access_rate", "at_once", "abc", "gro", "nagle"}
+REFUSED = {
+    *("middlebox", "initial_window", "receive_window", "access_rate", "at_once", "abc", "gro", "nagle"),
+    *("pacing", "max_pacing_rate"),
+}
 """Keys of flows that the host's TCP or its programs do not know."""
 REFUSED_OF = {"tcp": {"size", "pause"}}
 """Keys of some kinds."""

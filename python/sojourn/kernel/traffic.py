@@ -99,6 +99,9 @@ def _tcp(flow: Mapping[str, Any], place: str) -> str:
         refuse(f"{place}.delayed_ack", "always delays acknowledgments", "leave it out")
     if "abc" in flow:
         refuse(f"{place}.abc", "has no appropriate byte counting", "leave it out")
+    for key in ("pacing", "max_pacing_rate"):
+        if key in flow:
+            refuse(f"{place}.{key}", "leaves pacing to the control", "leave it out")
     if "nagle" in flow:
         refuse(f"{place}.nagle", "holds small segments back as Linux does", "leave it out")
     window = octets(f"{place}.receive_window", flow["receive_window"]) if flow.get("receive_window") else 0

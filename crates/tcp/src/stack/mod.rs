@@ -253,6 +253,11 @@ impl Stack {
         self.machine != Machine::Ns2
     }
 
+    /// Whether its senders can be paced by their host: fq is part of Linux since 3.12.
+    pub fn may_be_paced(&self) -> bool {
+        self.recovers_first()
+    }
+
     /// Whether it is a simulator's stack, ns-2's, to whose results the order of that simulator's events belongs.
     pub fn runs_in_ns2(&self) -> bool {
         self.machine == Machine::Ns2

@@ -2,7 +2,7 @@
 
 use crate::scenario::Error;
 use crate::scenario::keys::{Kind, Need, Table, table};
-use sojourn_aqm::Duration;
+use sojourn_aqm::{Duration, Rate};
 use sojourn_tcp::cc::{AnyCc, CongestionControl};
 use sojourn_tcp::stack::Stack;
 use sojourn_tcp::{cc, quic, stack};
@@ -26,6 +26,10 @@ table! {
         abc: Option<u32> = Kind::Count(0, 2), Need::Optional;
         /// Nagle's algorithm (RFC 896): a segment that is not full waits until everything sent is acknowledged.
         nagle: Option<bool> = Kind::Flag, Need::Optional;
+        /// The sender's host paces, as with the queue discipline fq; controls that need it are paced without it.
+        pacing: Option<bool> = Kind::Flag, Need::Optional;
+        /// Largest pacing rate, of payload (SO_MAX_PACING_RATE); with it the sender is paced.
+        max_pacing_rate: Option<Rate> = Kind::Rate, Need::Optional;
         /// Segmentation offload: bursts by the stack's own rule reach the first link as super-packets of up to 64 kB.
         gso: Option<bool> = Kind::Flag, Need::Optional;
         /// Receive offload: the receiver's card is polled so long after the first packet, and segments that have come by then arrive as one.
@@ -48,6 +52,11 @@ impl TcpSpec {
         quic::is_known(&self.stack)
     }
 
+    /// Whether the sender is paced whatever its control needs.
+    pub(crate) fn is_paced(&self) -> bool {
+        self.pacing == Some(true) || self.max_pacing_rate.is_some()
+    }
+
     /// How both ends of a QUIC connection are made, with congestion control `cc`.
     pub(crate) fn quic(&self, cc: AnyCc) -> quic::Config {
         let &Self { mss, ecn, initial_window, delayed_ack, .. } = self;
@@ -60,6 +69,8 @@ impl TcpSpec {
             ("sack", !self.sack, "acknowledgments of QUIC always tell what has arrived; leave it out"),
             ("abc", self.abc.is_some(), "QUIC counts bytes or packets, by its control; leave it out"),
             ("nagle", self.nagle == Some(true), "QUIC has no Nagle's algorithm; leave it out"),
+            ("pacing", self.pacing.is_some(), "QUIC is always paced; leave it out"),
+            ("max_pacing_rate", self.max_pacing_rate.is_some(), "QUIC is paced by its window or control; leave it out"),
             ("gso", self.gso == Some(true), "packets of QUIC leave one by one, paced; leave it out"),
             ("gro", self.gro.is_some(), "packets of QUIC are not joined at the receiver; leave it out"),
             ("receive_window", self.receive_window.is_some(), "flow control of QUIC is not modelled; leave it out"),
@@ -97,6 +108,13 @@ impl TcpSpec {
                 self.stack
             );
             return Err(table.error("abc", text));
+        }
+        if self.is_paced() && !stack.may_be_paced() {
+            let key = if self.pacing == Some(true) { "pacing" } else { "max_pacing_rate" };
+            return Err(table.error(key, format!("{} has no pacing; choose linux-3.13 or linux-6.1", self.stack)));
+        }
+        if let (Some(false), Some(_)) = (self.pacing, self.max_pacing_rate) {
+            return Err(table.error("pacing", "max_pacing_rate paces; remove one of the two"));
         }
         if self.gso == Some(true) && !stack.has_segmentation_offload() {
             let text = format!("{} sends packets one by one; choose a stack of Linux, or leave it out", self.stack);
