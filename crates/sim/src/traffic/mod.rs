@@ -14,6 +14,8 @@ mod packmime;
 mod pages;
 mod plan;
 mod quic;
+#[cfg(feature = "quinn")]
+mod quinn;
 mod replay;
 mod rpm;
 mod tcp;
@@ -95,11 +97,11 @@ pub(crate) trait Host: Wire {
 }
 
 macro_rules! flows {
-    ($( $kind:ident($type:ty); )+) => {
+    ($( $(#[$only:meta])? $kind:ident($type:ty); )+) => {
         /// Any kind of flow. With a tag of its own: one hidden in another field costs instructions on every packet.
         #[allow(clippy::large_enum_variant)]
         #[repr(u8)]
-        pub(crate) enum AnyFlow { $( $kind($type), )+ }
+        pub(crate) enum AnyFlow { $( $(#[$only])? $kind($type), )+ }
 
         impl AnyFlow {
             /// A packet reached one of the ends; tells when that end's timer is due. All in one, so that a packet costs
@@ -107,11 +109,11 @@ macro_rules! flows {
             #[inline]
             pub fn on_packet(&mut self, now: Instant, header: &Header, packet: Packet, host: &mut impl Host) -> Instant {
                 match self {
-                    $( Self::$kind(flow) if packet.to_sink => {
+                    $( $(#[$only])? Self::$kind(flow) if packet.to_sink => {
                         flow.on_sink_packet(now, header, packet, host);
                         flow.sink_deadline()
                     }
-                    Self::$kind(flow) => {
+                    $(#[$only])? Self::$kind(flow) => {
                         flow.on_source_packet(now, header, packet, host);
                         flow.source_deadline()
                     } )+
@@ -120,42 +122,42 @@ macro_rules! flows {
 
             /// The source's deadline has come, or an earlier one.
             pub fn on_source_timer(&mut self, now: Instant, host: &mut impl Host) {
-                match self { $( Self::$kind(flow) => flow.on_source_timer(now, host), )+ }
+                match self { $( $(#[$only])? Self::$kind(flow) => flow.on_source_timer(now, host), )+ }
             }
 
             /// The sink's deadline has come, or an earlier one.
             pub fn on_sink_timer(&mut self, now: Instant, host: &mut impl Host) {
-                match self { $( Self::$kind(flow) => flow.on_sink_timer(now, host), )+ }
+                match self { $( $(#[$only])? Self::$kind(flow) => flow.on_sink_timer(now, host), )+ }
             }
 
             /// The host of one end, the source or the sink, takes data again.
             pub fn on_room(&mut self, now: Instant, at_source: bool, host: &mut impl Host) {
-                match self { $( Self::$kind(flow) => flow.on_room(now, at_source, host), )+ }
+                match self { $( $(#[$only])? Self::$kind(flow) => flow.on_room(now, at_source, host), )+ }
             }
 
             /// The client of a connection asks.
             pub fn ask(&mut self, now: Instant, exchange: Exchange, host: &mut impl Host) {
-                match self { $( Self::$kind(flow) => flow.ask(now, exchange, host), )+ }
+                match self { $( $(#[$only])? Self::$kind(flow) => flow.ask(now, exchange, host), )+ }
             }
 
             /// The client of a connection closes it.
             pub fn close(&mut self, now: Instant, host: &mut impl Host) {
-                match self { $( Self::$kind(flow) => flow.close(now, host), )+ }
+                match self { $( $(#[$only])? Self::$kind(flow) => flow.close(now, host), )+ }
             }
 
             /// When the source's timer is due.
             pub fn source_deadline(&self) -> Instant {
-                match self { $( Self::$kind(flow) => flow.source_deadline(), )+ }
+                match self { $( $(#[$only])? Self::$kind(flow) => flow.source_deadline(), )+ }
             }
 
             /// When the sink's timer is due.
             pub fn sink_deadline(&self) -> Instant {
-                match self { $( Self::$kind(flow) => flow.sink_deadline(), )+ }
+                match self { $( $(#[$only])? Self::$kind(flow) => flow.sink_deadline(), )+ }
             }
 
             /// What there is to see.
             pub fn status(&self) -> Status {
-                match self { $( Self::$kind(flow) => flow.status(), )+ }
+                match self { $( $(#[$only])? Self::$kind(flow) => flow.status(), )+ }
             }
         }
     };
@@ -164,6 +166,8 @@ macro_rules! flows {
 flows! {
     Tcp(TcpFlow);
     Quic(Box<QuicFlow>);
+    #[cfg(feature = "quinn")]
+    Quinn(Box<quinn::QuinnFlow>);
     Dialogue(Box<DialogueFlow>);
     Load(Box<LoadFlow>);
     Udp(UdpFlow);
@@ -190,6 +194,11 @@ impl Source {
         let generator = |pattern| opener(Opener::Generator(Generator::new(pattern, group, stop, of_control.clone())));
         let client = |app| opener(Opener::Client(Client::new(app, (group, place), of_control.clone())));
         match &spec.traffic {
+            #[cfg(feature = "quinn")]
+            Traffic::Tcp(file) if file.tcp.is_quinn() => {
+                let flow = quinn::QuinnFlow::new(&file.tcp, (start, stop), file.size, of_control);
+                Self::Flow(AnyFlow::Quinn(Box::new(flow)))
+            }
             Traffic::Tcp(file) if file.tcp.is_quic() && file.pause.is_none() => {
                 let ends = cc.map_or_else(|| quic::Template::new(&file.tcp), |cc| quic::Template::of(&file.tcp, cc));
                 Self::Flow(AnyFlow::Quic(Box::new(QuicFlow::new(&ends, start, stop, file.size, of_control))))

@@ -47,9 +47,14 @@ impl TcpSpec {
         Stack::find(&self.stack).is_some_and(Stack::runs_in_ns2)
     }
 
-    /// Whether the stack is QUIC.
+    /// Whether the stack is QUIC, ours or quinn's.
     pub(crate) fn is_quic(&self) -> bool {
-        quic::is_known(&self.stack)
+        quic::is_known(&self.stack) || self.is_quinn()
+    }
+
+    /// Whether the stack is quinn's.
+    pub(crate) fn is_quinn(&self) -> bool {
+        QUINN.contains(&self.stack.as_str())
     }
 
     /// Whether the sender is paced whatever its control needs.
@@ -83,8 +88,27 @@ impl TcpSpec {
                 format!("every path of QUIC carries {} B of UDP payload; write at least that", quic::LEAST_DATAGRAM);
             return Err(table.error("mss", text));
         }
+        if self.is_quinn() {
+            return self.check_quinn(table);
+        }
         if !quic::fits(&AnyCc::new(&self.cc).expect("the key admits known controls only")) {
             return Err(table.error("cc", format!("{} needs TCP's timestamps; choose ledbat++", self.cc)));
+        }
+        Ok(())
+    }
+
+    /// Refuses what quinn does not have.
+    fn check_quinn(&self, table: &Table) -> Result<(), Error> {
+        if !["newreno", "cubic"].contains(&self.cc.as_str()) {
+            let text =
+                format!("quinn runs newreno and cubic here, not {}; choose one, or stack = \"quic-rfc9002\"", self.cc);
+            return Err(table.error("cc", text));
+        }
+        if !self.delayed_ack {
+            return Err(table.error("delayed_ack", "quinn acknowledges as it does; leave it out"));
+        }
+        if table.values.contains_key("pause") {
+            return Err(table.error("pause", "a flow of quinn is one connection; leave it out"));
         }
         Ok(())
     }
@@ -126,8 +150,11 @@ impl TcpSpec {
 
 /// The stacks of TCP, and QUIC.
 fn stacks() -> Vec<&'static str> {
-    names(stack::NAMES).into_iter().chain(names(quic::NAMES)).collect()
+    names(stack::NAMES).into_iter().chain(names(quic::NAMES)).chain(QUINN.iter().copied()).collect()
 }
+
+/// The stack of another project, where it is built in.
+const QUINN: &[&str] = if cfg!(feature = "quinn") { &["quinn"] } else { &[] };
 
 /// The names of the registry, and the shorter ones.
 fn controls() -> Vec<&'static str> {
