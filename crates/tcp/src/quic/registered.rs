@@ -5,7 +5,7 @@
 //! is undone, and bursts are one packet.
 
 use super::recovery::Sent as Packet;
-use crate::cc::{Ack, AnyCc, CongestionControl, Flight, Needs, Report, Window};
+use crate::cc::{Ack, AnyCc, CongestionControl, Counting, Flight, Needs, Report, Window};
 use crate::config::State;
 use crate::pacing::Pacer;
 use crate::rate_sample::{Context, RateSampler, Sent};
@@ -53,7 +53,7 @@ impl Registered {
                 cwnd_cnt: 0,
                 bytes_acked: 0,
                 mss: max_datagram_size,
-                counting: stack.counting,
+                counting: Counting::Packets,
             },
             sampler: (needs.samples || needs.steers).then(RateSampler::new),
             needs,
