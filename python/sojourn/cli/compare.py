@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,8 @@ from sojourn.cli import names, options
 from sojourn.cli.figures import Wanted, figure_options
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from sojourn.analysis.replicate import Precision
     from sojourn.studies.comparison import Comparison
 
@@ -78,6 +81,9 @@ def _listed(option: str, texts: tuple[str, ...]) -> list[str]:
     help="Traffic of one of Flent's tests, e.g. rrul, tcp_nup, voip; writes Flent's data files too.",
 )
 @click.option("--plot", type=options.NEW_FILE, metavar="FILE", help="File for the figure [in DIR].")
+@click.option(
+    "--html", type=options.NEW_FILE, metavar="FILE", help="A page with tables, figure and a run to look into."
+)
 @figure_options
 @options.of_study
 @click.pass_context
@@ -101,6 +107,7 @@ def command(
     limit: str,
     test: str | None,
     plot: Path | None,
+    html: Path | None,
     wanted: Wanted,
     jobs: int | None,
     out: Path,
@@ -116,6 +123,7 @@ def command(
     from sojourn.base.progress import progress
     from sojourn.cli import output
     from sojourn.figures.api import draw
+    from sojourn.figures.canvas import save
     from sojourn.studies.comparison import compare
     from sojourn.studies.flent_files import save_comparison
 
@@ -150,13 +158,17 @@ def command(
     drawn, notes = draw("comparison", found.results, found.names, look=wanted.look)
     wanted.save(drawn.figure, figure)
     data = [] if test is None else save_comparison(found, out)
+    if html:
+        picture = figure if figure.suffix in (".svg", ".png") else save(drawn.figure, figure.with_suffix(".png"))
+        write_page(found, differences, picture, notes, html)
     if as_json:
         runs = [output.result_json(result) for result in found.results]
         document: dict[str, Any] = {"setup": found.setup, "table": found.table.to_dicts(), "notes": found.notes}
         document["warnings"] = found.advice
         document["paired"] = differences.to_dicts() if differences is not None else []
         document["until"] = output.until_json(found.reached) if found.reached else None
-        output.print_json(document | {"runs": runs, "figure": str(figure), "flent": [str(path) for path in data]})
+        written = {"figure": str(figure), "page": str(html) if html else None, "flent": [str(path) for path in data]}
+        output.print_json(document | {"runs": runs} | written)
     else:
         if not (paired and output.one_table()):
             print_comparison(found)
@@ -166,6 +178,8 @@ def command(
         if found.reached:
             output.say(output.until_sentence(found.reached))
         output.say(f"Figure: {figure}")
+        if html:
+            output.say(f"Page: {html}")
         for path in data:
             output.say(f"Data: {path}")
         for note in notes:
@@ -176,13 +190,39 @@ def command(
 
 def print_comparison(found: Comparison) -> None:
     """Print the table, and below it what all runs share."""
-    from sojourn.analysis.warmup import described
     from sojourn.cli import output
 
     output.summary_table(found.table, [*found.loads[0], "aqm"], title=output.title_of_means(found.table))
-    warmup = described(found.runs, found.setup["warmup"])
-    for sentence in [*found.notes, *output.describe(found.setup | {"warmup": warmup})]:
+    for sentence in [*found.notes, *setup_of(found)]:
         output.say(f"  {sentence}")
+
+
+def setup_of(found: Comparison) -> list[str]:
+    """What all runs share, in sentences."""
+    from sojourn.analysis.warmup import described
+    from sojourn.cli import output
+
+    return output.describe(found.setup | {"warmup": described(found.runs, found.setup["warmup"])})
+
+
+def write_page(
+    found: Comparison, differences: pl.DataFrame | None, picture: Path, remarks: Sequence[str], path: Path
+) -> None:
+    """Write the comparison as a page."""
+    from sojourn.base.files import write_file
+    from sojourn.cli import output
+    from sojourn.report.comparison import page
+
+    text = page(
+        found,
+        picture,
+        differences=differences,
+        title=output.title_of_means(found.table),
+        remarks=remarks,
+        setup=setup_of(found),
+        command=options.command_line(),
+    )
+    write_file(path, lambda file: file.write(text.encode()))
 
 
 def figure_name(found: Comparison) -> str:
