@@ -12,7 +12,7 @@
 //! | bytes to be sent, also again, in new packets | `stream` |
 //! | the receiver: when it acknowledges, and which ranges | `receiver`, `ack`, `ranges` |
 //!
-//! A packet's [`Header`] has no flags, so that nobody on the way takes it for TCP. `seq` is the packet number, `ack` the offset
+//! A packet's [`Header`](crate::Header) has no flags, so that nobody on the way takes it for TCP. `seq` is the packet number, `ack` the offset
 //! in the stream, `len` its bytes, `ts_val` what kind of packet it is, and `ts_ecr` the packet of the other side that it
 //! acknowledges. An ACK frame waits at its sender until its packet arrives: [`Receiver::take`].
 //!
