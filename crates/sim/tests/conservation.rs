@@ -217,6 +217,33 @@ fn check_packets(output: &Output, links: [&LinkSummary; 2]) -> Result<(), TestCa
     Ok(())
 }
 
+/// A card is polled at the instant at which its queue is sampled, because a delayed acknowledgment came 5 ms before, at a
+/// tick of its host.
+#[test]
+fn what_a_card_brings_is_there_when_its_queue_is_sampled() {
+    let case = Case {
+        link: "poisson = \"3492612 bit/s\"\nlimit = \"36653 B\"\naqm = \"blue\"\ndelay = \"11 ms\"".into(),
+        reverse: "poisson = \"12439222 bit/s\"\nlimit = \"3 packets\"\naqm = \"droptail\"\ndelay = \"0 ms\"\ngro = \"5 ms\"\n\
+                  below = \"6 packets bql\""
+            .into(),
+        flows: vec![
+            "count = 2\nspread = \"0.4 s\"\naccess_delay = \"21866 us\"\nkind = \"web\"\nstack = \"linux-2.6.29\"\n\
+             cc = \"reno\"\ninterval = \"30 ms\"\nsize = \"12 kB\""
+                .into(),
+            "count = 3\nspread = \"0.4 s\"\naccess_delay = \"5342 us\"\nstop = \"1.5 s\"\naccess_rate = \"30 Mbit/s\"\n\
+             kind = \"poisson\"\nrate = \"1617632 bit/s\"\nsize = \"1065 B\"\necn = \"not-ect\""
+                .into(),
+        ],
+        seed: 8698313096815855033,
+    };
+    let scenario = case.scenario(&trace());
+    let output = Simulation::new(&scenario, case.seed).finish();
+    let [times, links] = ["time_ns", "link"].map(|name| whole(&output, "packets", name));
+    let at_the_end = (0..times.len()).filter(|&i| links[i] == 1 && times[i] == 2_000_000_000).count();
+    assert!(at_the_end > 0, "the card is polled at the end");
+    check(&output, &scenario).unwrap();
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 

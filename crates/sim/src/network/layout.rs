@@ -44,12 +44,12 @@ pub(crate) enum Component {
     Sink(u32),
     /// A generator of connections.
     Generator(usize),
+    /// The card before a link's queue is polled: arrivals, which a sampler of their instant has seen.
+    Poll(usize),
     /// A sampler.
     Sampler(usize),
     /// The channel of a wireless LAN: accesses start and end after everything else of their instant.
     Channel(usize),
-    /// The card before a link's queue: it is polled.
-    Poll(usize),
 }
 
 impl<T: Topology> Layout<T> {
@@ -81,9 +81,9 @@ impl<T: Topology> Layout<T> {
             Component::Source(flow) => first_flow + 2 * flows + flow,
             Component::Sink(flow) => first_flow + 3 * flows + flow,
             Component::Generator(i) => first_flow + 4 * flows + i as u32,
-            Component::Sampler(i) => first_flow + 4 * flows + self.generators + i as u32,
-            Component::Channel(i) => first_flow + 4 * flows + self.generators + self.samplers + i as u32,
             Component::Poll(link) => self.first_poll() + link as u32,
+            Component::Sampler(i) => self.first_poll() + links + i as u32,
+            Component::Channel(i) => self.first_poll() + links + self.samplers + i as u32,
         }
     }
 
@@ -107,12 +107,12 @@ impl<T: Topology> Layout<T> {
 
     /// Number of slots.
     pub fn slots(self) -> u32 {
-        self.first_poll() + self.links()
+        self.first_poll() + self.links() + self.samplers + self.channels
     }
 
-    /// The cards' slots come last.
+    /// The cards' slots come before those of the samplers.
     const fn first_poll(self) -> u32 {
-        self.first_flow() + 4 * self.flows + self.generators + self.samplers + self.channels
+        self.first_flow() + 4 * self.flows + self.generators
     }
 
     /// Number of links, known to the compiler where they are an array.
@@ -136,14 +136,16 @@ impl<T: Topology> Layout<T> {
             1 => Component::Down(flow),
             2 => Component::Source(flow),
             3 => Component::Sink(flow),
-            _ => match slot - 4 * self.flows {
-                i if i < self.generators => Component::Generator(i as usize),
-                i if i < self.generators + self.samplers => Component::Sampler((i - self.generators) as usize),
-                i if i < self.generators + self.samplers + self.channels => {
-                    Component::Channel((i - self.generators - self.samplers) as usize)
+            _ => {
+                let (polls, samplers) = (self.generators, self.generators + self.links());
+                let channels = samplers + self.samplers;
+                match slot - 4 * self.flows {
+                    i if i < polls => Component::Generator(i as usize),
+                    i if i < samplers => Component::Poll((i - polls) as usize),
+                    i if i < channels => Component::Sampler((i - samplers) as usize),
+                    i => Component::Channel((i - channels) as usize),
                 }
-                i => Component::Poll((i - self.generators - self.samplers - self.channels) as usize),
-            },
+            }
         }
     }
 }

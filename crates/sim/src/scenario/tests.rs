@@ -200,7 +200,7 @@ fn refusals_name_place_and_mend() {
         (
             "flows.0.stack",
             "linux",
-            r#"flows[0].stack: unknown TCP stack "linux"; one of linux-2.6.29, linux-3.8, linux-3.13, linux-6.1, ns2"#,
+            r#"flows[0].stack: unknown TCP stack "linux"; one of linux-2.6.29, linux-3.8, linux-3.13, linux-6.1, ns2, quic-rfc9002"#,
         ),
         ("flows.0.pause", "1 s", r#"flows[0].pause: without size no transfer ends; write e.g. size = "10 MB""#),
         ("flows.0.size", "0 B", "flows[0].size: 0 B is out of range; from 1 B to 1125899906842624 B"),
