@@ -53,6 +53,8 @@ def _program(program: Callable[[], int], noise: IO[bytes], end: int) -> NoReturn
     threading.excepthook = sys.unraisablehook = _note
     code = 1
     try:
+        import hashlib  # noqa: F401 (loaded while there is memory: where one of its parts finds none, it logs a traceback)
+
         code = program()
         if sys.stdout is not None:
             sys.stdout.flush()

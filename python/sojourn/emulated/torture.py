@@ -7,11 +7,9 @@ no socket. All of it happens in a network namespace of its own.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
 import random
-import resource
 import shutil
 import signal
 import socket
@@ -55,6 +53,8 @@ class Run:
     """One shell with its traffic; the folder of its log."""
 
     def __init__(self, folder: Path, *, file_limit: int | None = None) -> None:
+        import resource  # other systems lack it
+
         self.folder, self.mark = folder, f"{os.getpid()}-{folder.name}"
         words = [*ME, "link", "--rate", "20mbit", "--aqm", "codel", "--log", str(folder), "--strict", "--"]
 
@@ -244,6 +244,8 @@ def _alone(words: list[str]) -> None:
 
 def _loopback() -> None:
     """Switch the loopback device on (SIOCSIFFLAGS, IFF_UP and IFF_RUNNING)."""
+    import fcntl  # other systems lack it
+
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as plug:
         fcntl.ioctl(plug, 0x8914, struct.pack("16sh14x", b"lo", 0x41))
 
