@@ -56,6 +56,10 @@ class Metric:
         width = f"<{least:.{decimals}f}" if half < least / 2 else f"{half:.{decimals}f}"
         return f"{shown:.{decimals}f} ± {width}"
 
+    def show_difference(self, value: float, half_width: float | None = None) -> str:
+        """The same of a difference, with its sign."""
+        return f"{'+' if value > 0 else ''}{self.show(value, half_width)}"
+
     def _decimals(self, number: float, significant: int) -> int:
         """Decimals of a number with so many significant digits, within those of the metric."""
         if not 0 < number < inf:

@@ -134,9 +134,8 @@ def _difference(metric: Metric, row: dict[str, Any] | None) -> Cell:
         return Cell("–")
     if row["same"]:
         return Cell("same", row["difference"])
-    sign = "+" if row["difference"] > 0 else ""
     star = " *" if row["significant"] else "  "
-    return Cell(f"{sign}{metric.show(row['difference'], row['ci95'])}{star}", row["difference"], row["ci95"])
+    return Cell(f"{metric.show_difference(row['difference'], row['ci95'])}{star}", row["difference"], row["ci95"])
 
 
 def _number(metric: Metric, value: float | None, half: float | None) -> Cell:

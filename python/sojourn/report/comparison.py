@@ -5,7 +5,6 @@ from __future__ import annotations
 import platform
 import shlex
 from collections.abc import Sequence
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ import polars as pl
 from sojourn import _core
 from sojourn.analysis.metrics import Metric, groups, those_of
 from sojourn.engines import SIMULATE
-from sojourn.report.html import Html, document, el, image, join, table
+from sojourn.report.html import Html, el, image, join, sectioned, table
 from sojourn.report.runnable import HEADING, runnable
 from sojourn.studies.comparison import Comparison
 
@@ -51,16 +50,7 @@ def page(
         "run": _run(found),
         "provenance": _provenance(found, command),
     }
-    shown = {name: body for name, body in bodies.items() if body}
-    links = [el("li", el("a", SECTIONS[name], href=f"#{name}")) for name in shown]
-    sections = [
-        el("section", el("h2", SECTIONS[name]), body, aria_label=SECTIONS[name], id=name)
-        for name, body in shown.items()
-    ]
-    heading = f"{', '.join(found.aqms)} compared"
-    style = (files("sojourn.report") / "report.css").read_text(encoding="utf-8")
-    header = el("header", el("h1", heading), el("nav", el("ul", *links), aria_label="Sections"))
-    return document(heading, style, header, el("main", *sections))
+    return sectioned(f"{', '.join(found.aqms)} compared", SECTIONS, bodies)
 
 
 def _means(found: Comparison, title: str) -> Html:
@@ -105,8 +95,7 @@ def _difference(metric: Metric, row: dict[str, Any] | None) -> str:
         return "–"
     if row["same"]:
         return "same"
-    sign = "+" if row["difference"] > 0 else ""
-    return f"{sign}{metric.show(row['difference'], row['ci95'])}{' *' if row['significant'] else ''}"
+    return f"{metric.show_difference(row['difference'], row['ci95'])}{' *' if row['significant'] else ''}"
 
 
 def _run(found: Comparison) -> Html:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
+from importlib.resources import files
 from pathlib import Path
 
 
@@ -64,6 +65,29 @@ def document(title: str, style: str, *body: str) -> str:
         el("style", Html(style)),
     )
     return f"<!DOCTYPE html>\n{el('html', head, el('body', *body), lang='en')}\n"
+
+
+def sectioned(
+    title: str,
+    headings: Mapping[str, str],
+    bodies: Mapping[str, Html],
+    *,
+    name: str = "",
+    about: str = "",
+    style: str = "",
+) -> str:
+    """A whole page in the style of reports: what it is about, links to its sections, and those that are not empty.
+
+    `bodies` by the ids of `headings`; `name` is its first heading if that is not the title.
+    """
+    shown = {key: body for key, body in bodies.items() if body}
+    links = [el("li", el("a", headings[key], href=f"#{key}")) for key in shown]
+    sections = [
+        el("section", el("h2", headings[key]), body, aria_label=headings[key], id=key) for key, body in shown.items()
+    ]
+    own = (files("sojourn.report") / "report.css").read_text(encoding="utf-8")
+    header = el("header", el("h1", name or title), about, el("nav", el("ul", *links), aria_label="Sections"))
+    return document(title, own + style, header, el("main", *sections))
 
 
 _VOID = {"meta", "img"}

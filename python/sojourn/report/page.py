@@ -6,7 +6,6 @@ import hashlib
 import platform
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from sojourn.papers.original import contradicted, original_text, where_text
 from sojourn.papers.reproduction import Reproduction, Spent, share_text
 from sojourn.papers.setup import spelled, spelled_all
 from sojourn.papers.vary import Variation, decided
-from sojourn.report.html import Html, document, el, image, join, table
+from sojourn.report.html import Html, el, image, join, sectioned, table
 from sojourn.report.runnable import HEADING, first_run, runnable
 from sojourn.studies.study import Study, sources
 
@@ -60,25 +59,12 @@ def page(
         "methods": _methods(done),
         "provenance": _provenance(done, varied, command),
     }
-    shown = {name: body for name, body in bodies.items() if body}
-    links = [el("li", el("a", SECTIONS[name], href=f"#{name}")) for name in shown]
-    style = (files("sojourn.report") / "report.css").read_text(encoding="utf-8")
-    return document(
+    return sectioned(
         f"{paper.id}: published against measured",
-        style,
-        el(
-            "header",
-            el("h1", paper.title),
-            el("p", f"{paper.about.REFERENCES[0]} Published results against results measured by Sojourn."),
-            el("nav", el("ul", *links), aria_label="Sections"),
-        ),
-        el(
-            "main",
-            *(
-                el("section", el("h2", SECTIONS[name]), body, aria_label=SECTIONS[name], id=name)
-                for name, body in shown.items()
-            ),
-        ),
+        SECTIONS,
+        bodies,
+        name=paper.title,
+        about=el("p", f"{paper.about.REFERENCES[0]} Published results against results measured by Sojourn."),
     )
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import platform
 import shlex
 from collections.abc import Mapping, Sequence
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from sojourn import _core, engines
-from sojourn.report.html import Html, document, el, image, join, table
+from sojourn.report.html import Html, el, image, join, sectioned, table
 from sojourn.report.runnable import HEADING, first_run, runnable
 from sojourn.score import ROWS
 from sojourn.score.card import Card
@@ -50,16 +49,8 @@ def page(card: Card, figures: Mapping[str, Path]) -> str:
         "methods": _methods(card),
         "provenance": _provenance(card),
     }
-    bodies = {name: body for name, body in bodies.items() if body}
-    links = [el("li", el("a", SECTIONS[name], href=f"#{name}")) for name in bodies]
-    style = (files("sojourn.report") / "report.css").read_text(encoding="utf-8") + STYLE
     title = f"Scorecard: {', '.join(told['aqms'])} on {told['profile']}"
-    sections = [
-        el("section", el("h2", SECTIONS[name]), body, aria_label=SECTIONS[name], id=name)
-        for name, body in bodies.items()
-    ]
-    header = el("header", el("h1", title), _summary(card), el("nav", el("ul", *links), aria_label="Sections"))
-    return document(title, style, header, el("main", *sections))
+    return sectioned(title, SECTIONS, bodies, about=_summary(card), style=STYLE)
 
 
 def _run(card: Card) -> Html:
