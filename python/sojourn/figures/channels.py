@@ -78,6 +78,11 @@ class Channels:
         return place + lap
 
 
+def of_flows(numbers: Iterable[Iterable[int]]) -> Channels:
+    """Channels of flows by number, each once: those of several results side by side."""
+    return Channels(Name(f"flow {flow}") for flow in dict.fromkeys(flow for found in numbers for flow in found))
+
+
 def facets(names: Iterable[Name], most: int = MANY_CURVES) -> dict[str, dict[Name, Name]]:
     """Titles of panels, and in each its names with what they are called there.
 

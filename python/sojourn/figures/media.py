@@ -14,7 +14,7 @@ from sojourn.analysis.labels import Name, first_of_each
 from sojourn.base.errors import InputError
 from sojourn.figures import marks, scales
 from sojourn.figures.capacity import draw_capacity, known_capacity
-from sojourn.figures.channels import Channels, faint, muted, thin
+from sojourn.figures.channels import Channels, faint, muted, of_flows, thin
 from sojourn.figures.scales import plain
 from sojourn.figures.warmup import shade_warmups
 from sojourn.figures.window import check_span
@@ -42,9 +42,7 @@ def draw(
     start, end = from_s or 0.0, to_s if to_s is not None else max(result.duration_s for result in shown.values())
     for result in shown.values():
         check_span(start, end, result.duration_s)
-    channels = Channels(
-        Name(f"flow {flow}") for flow in dict.fromkeys(flow for found in own.values() for flow in found)
-    )
+    channels = of_flows(own.values())
     is_known = False
     grid = sheet.blocks(len(shown), len(LABELS), height=1.15, least=3.0)
     for column, (name, result) in enumerate(shown.items()):

@@ -13,7 +13,7 @@ from sojourn.analysis.labels import Name, first_of_each
 from sojourn.analysis.packets import between
 from sojourn.analysis.senders import chosen_flows, delivered, of_flow, span_of
 from sojourn.figures import marks, scales
-from sojourn.figures.channels import Channels, muted, thin
+from sojourn.figures.channels import Channels, muted, of_flows, thin
 from sojourn.figures.scales import plain
 from sojourn.figures.warmup import shade_warmups
 from sojourn.figures.window import check_span
@@ -44,9 +44,7 @@ def draw(
         check_span(*span, result.duration_s)
     start, end = min(span[0] for span in spans), max(span[1] for span in spans)
     grid = sheet.blocks(len(shown), 4, height=1.15, least=3.0)
-    channels = Channels(
-        Name(f"flow {flow}") for flow in dict.fromkeys(flow for found in own.values() for flow in found)
-    )
+    channels = of_flows(own.values())
     alone = len(channels.names) == 1
     steps = []
     for column, (name, result) in enumerate(shown.items()):
