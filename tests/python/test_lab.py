@@ -167,7 +167,7 @@ def test_a_scenario_is_run_natively(server: Server) -> None:
         (json.dumps({"text": TEXT, "files": {"/x": ""}}).encode(), "no name of a file"),
         (json.dumps({"text": TEXT, "files": {"x": "?"}}).encode(), "not base64"),
         (json.dumps({"text": TEXT.replace('rate = "3.7 Mbit/s"', 'trace = "/etc/passwd"')}).encode(), "is not here"),
-        (json.dumps({"text": TEXT.replace('"codel"', '"/tmp/own.py:Own"')}).encode(), "own.py"),
+        (json.dumps({"text": TEXT.replace('"codel"', '"nowhere/own.py:Own"')}).encode(), "own.py"),
     ],
 )
 def test_a_request_that_cannot_be_is_refused_with_its_reason(server: Server, request_: bytes, said: str) -> None:

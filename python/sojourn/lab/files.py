@@ -16,7 +16,7 @@ MOST_BYTES = 64_000_000
 
 
 def files_beside(document: Mapping[str, Any], base: Path) -> dict[str, bytes]:
-    """The files that a scenario names, by the name that is written there; of a trace also that of the way back."""
+    """The files that a scenario names, by the name that is written there; of a trace also that of the reverse path."""
     found: dict[str, bytes] = {}
     for name in _named(document):
         found[name] = read_bytes(base / name)
