@@ -71,6 +71,20 @@ impl<P, F: FnMut(Meta, P, DropReason)> Sink<P> for F {
     }
 }
 
+/// Drops all that waits in a discipline that another one takes the place of at `now`. Shapers are asked for each packet when it
+/// may go.
+pub fn drop_all<P, Q: Qdisc<P> + ?Sized>(qdisc: &mut Q, now: Instant, sink: &mut dyn Sink<P>) {
+    let mut at = now;
+    loop {
+        let mut replaced = |meta, packet, _| sink.dropped(meta, packet, DropReason::Replaced);
+        match qdisc.dequeue(at, &mut replaced) {
+            Dequeued::Packet(meta, packet) => sink.dropped(meta, packet, DropReason::Replaced),
+            Dequeued::NotBefore(later) if later > at && later < Instant::NEVER => at = later,
+            Dequeued::NotBefore(_) | Dequeued::Empty => return,
+        }
+    }
+}
+
 /// Counters of a queue discipline since its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {

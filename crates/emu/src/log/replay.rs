@@ -3,8 +3,8 @@
 use super::error::LogError;
 use super::record::{Kind, Record};
 use super::tcp::views;
-use crate::path::empty;
 use serde_json::Value;
+use sojourn_aqm::qdisc::drop_all;
 use sojourn_aqm::registry::{Catalogue, REGISTERED};
 use sojourn_aqm::replay::{Arrival, Fate, Replay, Wire};
 use sojourn_aqm::{Dequeued, DropReason, Ecn, Host, Instant, Meta, Rng, Sink, TcpView};
@@ -166,7 +166,7 @@ fn as_asked(
                     let mut new = link.aqm.config.build::<u32>(link.limits, host(rng));
                     match queue.as_any().filter(|_| changed.keeps) {
                         Some(old) => new.succeed(old, at, &mut dropped).expect("reading the link has tried this"),
-                        None => empty(&mut *queue, at, &mut dropped),
+                        None => drop_all(&mut *queue, at, &mut dropped),
                     }
                     queue = new;
                 }

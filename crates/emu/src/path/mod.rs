@@ -38,7 +38,6 @@ use sojourn_aqm::{Duration, Instant, Meta};
 use sojourn_sim::scenario::Steps;
 use sojourn_sim::{Histogram, Medium};
 use station::Station;
-pub(crate) use station::empty;
 
 /// What a direction did.
 #[derive(Clone, Debug)]

@@ -6,6 +6,7 @@
 
 use super::course::Course;
 use super::damage::Flip;
+use sojourn_aqm::qdisc::drop_all;
 use sojourn_aqm::{Dequeued, DropReason, Duration, Enqueued, Host, Instant, Meta, Qdisc, Rate, Rng, Sink, TcpView};
 use sojourn_sim::scenario::{Framing, LinkSpec};
 use sojourn_sim::{Sent, Transmitter};
@@ -209,7 +210,7 @@ impl Station {
         let mut drops = Drops { now, arriving: None, with_tcp: false, course };
         match self.qdisc.as_any().filter(|_| keeps) {
             Some(old) => new.succeed(old, now, &mut drops).expect("the change was tried before it was taken"),
-            None => empty(&mut *self.qdisc, now, &mut drops),
+            None => drop_all(&mut *self.qdisc, now, &mut drops),
         }
         self.qdisc = new;
         course.counters.backlog = self.qdisc.backlog().packets as u64;
@@ -301,18 +302,5 @@ impl Station {
     /// Bytes on the medium of a packet that the queue counts as so many.
     fn wire(&self, accounted: u32) -> u32 {
         if self.framing.adjusted { accounted } else { self.framing.wire(accounted) }
-    }
-}
-
-/// Drops all that waits in a discipline that is given up at `now`. Shapers are asked for each packet when it may go.
-pub fn empty(qdisc: &mut (dyn Qdisc<u32> + Send), now: Instant, drops: &mut dyn Sink<u32>) {
-    let mut at = now;
-    loop {
-        let mut replaced = |meta, handle, _| drops.dropped(meta, handle, DropReason::Replaced);
-        match qdisc.dequeue(at, &mut replaced) {
-            Dequeued::Packet(meta, handle) => drops.dropped(meta, handle, DropReason::Replaced),
-            Dequeued::NotBefore(later) if later > at && later < Instant::NEVER => at = later,
-            Dequeued::NotBefore(_) | Dequeued::Empty => return,
-        }
     }
 }

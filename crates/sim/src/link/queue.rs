@@ -8,6 +8,7 @@ use crate::probe::Probe;
 use crate::scenario::LinkSpec;
 use crate::tally::Tally;
 use crate::window::Window;
+use sojourn_aqm::qdisc::drop_all;
 use sojourn_aqm::{Backlog, Dequeued, DropReason, Ecn, Enqueued, Instant, Meta, Qdisc, Rng, Sink, TcpView};
 
 /// A queue discipline that books.
@@ -34,7 +35,7 @@ impl Queue {
             let old = old.as_any().expect("the scenario has tried this change");
             self.qdisc.succeed(old, now, &mut drops).expect("the scenario has tried this change");
         } else {
-            empty(old, now, &mut drops);
+            drop_all(&mut old, now, &mut drops);
         }
     }
 }
@@ -46,19 +47,6 @@ impl Queue {
         if let Some(old) = old.as_any().filter(|_| keeps) {
             let kept = self.qdisc.succeed(old, now, &mut |_: Meta, _: Handle, _: DropReason| {});
             kept.expect("the host has tried this change");
-        }
-    }
-}
-
-/// Drops all that waits in a discipline that is given up at `now`. Shapers are asked for each packet when it may go.
-fn empty<P: Probe>(mut qdisc: AnyDiscipline, now: Instant, drops: &mut Drops<P>) {
-    let mut at = now;
-    loop {
-        let mut replaced = |meta, handle, _| drops.dropped(meta, handle, DropReason::Replaced);
-        match qdisc.dequeue(at, &mut replaced) {
-            Dequeued::Packet(meta, handle) => drops.dropped(meta, handle, DropReason::Replaced),
-            Dequeued::NotBefore(later) if later > at && later < Instant::NEVER => at = later,
-            Dequeued::NotBefore(_) | Dequeued::Empty => return,
         }
     }
 }
