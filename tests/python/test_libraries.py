@@ -58,6 +58,19 @@ def test_a_library_runs_by_name_in_scenarios_and_on_the_command_line(cli: Cli, s
     assert "BLUE: a drop probability" in shown.output and "increment 0.5" in shown.output
 
 
+def test_a_library_may_be_named_with_the_queue_manager_in_it(cli: Cli, scenario: Path) -> None:
+    plain, named = (
+        sj.Scenario.load(scenario, {"link.aqm": f"{name} increment 0.07"}) for name in ("blue.so", "./blue.so:blue")
+    )
+    assert named == plain and store.run_hash(named, 1) == store.run_hash(plain, 1)
+    ran = cli("compare", "--aqm", "codel,./blue.so:blue ecn", "--duration", "2s", "--seeds", "1", "--json")
+    assert ran.exit_code == 0, ran.output
+    shown = cli("run", scenario.name, "--set", "link.aqm=./blue.so:red")
+    assert shown.exit_code == 2
+    assert 'blue.so has no queue manager "red"; the one in it is "blue": ./blue.so:blue, or ./blue.so' in shown.stderr
+    assert cli("run", scenario.name, "--no-code", "--set", "link.aqm=./blue.so:blue").exit_code == 2
+
+
 def test_a_table_of_parameters_is_the_same_as_a_text(scenario: Path) -> None:
     text = scenario.read_text()
     table = '{ name = "blue.so", increment = 0.07, ecn = true, freeze_time = "100 ms" }'

@@ -9,7 +9,8 @@ use sojourn_aqm::conformance::case::Case;
 use sojourn_aqm::registry::{AnyConfig, Named};
 use sojourn_aqm::{Dequeued, DropReason, Ecn, Enqueued, Host, Instant, Limits, Link, Meta, Rate, Rng};
 use sojourn_example_aqm::BLUE;
-use sojourn_library::foreign::{Libraries, is_library};
+use sojourn_library::foreign::Libraries;
+use sojourn_library::name::is_library;
 use sojourn_sim::{Simulation, scenario::Scenario};
 use std::path::Path;
 
@@ -303,6 +304,7 @@ fn what_cannot_be_loaded_or_made_is_refused_in_one_line() {
         ("fq(blue.so)", "blue.so holds packets itself; write e.g. \"fq(codel)\""),
         ("blue.so(codel)", "blue.so takes no AQM in brackets"),
         ("blue.so@fast", "unknown profile \"fast\""),
+        ("blue.so:red", "blue.so has no queue manager \"red\"; the one in it is \"blue\": blue.so:blue, or blue.so"),
     ] {
         let said = Named::parse_with(text, &Libraries { base: place }).expect_err(text).to_string();
         assert!(said.contains(told) && !said.contains('\n'), "{text}: {said}");
@@ -321,6 +323,11 @@ fn names_of_libraries_and_others() {
         ("x.solid", false),
         ("a.so/codel", false),
         ("my.py:So", false),
+        ("./blue.so:blue", true),
+        ("blue.so.1:my_blue", true),
+        ("blue.so:", false),
+        ("blue.so:a:b", false),
+        ("a:blue.so", false),
     ] {
         assert_eq!(is_library(name), expected, "{name}");
     }

@@ -9,7 +9,7 @@ use sojourn_aqm::policy::{Activation, Law, Layer, Network, Pilot, Policy, Sight}
 use sojourn_aqm::refusal::Refusal;
 use sojourn_aqm::registry::{Algorithm, AnyConfig, Catalogue, Own, OwnConfig, Queues};
 use sojourn_aqm::{Duration, DynAqm, SingleQueue, units};
-use sojourn_library::foreign::{escape, unescape};
+use sojourn_library::name::{escape, unescape};
 use std::fs;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -3,6 +3,7 @@
 
 use crate::abi::{self, Packet};
 use crate::load::{Instance, Library, NO_PACKET};
+use crate::name::{escape, is_library, path_and_queue, unescape};
 use sojourn_aqm::foreign::{self, Ticket};
 use sojourn_aqm::params::Refusal;
 use sojourn_aqm::qdisc::Count;
@@ -12,11 +13,12 @@ use sojourn_aqm::{
     TcpView,
 };
 use std::ffi::c_int;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The libraries that names like `./blue.so` stand for; relative paths start from `base`, else from the current folder.
-/// A blank, bracket, comma, `@`, `%` or colon in a path is written `%20`, `%28`, ….
+/// A blank, bracket, comma, `@`, `%` or colon in a path is written `%20`, `%28`, …. `./blue.so:blue` also says what the
+/// queue discipline in it is called, and is refused where it is called otherwise.
 #[derive(Clone, Copy, Debug)]
 pub struct Libraries<'a> {
     /// The folder.
@@ -31,6 +33,7 @@ impl Catalogue for Libraries<'_> {
 
 impl Libraries<'_> {
     fn load(&self, name: &str) -> Result<&'static Algorithm, String> {
+        let (name, inside) = path_and_queue(name);
         let path = unescape(name);
         let folders = [self.base, Path::new("")];
         let found = folders.iter().map(|folder| folder.join(&path)).find(|path| path.is_file());
@@ -38,42 +41,17 @@ impl Libraries<'_> {
             true => format!("{name}: no such file; give the path of a shared library"),
             false => format!("{name}: no such file in {}; write e.g. \"./blue.so\"", self.base.display()),
         })?;
-        Ok(algorithm(Library::open(&found)?))
-    }
-}
-
-/// Whether a name stands for a library: its file is called `x.so`, perhaps with a version behind it.
-pub fn is_library(name: &str) -> bool {
-    let file = name.rsplit('/').next().unwrap_or(name);
-    file.split_once(".so").is_some_and(|(stem, version)| {
-        !stem.is_empty() && version.chars().all(|c| c.is_ascii_digit() || c == '.') && !version.ends_with('.')
-    })
-}
-
-/// A path as a word of a spelling.
-pub fn escape(path: &Path) -> String {
-    let escaped = |c: char| match c {
-        c if c.is_whitespace() || "%@(),:".contains(c) => {
-            let mut bytes = [0; 4];
-            c.encode_utf8(&mut bytes).bytes().map(|byte| format!("%{byte:02X}")).collect()
+        let library = Library::open(&found)?;
+        match inside {
+            Some(inside) if inside != library.name => {
+                let own = &library.name;
+                Err(format!(
+                    "{name} has no queue manager {inside:?}; the one in it is {own:?}: {name}:{own}, or {name}"
+                ))
+            }
+            _ => Ok(algorithm(library)),
         }
-        c => c.to_string(),
-    };
-    path.to_string_lossy().chars().map(escaped).collect()
-}
-
-/// The path that a word of a spelling means.
-pub fn unescape(name: &str) -> PathBuf {
-    let mut bytes = Vec::with_capacity(name.len());
-    let mut rest = name.as_bytes();
-    while let Some((&first, behind)) = rest.split_first() {
-        let code = (first == b'%').then(|| behind.get(..2)).flatten();
-        let code =
-            code.and_then(|code| std::str::from_utf8(code).ok()).and_then(|code| u8::from_str_radix(code, 16).ok());
-        bytes.push(code.unwrap_or(first));
-        rest = if code.is_some() { &behind[2..] } else { behind };
     }
-    PathBuf::from(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// A library as an algorithm; there is one per library, and it lives as long as the program.

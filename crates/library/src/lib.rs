@@ -18,6 +18,7 @@ pub mod border;
 mod crash;
 pub mod foreign;
 pub mod load;
+pub mod name;
 pub mod queue;
 
 pub use sojourn_aqm::registry::REGISTERED;

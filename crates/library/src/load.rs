@@ -24,6 +24,8 @@ pub struct Library {
     export: Discipline,
     /// The order in which its packets leave.
     pub order: u32,
+    /// What it calls its queue discipline.
+    pub name: String,
     /// What it does, in a sentence.
     pub summary: String,
     /// Where it is published.
@@ -82,8 +84,9 @@ impl Library {
         // It stays open.
         std::mem::forget(loaded);
         // SAFETY: null or constants of the library, as the header says.
-        let [summary, source] = [export.summary, export.source].map(|text| unsafe { one_line(text) });
-        Ok(Self { path, stamp, order: export.order, export, summary, source })
+        let [name, summary, source] =
+            [export.name, export.summary, export.source].map(|text| unsafe { one_line(text) });
+        Ok(Self { path, stamp, order: export.order, export, name, summary, source })
     }
 
     /// A new queue, or why there is none.

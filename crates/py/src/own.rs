@@ -10,7 +10,8 @@ use sojourn_aqm::params::{Param, Refusal, Value, unknown};
 use sojourn_aqm::registry::{Algorithm, AnyConfig, Catalogue, Effects, Named, Own, OwnConfig, Queues};
 use sojourn_aqm::{Duration, DynAqm, Rate, SingleQueue, units};
 use sojourn_gym::{PREFIX, Policies};
-use sojourn_library::foreign::{Libraries, is_library};
+use sojourn_library::foreign::Libraries;
+use sojourn_library::name::is_library;
 use std::path::Path;
 use std::sync::Mutex;
 

@@ -1,7 +1,7 @@
 """Queue managers as text: tc's spelling, lists, parameters, and names of classes of users.
 
-`my_aqm.py:MyAqm` names a class in a file, `module:MyAqm` another one, `blue.so` a shared library, `policy:my.json` a
-policy in a file; nothing here loads them.
+`my_aqm.py:MyAqm` names a class in a file, `module:MyAqm` another one, `blue.so` or `blue.so:blue` the queue manager in
+a shared library, `policy:my.json` a policy in a file; nothing here loads them.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 POLICY = "policy:"
 """What the name of a policy in a file begins with."""
-LIBRARY = r"[^\s(){},;@:]*[^\s(){},;@:/]\.so(?:\.\d+)*(?![^\s(){},;@])"
-REFERENCE = re.compile(rf"[^\s(){{}},;@]+:[^\s(){{}},;@:]+|{LIBRARY}")
+LIBRARY = r"[^\s(){},;@:]*[^\s(){},;@:/]\.so(?:\.\d+)*(?::[^\s(){},;@:]+)?(?![^\s(){},;@])"
+REFERENCE = re.compile(rf"{LIBRARY}|[^\s(){{}},;@]+:[^\s(){{}},;@:]+")
 """A class, library or policy by name, as it is written in the spelling of an AQM.
 
 A blank, bracket, brace, comma, semicolon, colon, @ or % in a path is escaped.
