@@ -20,27 +20,30 @@ from sojourn.flent.scenario import flows_of_test
 from sojourn.flent.tests import TESTS, dscp
 from sojourn.flent.traffic import traffic_of
 
-RUNNABLE = [name for name in TESTS if not name.startswith("rtt_fair")]
+HOSTS = ("13 ms", "37 ms", "90.5 ms")
 
 
 def _compare(test: str, aqm: str = "fq_codel", **changes: object) -> sj.Comparison:
-    settings: dict[str, object] = {"rate": "7.3 Mbit/s", "reverse_rate": "2.9 Mbit/s", "rtt": "37 ms", "seeds": [7]}
+    rtt = HOSTS if TESTS[test].takes_hosts else "37 ms"
+    settings: dict[str, object] = {"rate": "7.3 Mbit/s", "reverse_rate": "2.9 Mbit/s", "rtt": rtt, "seeds": [7]}
     return sj.compare(aqm, test=test, **{"duration": "3 s", **settings, **changes})  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("test", RUNNABLE)
+@pytest.mark.parametrize("test", TESTS)
 def test_a_test_is_exported_under_its_name_with_its_series(test: str) -> None:
     [result] = _compare(test).results
     definition = TESTS[test]
     data = export(result, test=test)
     names = {name for name in data.results if not name.endswith((" avg", " sum", " fairness", " totals"))}
-    count = 4 if definition.takes_flows else 0
+    hosts = [f" rtt-{rtt.removesuffix(' ms')}ms" for rtt in HOSTS] if definition.takes_hosts else [""]
+    count = 4 if definition.takes_flows else 1 if definition.takes_hosts else 0
     expected = {
-        f"TCP {way}{ending}"
+        f"TCP {way}{ending.removesuffix(' rtt-{rtt}ms')}{host}"
         for way, streams in definition.ways.items()
         for ending in streams.endings(count if streams.each and not streams.count else streams.count)
+        for host in hosts
     }
-    expected |= {f"Ping (ms) {ping}" for ping in definition.pings}
+    expected |= {f"Ping (ms) {ping}{host}" for ping in definition.pings for host in hosts}
     if definition.voice:
         expected |= {f"VoIP::{what}" for what in ("bitrate", "delay", "jitter", "loss", "induced_delay")}
     assert names == expected
@@ -55,7 +58,7 @@ def test_flows_carry_the_classes_and_controls_of_their_names() -> None:
         group = groups[flow.group]
         assert group["cc"].startswith("bbr" if "BBR" in name else "cubic"), name
         assert group.get("dscp") == (None if name.endswith("BE") else "CS1"), name
-    marks = [group.get("dscp") for group in flows_of_test("rrul", 4, "40 ms", {}) if group["kind"] == "request"]
+    marks = [group.get("dscp") for group in flows_of_test("rrul", 4, ["40 ms"], {}) if group["kind"] == "request"]
     assert marks == ["EF", "CS1", None, None]
     assert [dscp(word) for word in (" CS0_BE", " CS1_BK", " BK", " BE3", "UDP CS6", "UDP EF", "ICMP", "")] == [
         *(None, "CS1", "CS1", None, "CS6", "EF", None, None)
@@ -97,6 +100,31 @@ def test_of_uploads_the_numbers_are_those_of_the_reverse_link() -> None:
     assert [group["count"] for group in result.scenario.document["flows"] if group["kind"] == "tcp"] == [3]
 
 
+def test_each_host_has_its_own_round_trip_time_and_all_are_one_load() -> None:
+    found = _compare("rtt_fair_var_down", ["droptail", "fq_codel"], duration="12 s")
+    assert found.table["aqm"].to_list() == ["droptail", "fq_codel"] and found.loads == [{}]
+    for result, row in zip(found.results, found.table.to_dicts(), strict=True):
+        traffic = traffic_of(result)
+        assert traffic.test == "rtt_fair_var_down" and [flow.rtt_ms for flow in traffic.flows] == [13, 37, 90.5]
+        goodput = [flow["goodput_bps"] for flow in result.totals["flows"] if flow["kind"] == "tcp"]
+        assert row["download_bps"] == pytest.approx(sum(goodput)) and row["jain"] == pytest.approx(
+            sum(goodput) ** 2 / (3 * sum(x * x for x in goodput))
+        )
+    tail, fair = found.table["jain"].to_list()
+    assert fair > 0.97 > tail, "tail drop favours the nearest host"
+
+
+def test_a_call_is_spoken_in_both_directions() -> None:
+    [result] = _compare("voip", duration="5 s", warmup="2 s").results
+    calls = [
+        (group["direction"], flow["goodput_bps"])
+        for group, flow in zip(result.scenario.document["flows"], result.totals["flows"], strict=True)
+        if group["kind"] == "voice"
+    ]
+    # 50 packets a second, each of 200 B with 28 B of IP and UDP.
+    assert calls == [(direction, pytest.approx(68_800, rel=0.02)) for direction in ("reverse", "forward")]
+
+
 def test_the_delay_of_a_call_is_that_which_its_receiver_counts() -> None:
     """The core counts delays from sender to receiver by itself; here they are made of queue, link and path."""
     found = _compare("voip-1up", "droptail", duration="7 s", warmup="2 s")
@@ -127,7 +155,9 @@ def test_what_is_no_test_is_refused(cli: Cli, tmp_path: Path) -> None:
     for given, word in (
         (("--test", "rull"), 'did you mean "rrul"'),
         (("--test", "rrul", "--flows", "7"), "leave the number of flows out"),
-        (("--test", "rtt_fair_var"), "round-trip times of their own"),
+        (("--test", "rtt_fair_var"), "rtt_fair_var has hosts at different distances; give some, e.g. --rtt 20ms,50ms"),
+        (("--test", "rtt_fair_var", "--rtt", "20ms,0.02s"), "at different distances"),
+        (("--test", "rtt_fair_var_up", "--rtt", "20ms,50ms", "--flows", "7"), "leave the number of flows out"),
         (("--columns", "ping_p95_ms"), "ping_p95_ms"),
         (("--until", "5%", "--metric", "ping_p95_ms", "--duration", "2 s"), "Flent's tests"),
     ):

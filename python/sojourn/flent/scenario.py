@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from sojourn import _core
@@ -11,6 +12,8 @@ from sojourn.flent.tests import TESTS, WAYS, Definition, control, dscp
 
 STEP = "200 ms"
 """Flent's step size: time between samples, and between pings."""
+DIRECTIONS = ("forward", "reverse")
+"""Those of downloads and uploads."""
 CALL = {"kind": "voice", "rate": "80 kbit/s", "size": "200 B", "off": "0 s"}
 """G.711: 160 B of voice 50 times a second, with the headers of RTP, UDP and IP."""
 PING = {"kind": "request", "request": "32 B", "size": "32 B"}
@@ -21,20 +24,30 @@ def definition_of(test: str) -> Definition:
     """What a test sends; an unknown name is refused with those that there are."""
     if test not in TESTS:
         raise unknown("Flent's test", test, list(TESTS))
-    if test.startswith("rtt_fair"):
-        raise InputError(f"--test: {test} has hosts with round-trip times of their own; write a scenario for it")
     return TESTS[test]
 
 
-def flows_of_test(test: str, streams: int, rtt: str, tcp: dict[str, Any]) -> list[dict[str, Any]]:
-    """Groups of flows of a test, over paths with a round-trip time of propagation; `tcp` are keys of every TCP flow.
+def flows_of_test(test: str, streams: int, rtts: Sequence[str], tcp: dict[str, Any]) -> list[dict[str, Any]]:
+    """Groups of flows of a test, over paths with round-trip times of propagation; `tcp` are keys of every TCP flow.
 
-    The home is behind the bottleneck: downloads are `forward`. Flows begin within a second, like those of `compare`;
-    Flent's begin together, a few seconds (`--delay`) after its pings, which is left out.
+    A test with several hosts has one behind each of `rtts`, at least two; the others have a single path. The home is
+    behind the bottleneck: downloads are `forward`. Flows begin within a second, like those of `compare`; Flent's begin
+    together, a few seconds (`--delay`) after its pings, which is left out.
     """
     definition = definition_of(test)
+    if definition.takes_hosts:
+        spelled = [f"{_core.duration_ns(rtt) / 1e6:g} ms" for rtt in rtts]
+        if len(set(spelled)) < max(2, len(rtts)):
+            raise InputError(f"--rtt: {test} has hosts at different distances; give some, e.g. --rtt 20ms,50ms,100ms")
+        return [group for rtt in spelled for group in _between(definition, 1, rtt, tcp)]
+    [rtt] = rtts
+    return _between(definition, streams, rtt, tcp)
+
+
+def _between(definition: Definition, streams: int, rtt: str, tcp: dict[str, Any]) -> list[dict[str, Any]]:
+    """Groups of flows between the home and a host."""
     found: list[dict[str, Any]] = []
-    for way, direction in zip(WAYS, ("forward", "reverse"), strict=True):
+    for way, direction in zip(WAYS, DIRECTIONS, strict=True):
         kinds = Counter(
             (dscp(ending), control(ending)) for ending in definition.ways[way].endings(_count(definition, way, streams))
         )
@@ -45,7 +58,7 @@ def flows_of_test(test: str, streams: int, rtt: str, tcp: dict[str, Any]) -> lis
     timing = {"gap": f"{gap_ns} ns", "rtt": rtt, "spread": STEP}
     found += [PING | timing | _given({"dscp": dscp(name)}) for name in definition.pings]
     if definition.voice:
-        found.append(CALL | {"direction": "reverse", "rtt": rtt})
+        found += [CALL | {"direction": direction, "rtt": rtt} for direction in reversed(DIRECTIONS)]
     return found
 
 

@@ -58,7 +58,13 @@ class Definition:
     @property
     def takes_flows(self) -> bool:
         """Whether the number of flows is the user's."""
-        return any(streams.each and not streams.count for streams in self.ways.values())
+        counted = (streams.each and not streams.count for streams in self.ways.values())
+        return any(counted) and not self.takes_hosts
+
+    @property
+    def takes_hosts(self) -> bool:
+        """Whether the test has several hosts, each with a round-trip time of its own."""
+        return any("{rtt}" in streams.each for streams in self.ways.values())
 
     @property
     def sums(self) -> bool:
@@ -76,7 +82,7 @@ def dscp(ending: str) -> str | None:
 def control(ending: str) -> str | None:
     """Congestion control that the name of a series says; None where it says none."""
     word = (ending.split() or [""])[0].lower()
-    return word if word in ("cubic", "reno", "bbr") else None
+    return word if word in ("cubic", "reno", "bbr", "westwood", "dctcp", "ledbat") else None
 
 
 CLASSES = {"BK": "CS1"}
@@ -128,6 +134,9 @@ TESTS: dict[str, Definition] = {
     "rrul_100_up": Definition("a download and 100 uploads", Streams((" BE",)), _best_effort(100), _UDP_BE),
     "cubic_reno": _against("Reno"),
     "cubic_bbr": _against("BBR"),
+    "cubic_westwood": _against("Westwood"),
+    "cubic_dctcp": _against("dctcp"),
+    "cubic_ledbat": _against("Ledbat"),
     "rtt_fair_var": Definition(
         "a download and an upload to each of several hosts",
         Streams(each=" BE rtt-{rtt}ms", fewest=2),

@@ -183,12 +183,15 @@ def compare(
 
     `test` sends what one of Flent's tests sends, such as "rrul"; both directions then have the queue manager, and the
     numbers are about the reverse one where only that is loaded. `flows` is how many of each kind a test with any number
-    of flows has.
+    of flows has; `rtt` has the round-trip time to each host of a test with several.
     """
     names, named_twice = once([aqm_text(aqm) for aqm in listed(aqms)])
     if not names:
         raise InputError('no AQM given; write e.g. "codel,pie"')
     shown = None if test is None else _link_of(test, flows)
+    hosts: list[str] = []
+    if test is not None and definition_of(test).takes_hosts:
+        hosts = [rtt] if isinstance(rtt, str) else [*rtt]
     if warmup is None and shown is not None:
         warmup = f"{min(10.0, seconds(duration) / 10):g} s"  # one that is found is that of the forward link
 
@@ -204,10 +207,10 @@ def compare(
             "flows": [{"kind": "tcp", "count": load.flows, "rtt": load.rtt, "spread": "1 s", **tcp}],
         }
         if test is not None:
-            document |= {"flows": flows_of_test(test, load.flows, load.rtt, tcp), "probes": PROBES}
+            document |= {"flows": flows_of_test(test, load.flows, hosts or [load.rtt], tcp), "probes": PROBES}
         return Scenario.build({"name": "compare", **_given(document)})
 
-    bases, varied = combined(rate, rtt, flows, base_of)
+    bases, varied = combined(rate, hosts[0] if hosts else rtt, flows, base_of)
     chosen = seed_list(seeds)
     runner = Runner(Path(out) if out is not None else None, jobs, command=command, progress=progress)
     places = ("link.aqm",) if test is None else ("link.aqm", "reverse.aqm")
