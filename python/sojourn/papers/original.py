@@ -6,6 +6,8 @@ and every verdict tells the outcome:
 - `original` is `satisfies`, `contradicts` or `unknown`;
 - `original_evidence` has the numbers in words, `original_measured` and `original_n` what was measured in how many runs.
 
+Runs of a part of a figure's points can contradict a claim about all of them, and never satisfy one.
+
 A claim that the original contradicts gets the verdict `contradicted`, and `measured_verdict` is what ours gives alone.
 """
 
@@ -32,6 +34,8 @@ class Original:
     """Whose runs they are, such as `the authors' published runs`."""
     least: int = 1
     """Replications below which nothing is said: one where nothing varies with the seed."""
+    missing: str = ""
+    """Which points of the figure were not run, such as `700 to 1000 FTPs`; the relations take them to be as claimed."""
 
 
 def beside_original(claims: Sequence[Claim], verdicts: Iterable[Verdict], original: Original | None) -> list[Verdict]:
@@ -73,7 +77,11 @@ def _said(claim: Claim, original: Original) -> dict[str, Any]:
     if n < original.least:
         return {"original_evidence": f"{original.source}: {n} of {original.least} runs", **numbers}
     says = SAYS.get(verdict["verdict"], UNKNOWN)
-    return {"original": says, "original_evidence": f"{original.source}: {_numbers(verdict)}", **numbers}
+    evidence = f"{original.source}: {_numbers(verdict)}"
+    if original.missing:
+        says = says if says == "contradicts" else UNKNOWN
+        evidence += f"; {original.missing} not run"
+    return {"original": says, "original_evidence": evidence, **numbers}
 
 
 def _numbers(verdict: Verdict) -> str:

@@ -7,6 +7,7 @@ Many are 100 and more; "clearly lower" is by five points.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 from typing import TYPE_CHECKING
 
 from sojourn.papers.judge import Measured, Verdict, relations_by_claim
@@ -41,7 +42,7 @@ def S2_F5_a(cells: pl.DataFrame) -> bool:
     series = by_scheme(cells, "ftps", "utilisation")
     family = [series[name] for name in FAMILY]
     close = all(max(at) - min(at) <= 0.05 for at in zip(*(one.values() for one in family), strict=True))
-    return close and all(never_falls(one, 0.01) and one[1000] > one[1] for one in family)
+    return close and all(never_falls(one, 0.01) and one.get(1000, inf) > one[1] for one in family)
 
 
 def S2_F5_b(cells: pl.DataFrame) -> bool:

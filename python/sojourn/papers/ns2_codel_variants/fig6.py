@@ -6,6 +6,7 @@ To rise is never to fall by more than one packet from one number to the next, an
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 from typing import TYPE_CHECKING
 
 from sojourn.papers.judge import Measured, Verdict, relations_by_claim
@@ -40,7 +41,8 @@ def S2_F6(cells: pl.DataFrame) -> bool:
     series = by_scheme(cells, "ftps", "queue")
     tail = series["DropTail"]
     family = [[value for at, value in series[name].items() if at <= CONSTANT_UP_TO] for name in FAMILY]
-    return never_falls(tail, 1) and tail[1000] > 2 * tail[1] and all(max(one) < 2 * min(one) for one in family)
+    rises = never_falls(tail, 1) and tail.get(1000, inf) > 2 * tail[1]
+    return rises and all(max(one) < 2 * min(one) for one in family)
 
 
 RELATIONS = relations_by_claim([S2_F6])

@@ -1,13 +1,13 @@
 """Runs of ns-2 itself as the figures' cells, where they were recorded: what the judge is fed with for `original`.
 
 `original.csv` has a row per run and the columns `scheme`, `rate_mbit`, `ftps`, `rtt_ms`, `seed`, `utilisation`, `queue`
-(packets) and `drop_rate`, with the names of `sweeps.SCHEMES`. A figure is judged by it from ten seeds on, and only if
-every scheme has every point of the figure: a relation is about all of them.
+(packets) and `drop_rate`, with the names of `sweeps.SCHEMES`. A figure is judged by it from ten seeds on. Where some
+points lack a scheme, a claim that is false at the others is contradicted; none is satisfied then.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 
@@ -30,29 +30,47 @@ def over_bandwidth(relations: Mapping[str, Relation]) -> Original | None:
     return _at(pl.DataFrame({"rate_mbit": RATES_MBIT}), relations)
 
 
-def over_ftps(relations: Mapping[str, Relation]) -> Original | None:
-    """ns-2's runs of `ftps.toml`."""
-    return _at(pl.DataFrame({"ftps": FTPS}), relations)
+def over_ftps(relations: Mapping[str, Relation], ftps: Sequence[int] = FTPS) -> Original | None:
+    """ns-2's runs of `ftps.toml`, or of these numbers of FTPs."""
+    return _at(pl.DataFrame({"ftps": ftps}), relations)
 
 
 def everywhere(relations: Mapping[str, Relation]) -> Original | None:
     """ns-2's runs of `conclusion.toml`."""
+    return _at(pl.DataFrame(every_point(), schema=list(NORMAL), orient="row"), relations)
+
+
+def every_point() -> list[tuple[float, ...]]:
+    """The points of all sweeps: rate in Mbit/s, number of FTPs, round-trip time in ms."""
     swept = {"rate_mbit": RATES_MBIT, "ftps": FTPS, "rtt_ms": RTTS_MS}
-    points = {tuple((NORMAL | {name: value}).values()) for name, values in swept.items() for value in values}
-    return _at(pl.DataFrame(sorted(points), schema=list(NORMAL), orient="row"), relations)
+    return sorted({tuple((NORMAL | {name: value}).values()) for name, values in swept.items() for value in values})
 
 
 def _at(points: pl.DataFrame, relations: Mapping[str, Relation]) -> Original | None:
-    """ns-2's runs at the points of a figure; None if a scheme lacks one of them."""
+    """ns-2's runs at the points of a figure that every scheme has; None if there are none."""
     rows, keys = recorded(), points.columns
     if rows is None:
         return None
     as_usual = [pl.col(name) == value for name, value in NORMAL.items() if name not in keys]
     cells = rows.filter(*as_usual).join(points.cast(pl.Float64), on=keys, how="semi")
     cells = cells.drop(name for name in NORMAL if name not in keys)
-    if cells.select("scheme", *keys).unique().height < len(SCHEMES) * points.height:
+    cells = cells.filter(pl.col("scheme").n_unique().over(keys) == len(SCHEMES))
+    if cells.is_empty():
         return None
-    return Original(Measured({}, cells, ("scheme", *keys), relations), SOURCE, SEEDS)
+    lacking = points.cast(pl.Float64).join(cells, on=keys, how="anti").sort(keys)
+    measured = Measured({}, cells, ("scheme", *keys), relations)
+    return Original(measured, SOURCE, SEEDS, _missing(lacking))
+
+
+def _missing(lacking: pl.DataFrame) -> str:
+    """The points that were not run, in words; empty if there is none."""
+    if lacking.is_empty():
+        return ""
+    swept = [name for name in lacking.columns if lacking.height == 1 or lacking[name].n_unique() > 1]
+    if swept != ["ftps"]:
+        return f"{lacking.height} points"
+    fewest, most = (lacking["ftps"].min(), lacking["ftps"].max())
+    return f"{fewest:g} to {most:g} FTPs" if lacking.height > 1 else f"{fewest:g} FTPs"
 
 
 @cache
