@@ -69,8 +69,8 @@ def _missing(lacking: pl.DataFrame) -> str:
     swept = [name for name in lacking.columns if lacking.height == 1 or lacking[name].n_unique() > 1]
     if swept != ["ftps"]:
         return f"{lacking.height} points"
-    fewest, most = (lacking["ftps"].min(), lacking["ftps"].max())
-    return f"{fewest:g} to {most:g} FTPs" if lacking.height > 1 else f"{fewest:g} FTPs"
+    numbers = [f"{number:g}" for number in lacking["ftps"].to_list()]
+    return f"{' to '.join(dict.fromkeys((numbers[0], numbers[-1])))} FTPs"
 
 
 @cache
