@@ -47,6 +47,9 @@ pub struct Columns<'py> {
     from_host: PyReadonlyArray1<'py, u32>,
     to_host: PyReadonlyArray1<'py, u32>,
     dscp: PyReadonlyArray1<'py, u8>,
+    /// Of a queue that duplicates: whether this is the second packet of the one before.
+    #[pyo3(default)]
+    copy: Option<PyReadonlyArray1<'py, bool>>,
 }
 
 /// What was recorded of each packet: a code, and when it was decided.
@@ -75,19 +78,21 @@ pub fn diff(
     recorded: Option<Fates<'_>>,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
+    let copies = arrivals.copies()?;
     let arrivals = arrivals.read()?;
+    let copies = copies.as_deref();
     let parse = |aqm: &str| check(py, AqmSpec::parse_with(aqm, &SharedLibraries));
     let (a, b) = (&parse(a)?, b.map(parse).transpose()?);
     let b = b.as_ref();
     let reference = match (b, recorded) {
-        (Some(b), _) => Reference::Replay(setup.replay(b, &arrivals)?),
+        (Some(b), _) => Reference::Replay(setup.replay(b, &arrivals, copies)?),
         (None, Some(recorded)) => {
             let fates = recorded.read(arrivals.len())?;
             Reference::Recording(Recording::new(&arrivals, fates, setup.told(), setup.drops_on_arrival))
         }
         (None, None) => return Err(input("there is nothing to compare with; give a second AQM")),
     };
-    let mut comparison = Comparison::new(&arrivals, setup.replay(a, &arrivals)?, reference);
+    let mut comparison = Comparison::new(&arrivals, setup.replay(a, &arrivals, copies)?, reference);
     slices::run(py, progress.as_ref(), || {
         let left = (0..STEPS_PER_LOOK).all(|_| comparison.step());
         left.then(|| comparison.share())
@@ -96,8 +101,9 @@ pub fn diff(
         Some(packet) => Some(Difference {
             packet,
             at: arrivals[packet].at,
-            a: State::before_arrival(setup.replay(a, &arrivals)?, packet),
-            b: b.map(|b| Ok::<_, PyErr>(State::before_arrival(setup.replay(b, &arrivals)?, packet))).transpose()?,
+            a: State::before_arrival(setup.replay(a, &arrivals, copies)?, packet),
+            b: b.map(|b| Ok::<_, PyErr>(State::before_arrival(setup.replay(b, &arrivals, copies)?, packet)))
+                .transpose()?,
         }),
         None => comparison.first().cloned(),
     };
@@ -167,8 +173,15 @@ pub fn made_up_arrivals<'py>(
 }
 
 impl Setup {
-    fn replay<'a>(&self, aqm: &AqmSpec, arrivals: &'a [Arrival]) -> PyResult<Replay<'a, Queue>> {
-        check_effects(&aqm.config, "a replay")?;
+    fn replay<'a>(
+        &self,
+        aqm: &AqmSpec,
+        arrivals: &'a [Arrival],
+        copies: Option<&'a [bool]>,
+    ) -> PyResult<Replay<'a, Queue>> {
+        if copies.is_none() {
+            check_effects(&aqm.config, "a replay")?;
+        }
         let limits = limits_of(&self.limit)?;
         let rate = link_rate(&self.rate)?;
         let (wire, rng) = match self.kernel {
@@ -176,7 +189,11 @@ impl Setup {
             false => (Wire::of_simulator(rate), Rng::stream(self.seed, "queue", 0)),
         };
         let host = Host { link: Link::new(rate, self.mtu), rng };
-        Ok(Replay::new(arrivals, aqm.config.build(limits, host), wire))
+        let replay = Replay::new(arrivals, aqm.config.build(limits, host), wire);
+        Ok(match copies {
+            Some(copies) => replay.with_copies(copies),
+            None => replay,
+        })
     }
 
     fn told(&self) -> Told {
@@ -190,6 +207,18 @@ impl Setup {
 }
 
 impl Columns<'_> {
+    fn copies(&self) -> PyResult<Option<Vec<bool>>> {
+        let Some(column) = &self.copy else { return Ok(None) };
+        let copies = column.as_slice()?;
+        if copies.len() != self.time_ns.as_slice()?.len() {
+            return Err(input("arrivals: the columns differ in length"));
+        }
+        if copies.first() == Some(&true) {
+            return Err(input("arrivals: packet 0 is the second of none"));
+        }
+        Ok(Some(copies.to_vec()))
+    }
+
     fn read(&self) -> PyResult<Vec<Arrival>> {
         let (time, bytes, flow) = (self.time_ns.as_slice()?, self.bytes.as_slice()?, self.flow.as_slice()?);
         let (ecn, from, to) = (self.ecn.as_slice()?, self.from_host.as_slice()?, self.to_host.as_slice()?);

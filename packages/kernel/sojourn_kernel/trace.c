@@ -66,6 +66,7 @@ struct event {
 	u16 source_port, destination_port;
 	u8 what, link, ecn, protocol;
 	u16 segments;		/* of a super-packet, else 1 */
+	u16 flags;		/* of TCP, from FIN (1) to AE (256) */
 } __packed;
 
 static struct {
@@ -105,6 +106,13 @@ static void trace_add(struct event event)
 		trace_flush();
 }
 
+static u16 tcp_flags(const struct iphdr *ip)
+{
+	if (ip->protocol != IPPROTO_TCP)
+		return 0;
+	return ntohs(((const __be16 *)((const u8 *)ip + ip->ihl * 4))[6]) & 0x1ff;
+}
+
 static void trace_note(u8 what, u8 link, const struct sk_buff *skb)
 {
 	const struct iphdr *ip = ip_hdr(skb);
@@ -117,6 +125,7 @@ static void trace_note(u8 what, u8 link, const struct sk_buff *skb)
 		.source_port = ntohs(ports[0]), .destination_port = ntohs(ports[1]),
 		.ecn = ip->tos & 3, .protocol = ip->protocol,
 		.segments = skb_is_gso(skb) ? skb_shinfo(skb)->gso_segs : 1,
+		.flags = tcp_flags(ip),
 	});
 }
 

@@ -1615,8 +1615,8 @@ class Netem(Registered):
         inside: Aqm | type[Aqm] | str | None = ...,
     ) -> None:
         """Configure a profile, None for the plain one:
-        limit: Most packets that wait for their times; tc's own limit. What a discipline in braces holds does
-            not count. Default 1000.
+        limit: Most packets that wait, for their times or in a discipline in braces; tc's own limit. Default
+            1000.
         delay: How long packets are held up, also `latency`; tc's `delay TIME JITTER CORRELATION` gives three
             parameters. Default 0 s.
         jitter: How far delays lie from their mean, by `distribution`. A delay below zero is none, and packets

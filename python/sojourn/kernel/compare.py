@@ -234,10 +234,12 @@ def _arrivals(folder: Path, number: int, one: Pattern) -> Arrivals:
     events = read_trace(folder / f"trace.{number}")
     came = events[events["what"] == OFFERED]
     fates, times = _fates(events, came)
-    if len(came) != len(one.packets):
-        raise MissingError(f"the guest sent {len(came)} of {len(one.packets)} packets of pattern {number}")
+    copy = _copies(came) if one.copies else np.zeros(len(came), bool)
+    if (sent := len(came) - int(copy.sum())) != len(one.packets):
+        raise MissingError(f"the guest sent {sent} of {len(one.packets)} packets of pattern {number}")
+    of = np.cumsum(~copy) - 1
     flow, dscp, from_host, to_host = (
-        np.array([getattr(packet, name) for packet in one.packets], np.uint32)
+        np.array([getattr(packet, name) for packet in one.packets], np.uint32)[of]
         for name in ("flow", "dscp", "source", "destination")
     )
     columns: dict[str, npt.NDArray[Any]] = {
@@ -249,6 +251,8 @@ def _arrivals(folder: Path, number: int, one: Pattern) -> Arrivals:
         "to_host": to_host,
         "dscp": dscp.astype(np.uint8),
     }
+    if one.copies:
+        columns["copy"] = copy
     setup = {
         "rate": f"{one.rate} bit/s",
         "overhead": one.overhead,
@@ -265,6 +269,13 @@ def _arrivals(folder: Path, number: int, one: Pattern) -> Arrivals:
     recorded_fates = {"fate": fates, "fate_ns": times}
     line = None if one.complete else one.line
     return Arrivals(source, columns, setup, recorded_fates, line, f"the kernel's {one.line}", created)
+
+
+def _copies(came: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Which of the packets are the second of two: those that come at the instant of the one before, as no others do."""
+    copy = np.zeros(len(came), bool)
+    copy[1:] = came["at"][1:] == came["at"][:-1]
+    return copy
 
 
 def _fates(events: npt.NDArray[Any], came: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:

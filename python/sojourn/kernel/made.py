@@ -79,6 +79,8 @@ class Pattern:
     """Whether `aqm` has all parameters; else those of `line` are added."""
     queues: int = 1
     """Of the device; where there are several, the discipline is at its root, and the link does not limit."""
+    copies: bool = False
+    """Whether the discipline may make two packets of one."""
 
     @property
     def length_ns(self) -> int:

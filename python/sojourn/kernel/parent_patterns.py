@@ -41,7 +41,7 @@ def tbf(draw: random.Random, count: int) -> Pattern:
         peak = f" peakrate {round(shaped * draw.uniform(1.05, 8)) + 8}bit mtu {draw.randint(MTU, 2 * MTU)}"
     framing = draw.choice(("", f" overhead {draw.randint(0, 60)}", f" mpu {draw.randint(0, 200)}", " linklayer atm"))
     line = f"tbf rate {shaped}bit burst {burst} {waits}{peak}{framing}"
-    held = _held(draw, limits=(10_240,)) if draw.random() < 0.4 else Held()
+    held = random_held(draw, limits=(10_240,)) if draw.random() < 0.4 else Held()
     return Pattern(
         f"tbf{held.braces}",
         line,
@@ -62,7 +62,7 @@ def prio(draw: random.Random, count: int) -> Pattern:
     priomap = [str(draw.randrange(bands)) for _ in range(16)]
     ours, more = [], []
     for band in range(1, bands + 1):
-        held, codes = _held(draw) if draw.random() < 0.6 else Held(), CODES[band - 1 : band]
+        held, codes = random_held(draw) if draw.random() < 0.6 else Held(), CODES[band - 1 : band]
         codes = codes if draw.random() < 0.7 else ()
         ours.append(f"band {band}{_matches(codes)}{held.braces}")
         more += [*_child(band, held), *_filters(band, codes)]
@@ -93,7 +93,7 @@ def htb(draw: random.Random, count: int) -> Pattern:
         number, parent = 0x20 + leaf, draw.choice(parents)
         words = _class(draw, shaped * draw.uniform(0.05, 0.7), shaped)
         turns = f" prio {draw.randrange(4)}{draw.choice(('', f' quantum {draw.randint(300, 20_000)}'))}"
-        held, codes = _held(draw) if draw.random() < 0.5 else Held(), CODES[leaf : leaf + 1]
+        held, codes = random_held(draw) if draw.random() < 0.5 else Held(), CODES[leaf : leaf + 1]
         above = f" parent {parent:x}" if parent else ""
         ours.append(f"class {number:x}{above} {words}{turns}{_matches(codes)}{held.braces}")
         place = f"parent {HANDLE:x}:{f'{parent:x}' if parent else ''} classid {HANDLE:x}:{number:x}"
@@ -146,7 +146,7 @@ def _with_units(words: str) -> str:
     return " ".join(parts)
 
 
-def _held(draw: random.Random, limits: Sequence[int] = (10, 10_240)) -> Held:
+def random_held(draw: random.Random, limits: Sequence[int] = (10, 10_240)) -> Held:
     """A queue whose flows have numbers and that draws nothing at random."""
     target, interval = draw.randint(500, 15_000), draw.randint(16_000, 200_000)
     times, ecn = f"target {target}us interval {interval}us", draw.choice(("ecn", "noecn"))

@@ -14,6 +14,7 @@ from sojourn.kernel.cake_patterns import cake, cobalt
 from sojourn.kernel.coupled_patterns import cake_mq, dualpi2
 from sojourn.kernel.fq_patterns import fq
 from sojourn.kernel.made import FLOWS, MTU, Naming, Pattern, random_packets, random_rate, random_time
+from sojourn.kernel.netem_patterns import netem
 from sojourn.kernel.parent_patterns import htb, prio, tbf
 
 
@@ -197,6 +198,7 @@ MAKERS: dict[str, Callable[[random.Random, int], Pattern]] = {
     "prio": prio,
     "htb": htb,
     "fq": fq,
+    "netem": netem,
     "dualpi2": dualpi2,
     "cake_mq": cake_mq,
 }

@@ -31,6 +31,7 @@ EVENT = np.dtype(
         ("ecn", "u1"),
         ("protocol", "u1"),
         ("segments", "<u2"),
+        ("flags", "<u2"),
     ]
 )
 """`struct event` of sojourn-kernel's trace.c."""

@@ -22,7 +22,7 @@ pub type Config = Holding<Settings, Child>;
 config! {
     /// What is done to packets.
     pub struct Settings {
-        /// Most packets that wait for their times; tc's own limit. What a discipline in braces holds does not count.
+        /// Most packets that wait, for their times or in a discipline in braces; tc's own limit.
         limit: u64 = 1000, in Value::Count(1) => Value::Count(u32::MAX as u64);
         /// How long packets are held up, also `latency`; tc's `delay TIME JITTER CORRELATION` gives three parameters.
         delay: Duration = Duration::ZERO, in Value::Time(Duration::ZERO) => LONGEST;

@@ -67,8 +67,8 @@ pub struct Netem<P> {
     waiting: Tfifo<(Meta, P)>,
     child: Option<Leaf<P>>,
     books: Books,
-    /// Most packets in `front` and `waiting`.
-    limit: usize,
+    /// Most packets, those in braces included.
+    limit: u32,
     limits: Limits,
     link: Link,
     rng: Rng,
@@ -136,7 +136,7 @@ impl<P: Send + 'static> Netem<P> {
             waiting: Tfifo::with_room(room(settings.jitter > Duration::ZERO)),
             child,
             books: Books::default(),
-            limit: settings.limit as usize,
+            limit: settings.limit as u32,
             limits,
             link,
             rng,
@@ -175,8 +175,8 @@ impl<P> Netem<P> {
         if marked {
             self.books.marked(meta.len);
         }
-        let waits = self.front.len() + self.waiting.len();
-        let is_full = waits >= self.limit || !self.limits.admit(self.books.total, meta.len, self.link);
+        let is_full =
+            self.books.total.packets >= self.limit || !self.limits.admit(self.books.total, meta.len, self.link);
         // Where there is no room, the second packet is not made; else it is made before this one is damaged, and comes first.
         let copy = if count == 2 && !is_full { sink.duplicated(&meta, &packet) } else { None };
         if chances.corrupt.happens(rng) {

@@ -311,16 +311,16 @@ fn ecn_marks_in_place_of_losses() {
 }
 
 #[test]
-fn its_own_limit_is_that_of_what_waits_for_its_time() {
+fn its_own_limit_counts_what_waits_in_the_braces_too() {
     let mut told = Told::default();
     let mut queue = queue("netem delay 5ms limit 3 { droptail }", Limits::packets(4), 1);
     offer(&mut *queue, at(0), 0..5, 100, &mut told);
     assert_eq!(told.dropped, [(3, DropReason::Limit), (4, DropReason::Limit)]);
-    // All three go on into the braces when one is taken out, so one more fits under the limit of the link.
+    // All three go on into the braces when one is taken out: the two others leave room for one.
     assert!(matches!(queue.dequeue(at(5_000_000), &mut told), Dequeued::Packet(_, 0)));
     offer(&mut *queue, at(5_000_000), 5..8, 100, &mut told);
-    assert_eq!(told.dropped[2..], [(7, DropReason::Limit)]);
-    assert_eq!(queue.backlog().packets, 4);
+    assert_eq!(told.dropped[2..], [(6, DropReason::Limit), (7, DropReason::Limit)]);
+    assert_eq!(queue.backlog().packets, 3);
 }
 
 #[test]

@@ -14,7 +14,7 @@ pub use pattern::arrivals;
 
 use crate::aqm::DropReason;
 use crate::packet::{Ecn, Meta};
-use crate::qdisc::{Dequeued, Enqueued, Qdisc};
+use crate::qdisc::{Dequeued, Enqueued, Qdisc, Sink};
 use crate::rate::{Rate, Serializer};
 use crate::time::{Duration, Instant};
 use alloc::boxed::Box;
@@ -167,9 +167,7 @@ pub struct Replay<'a, Q: Qdisc<u32> + ?Sized> {
     arrivals: &'a [Arrival],
     queue: Box<Q>,
     wire: Wire,
-    fates: Vec<Fate>,
-    /// The packets that the last step decided.
-    decided: Vec<u32>,
+    books: Books<'a>,
     /// Whether each packet so far was marked when it arrived.
     marked: Vec<bool>,
     next: usize,
@@ -182,26 +180,25 @@ pub struct Replay<'a, Q: Qdisc<u32> + ?Sized> {
 impl<'a, Q: Qdisc<u32> + ?Sized> Replay<'a, Q> {
     /// `arrivals`, in the order of time, before the first of them.
     pub fn new(arrivals: &'a [Arrival], queue: Box<Q>, wire: Wire) -> Self {
-        let fates = vec![Fate::Waiting; arrivals.len()];
-        let (decided, marked) = (Vec::new(), Vec::with_capacity(arrivals.len()));
-        Self {
-            arrivals,
-            queue,
-            wire,
-            fates,
-            decided,
-            marked,
-            next: 0,
-            free: Instant::ZERO,
-            idle: true,
-            throttled: false,
-        }
+        let books = Books { fates: vec![Fate::Waiting; arrivals.len()], ..Books::default() };
+        let marked = Vec::with_capacity(arrivals.len());
+        Self { arrivals, queue, wire, books, marked, next: 0, free: Instant::ZERO, idle: true, throttled: false }
+    }
+
+    /// The same where the queue may duplicate packets, and flip their bits: of each arrival, whether it is the second packet
+    /// that the recorded queue made of the one before. It is not offered; the queue has to make it. A packet that it
+    /// duplicates where the recorded one did not is never decided.
+    pub fn with_copies(mut self, copies: &'a [bool]) -> Self {
+        assert_eq!(copies.len(), self.arrivals.len(), "it is said of each arrival");
+        self.books.copies = Some(copies);
+        self.books.flipped = vec![0; copies.len()];
+        self
     }
 
     /// One arrival, or one time that the link asks for a packet; a link that falls idle asks once more, in vain.
     /// Returns whether there was anything left to do.
     pub fn step(&mut self) -> bool {
-        self.decided.clear();
+        self.books.decided.clear();
         match self.next_step() {
             Some((at, true)) => self.arrive(at),
             Some((at, false)) => self.serve(at),
@@ -213,7 +210,7 @@ impl<'a, Q: Qdisc<u32> + ?Sized> Replay<'a, Q> {
     /// Plays to the end; what became of each packet.
     pub fn run(mut self) -> Vec<Fate> {
         while self.step() {}
-        self.fates
+        self.books.fates
     }
 
     /// When the next step is.
@@ -223,18 +220,18 @@ impl<'a, Q: Qdisc<u32> + ?Sized> Replay<'a, Q> {
 
     /// What became of each packet so far.
     pub fn fates(&self) -> &[Fate] {
-        &self.fates
+        &self.books.fates
     }
 
     /// The packets that the last step decided, in that order.
     pub fn decided(&self) -> &[u32] {
-        &self.decided
+        &self.books.decided
     }
 
     /// Whether the queue judges packets when they arrive, as far as it has been seen to.
     pub fn judges_arrivals(&self) -> bool {
         let early = |fate: &Fate| matches!(fate, Fate::Dropped { reason: DropReason::Early, arriving: true, .. });
-        self.marked.contains(&true) || self.fates.iter().any(early)
+        self.marked.contains(&true) || self.books.fates.iter().any(early)
     }
 
     /// Packets that have arrived.
@@ -263,32 +260,28 @@ impl<'a, Q: Qdisc<u32> + ?Sized> Replay<'a, Q> {
     }
 
     fn arrive(&mut self, at: Instant) {
-        let (arriving, fates, decided) = (self.next as u32, &mut self.fates, &mut self.decided);
-        let meta = self.arrivals[self.next].meta;
-        let verdict = self.queue.enqueue(at, meta, arriving, &mut |_: Meta, packet: u32, reason: DropReason| {
-            fates[packet as usize] = Fate::Dropped { at, reason, arriving: packet == arriving };
-            decided.push(packet);
-        });
+        let (arriving, meta) = (self.next as u32, self.arrivals[self.next].meta);
+        let verdict = self.queue.enqueue(at, meta, arriving, &mut self.books.during(at, Some(arriving)));
         self.marked.push(verdict == Enqueued::Marked);
         if self.idle || self.throttled {
             (self.free, self.idle) = (at, false);
         }
         self.next += 1;
+        while self.books.is_copy(self.next as u32) {
+            self.marked.push(false);
+            self.next += 1;
+        }
     }
 
     fn serve(&mut self, at: Instant) {
-        let (fates, decided) = (&mut self.fates, &mut self.decided);
-        let served = self.queue.dequeue(at, &mut |_: Meta, packet: u32, reason: DropReason| {
-            fates[packet as usize] = Fate::Dropped { at, reason, arriving: false };
-            decided.push(packet);
-        });
+        let served = self.queue.dequeue(at, &mut self.books.during(at, None));
         self.throttled = false;
         match served {
             Dequeued::Packet(meta, packet) => {
-                let came = self.arrivals[packet as usize].meta.ecn;
-                let marked = meta.ecn == Ecn::Ce && came != Ecn::Ce;
-                self.fates[packet as usize] = Fate::Sent { at, marked };
-                self.decided.push(packet);
+                if let Some(came) = self.arrivals.get(packet as usize) {
+                    let marked = self.books.ecn_of(packet, meta) == Ecn::Ce && came.meta.ecn != Ecn::Ce;
+                    self.books.decide(packet, Fate::Sent { at, marked });
+                }
                 self.free = at + self.wire.time_for(meta.len);
             }
             Dequeued::NotBefore(later) if later < Instant::NEVER => (self.free, self.throttled) = (later, true),
@@ -296,6 +289,86 @@ impl<'a, Q: Qdisc<u32> + ?Sized> Replay<'a, Q> {
         }
     }
 }
+
+/// What became of the packets.
+#[derive(Default)]
+struct Books<'a> {
+    fates: Vec<Fate>,
+    /// The packets that the last step decided.
+    decided: Vec<u32>,
+    /// Where packets are duplicated: which arrivals are second packets.
+    copies: Option<&'a [bool]>,
+    /// Of each packet then: bits of the ECN field that were flipped.
+    flipped: Vec<u8>,
+    /// Packets that were duplicated and should not have been.
+    unlike: Vec<u32>,
+}
+
+impl<'a> Books<'a> {
+    fn during(&mut self, at: Instant, arriving: Option<u32>) -> During<'_, 'a> {
+        During { books: self, at, arriving }
+    }
+
+    fn decide(&mut self, packet: u32, fate: Fate) {
+        if packet != UNKNOWN && !self.unlike.contains(&packet) {
+            self.fates[packet as usize] = fate;
+            self.decided.push(packet);
+        }
+    }
+
+    fn is_copy(&self, packet: u32) -> bool {
+        self.copies.and_then(|copies| copies.get(packet as usize)).is_some_and(|&is| is)
+    }
+
+    /// A packet's ECN field on the wire.
+    fn ecn_of(&self, packet: u32, meta: Meta) -> Ecn {
+        let flipped = self.flipped.get(packet as usize).copied().unwrap_or(0);
+        Ecn::ALL[(meta.ecn as u8 ^ flipped) as usize]
+    }
+}
+
+/// The books during a step.
+struct During<'b, 'a> {
+    books: &'b mut Books<'a>,
+    at: Instant,
+    arriving: Option<u32>,
+}
+
+impl Sink<u32> for During<'_, '_> {
+    fn dropped(&mut self, _: Meta, packet: u32, reason: DropReason) {
+        let arriving = self.arriving.is_some_and(|arriving| packet == arriving || self.is_made_of(packet, arriving));
+        self.books.decide(packet, Fate::Dropped { at: self.at, reason, arriving });
+    }
+
+    fn duplicated(&mut self, _: &Meta, packet: &u32) -> Option<u32> {
+        self.books.copies?;
+        if self.books.is_copy(packet + 1) {
+            return Some(packet + 1);
+        }
+        self.books.unlike.push(*packet);
+        Some(UNKNOWN)
+    }
+
+    fn damaged(&mut self, packet: &mut u32, byte: u32, bit: u8) {
+        if byte == TOS_BYTE
+            && bit < 2
+            && let Some(flipped) = self.books.flipped.get_mut(*packet as usize)
+        {
+            *flipped ^= 1 << bit;
+        }
+    }
+}
+
+impl During<'_, '_> {
+    fn is_made_of(&self, packet: u32, arriving: u32) -> bool {
+        packet == arriving + 1 && self.books.is_copy(packet)
+    }
+}
+
+/// A second packet that was not recorded.
+const UNKNOWN: u32 = u32::MAX;
+/// Of an IP header: DSCP and ECN.
+const TOS_BYTE: u32 = 1;
 
 #[cfg(test)]
 mod tests;

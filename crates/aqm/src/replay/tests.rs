@@ -53,6 +53,42 @@ fn a_packet_that_a_shaper_held_back_leaves_before_one_that_arrives() {
 }
 
 #[test]
+fn a_second_packet_is_made_by_the_queue_and_not_offered() {
+    let arrivals = arrivals_at(&[0, 0]);
+    let fates = |aqm: &str, copies: &[bool]| {
+        Replay::new(&arrivals, queue(aqm, 9), Wire::of_kernel(RATE, 0)).with_copies(copies).run()
+    };
+    // It is let in first.
+    assert_eq!(fates("netem duplicate 100%", &[false, true]), [sent(PACKET), sent(0)]);
+    // A packet that is duplicated here and was not there, and one that was, are never decided.
+    assert_eq!(fates("netem duplicate 100%", &[false, false]), [Fate::Waiting; 2]);
+    assert_eq!(fates("netem", &[false, true]), [sent(0), Fate::Waiting]);
+    // Where there is room for one, the kernel takes both.
+    assert_eq!(fates("netem duplicate 100% limit 1", &[false, true]), [sent(PACKET), sent(0)]);
+}
+
+#[test]
+fn a_bit_of_the_ecn_field_that_is_flipped_shows_on_the_wire() {
+    let arrivals: Vec<_> =
+        (0..5000).map(|i| Arrival { at: at(i * PACKET), meta: Meta::new(28, 0).with_ecn(Ecn::Ect0) }).collect();
+    let copies = vec![false; arrivals.len()];
+    let fates =
+        Replay::new(&arrivals, queue("netem corrupt 100%", 9), Wire::of_kernel(RATE, 0)).with_copies(&copies).run();
+    let mut rng = Rng::stream(1, "queue", 0);
+    // A number for the correlation; for each packet those of the chance, the byte and the bit.
+    rng.next_u32();
+    let mut below = |n: u64| (rng.next_u32() as u64 * n) >> 32;
+    let expected: Vec<_> = (0..5000)
+        .map(|i| {
+            let (_, byte, bit) = (below(1), below(28), below(8));
+            Fate::Sent { at: at(i * PACKET), marked: (byte, bit) == (1, 0) }
+        })
+        .collect();
+    assert_eq!(fates, expected);
+    assert!(expected.iter().filter(|fate| matches!(fate, Fate::Sent { marked: true, .. })).count() > 10);
+}
+
+#[test]
 fn overhead_and_parts_of_a_nanosecond_are_the_wires() {
     let arrivals = arrivals_at(&[0, 0, 0, 0]);
     let last = |wire| Replay::new(&arrivals, queue("droptail", 9), wire).run()[3];
