@@ -149,7 +149,7 @@ impl Transmission {
     pub fn check_application(&mut self, control: &Control) {
         let Some(sampler) = &mut self.sampler else { return };
         let in_flight = self.board.in_flight();
-        let idle = self.queue.unsent_bytes() < control.window.mss as u64;
+        let idle = self.queue.waiting_bytes() < control.window.mss as u64;
         if idle && in_flight < control.window.cwnd && self.board.lost_out <= self.board.retrans_out {
             sampler.mark_app_limited(in_flight);
         }

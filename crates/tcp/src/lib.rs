@@ -24,7 +24,7 @@
 //! |---|---|
 //! | the connection's life, the order in which an acknowledgment is dealt with | `sender`, `handshake` |
 //! | what an acknowledgment tells | `ack` |
-//! | sending: the send sequence, bursts, the receiver's window, headers, ECN | `transmission`, `queue`, `segmentation`, `offered`, `output`, `ecn` |
+//! | sending: the send sequence, bursts, the receiver's window, headers, ECN | `transmission`, `queue`, `send_buffer`, `segmentation`, `offered`, `output`, `ecn` |
 //! | the congestion control and its window, and when that may grow | `cc`, `control`, `validation` |
 //! | what a control may ask for: rate samples, pacing, to set the window itself | `flight`, `rate_sample`, `min_filter`, `pacing` |
 //! | what is out and what is known of it | `scoreboard`, `segment` |
@@ -116,6 +116,7 @@ mod rtt;
 mod scoreboard;
 mod segment;
 mod segmentation;
+mod send_buffer;
 mod sender;
 pub mod stack;
 mod timer;

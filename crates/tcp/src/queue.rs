@@ -1,6 +1,7 @@
 //! What is sent for the first time: the send sequence, and what the application has written.
 //!
-//! Source: RFC 9293 §3.3.1 (SND.UNA, SND.NXT); Linux `tcp_sendmsg`, `tcp_send_fin`.
+//! Source: RFC 9293 §3.3.1 (SND.UNA, SND.NXT); Linux `tcp_send_fin`. What of the application's data is in the socket, where
+//! a buffer limits that, is told by `send_buffer.rs`.
 
 use crate::FIRST_BYTE;
 use crate::segment::{Segment, Tags};
@@ -11,8 +12,12 @@ use sojourn_aqm::Instant;
 pub(crate) struct SendQueue {
     una: u64,
     nxt: u64,
-    /// End of what the application wants to send.
+    /// End of what is in the socket.
     limit: u64,
+    /// End of what the application wants to send.
+    supply: u64,
+    /// Data come into the socket by [`Self::take_in`], and not as the application has them.
+    buffered: bool,
     /// A FIN follows the application's last byte.
     closing: bool,
     fin_sent: bool,
@@ -24,7 +29,22 @@ pub(crate) struct SendQueue {
 impl SendQueue {
     /// Nothing is written and nothing is sent, not even the SYN.
     pub fn new(mss: u32) -> Self {
-        Self { una: 0, nxt: 0, limit: FIRST_BYTE, closing: false, fin_sent: false, nagle: false, mss: mss as u64 }
+        Self {
+            una: 0,
+            nxt: 0,
+            limit: FIRST_BYTE,
+            supply: FIRST_BYTE,
+            buffered: false,
+            closing: false,
+            fin_sent: false,
+            nagle: false,
+            mss: mss as u64,
+        }
+    }
+
+    /// The same in front of which there is a [`SendBuffer`](crate::send_buffer::SendBuffer).
+    pub fn buffered(self) -> Self {
+        Self { buffered: true, ..self }
     }
 
     /// New segments have `mss` bytes.
@@ -41,7 +61,8 @@ impl SendQueue {
 
     /// The SYN goes out; `bytes` follow and then a FIN, or data without end.
     pub fn open(&mut self, bytes: Option<u64>) {
-        self.limit = bytes.map_or(u64::MAX, |n| FIRST_BYTE + n);
+        self.supply = bytes.map_or(u64::MAX, |n| FIRST_BYTE + n);
+        self.offer();
         self.closing = bytes.is_some();
         self.nxt = FIRST_BYTE;
     }
@@ -58,13 +79,39 @@ impl SendQueue {
 
     /// The application has `bytes` more.
     pub fn write(&mut self, bytes: u64) {
-        self.limit = self.limit.saturating_add(bytes);
+        self.supply = self.supply.saturating_add(bytes);
+        self.offer();
     }
 
     /// The application stops: what was not sent yet is not sent any more.
     pub fn close(&mut self) {
         self.limit = self.limit.min(self.nxt.max(FIRST_BYTE));
+        self.supply = self.limit;
         self.closing = true;
+    }
+
+    /// Bytes that the application has and that are not in the socket.
+    #[inline]
+    pub fn unwritten(&self) -> u64 {
+        self.supply - self.limit
+    }
+
+    /// End of what is in the socket.
+    #[inline]
+    pub fn written(&self) -> u64 {
+        self.limit
+    }
+
+    /// The socket takes so many [bytes](Self::unwritten) of the application.
+    pub fn take_in(&mut self, bytes: u64) {
+        self.limit += bytes;
+    }
+
+    /// What the application has is in the socket, if no buffer limits that.
+    fn offer(&mut self) {
+        if !self.buffered {
+            self.limit = self.supply;
+        }
     }
 
     /// A FIN goes with what is written last.
@@ -100,7 +147,7 @@ impl SendQueue {
     /// Whether the application has nothing more to send for now.
     #[inline]
     pub fn is_dry(&self) -> bool {
-        self.nxt >= self.limit
+        self.nxt >= self.supply
     }
 
     /// Whether the FIN has gone out.
@@ -114,23 +161,38 @@ impl SendQueue {
         self.next(right_edge).is_some()
     }
 
-    /// The payload of the next segment to send, data or FIN, if there is one that ends at or before `right_edge`.
+    /// The payload of the next segment to send, data or FIN, if there is one that ends at or before `right_edge`. One that
+    /// more data are going to fill waits for them while something is out (RFC 896).
     #[inline]
     pub fn next(&self, right_edge: u64) -> Option<u16> {
         if self.nxt < self.limit {
             let len = (self.limit - self.nxt).min(self.mss);
-            if self.nagle && len < self.mss && self.una < self.nxt {
+            if len < self.mss && (self.nagle || !self.is_all_written()) && self.una < self.nxt {
                 return None;
             }
             (self.nxt + len <= right_edge).then_some(len as u16)
         } else {
-            (self.closing && !self.fin_sent).then_some(0)
+            (self.closing && !self.fin_sent && self.is_all_written()).then_some(0)
         }
     }
 
-    /// Bytes that wait to be sent for the first time.
+    /// Whether one segment is left to be sent, with the FIN, or the FIN alone.
+    pub fn ends_with_next(&self) -> bool {
+        self.closing && !self.fin_sent && self.is_all_written() && self.waiting_bytes() <= self.mss
+    }
+
+    /// Bytes that the application has had sent and that wait to be sent for the first time.
     pub fn unsent_bytes(&self) -> u64 {
+        self.supply.saturating_sub(self.nxt)
+    }
+
+    /// Those of them that are in the socket.
+    pub fn waiting_bytes(&self) -> u64 {
         self.limit.saturating_sub(self.nxt)
+    }
+
+    fn is_all_written(&self) -> bool {
+        self.limit == self.supply
     }
 
     /// Bytes of data sent from the sequence number `from` on, without a FIN.
@@ -138,16 +200,16 @@ impl SendQueue {
         self.nxt - from - (self.fin_sent && self.nxt > from) as u64
     }
 
-    /// Segments that wait to be sent for the first time.
+    /// Segments in the socket that wait to be sent for the first time.
     pub fn unsent(&self) -> u32 {
-        let segments = self.unsent_bytes().div_ceil(self.mss);
+        let segments = self.waiting_bytes().div_ceil(self.mss);
         segments.min(u32::MAX as u64) as u32
     }
 
     /// Takes the next segment, to be sent at `at`, with the payload that [`Self::next`] said.
     #[inline(always)]
     pub fn take(&mut self, len: u16, at: Instant) -> Segment {
-        let fin = self.closing && self.nxt + len as u64 >= self.limit;
+        let fin = self.closing && self.nxt + len as u64 >= self.supply;
         let segment = Segment { seq: self.nxt, retrans_nxt: 0, len, fin, tags: Tags::default(), sent: at };
         self.fin_sent |= fin;
         self.nxt = segment.end();

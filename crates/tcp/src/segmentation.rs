@@ -1,9 +1,9 @@
-//! Segmentation in the sender's host: several segments leave as one burst, the last of them with PSH, and so does the
-//! last one of each buffer in which the application's data wait.
+//! Segmentation in the sender's host: several segments leave as one burst, the last of them with PSH. A lone one has it only
+//! where the application's writing has put it.
 //!
 //! Source: Linux 6.1.192 `tcp_write_xmit`, `tcp_cwnd_test`, `tcp_tso_autosize`, `tcp_tso_should_defer`,
 //! `tcp_update_pacing_rate`. Linux builds such bursts also for devices that cannot (4.17 on): they are then cut just
-//! above the device. A buffer has up to 64 kB, and no burst is taken from two of them.
+//! above the device. No burst is taken from two pieces of the send buffer.
 //!
 //! Older kernels send bursts only to a device that cuts them, here where a sender has segmentation offload: up to 64 kB
 //! (`tcp_xmit_size_goal`), or since 3.12 a millisecond of the rate; less than a third of the window waits for two ticks at
@@ -11,6 +11,7 @@
 
 use crate::cc::Window;
 use crate::queue::SendQueue;
+use crate::send_buffer::Front;
 use crate::stack::Stack;
 use crate::{Clock, Ticks};
 use sojourn_aqm::{Duration, Instant};
@@ -19,9 +20,12 @@ use sojourn_aqm::{Duration, Instant};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bursts {
     rule: Rule,
+    /// The segment with the FIN does not ask the congestion window (`tcp_cwnd_test`).
+    fin_beyond_window: bool,
     /// The last transmission.
     last: Instant,
-    /// Segments that are left of the buffer that is being sent; nothing before the first one.
+    /// Segments that are left of the buffer that is being sent, in the kernels that wait by a third of the window; nothing
+    /// before the first one.
     left: Option<u32>,
     /// The next new segment is the last of a burst.
     pushes: bool,
@@ -44,8 +48,9 @@ enum Rule {
 /// What the sender may send next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Turn {
-    /// So many segments go out as one burst, of a buffer that has so many left.
-    Burst { segments: u32, left: u32 },
+    /// So many segments go out as one burst, of a piece of the buffer that has so many left. A lone one that ends it is
+    /// `pushed`.
+    Burst { segments: u32, left: u32, pushed: bool },
     /// It waits for the window to open further; the congestion window is what keeps the rest of the buffer from going.
     WaitsForWindow,
     /// It waits, and the window has room for the whole buffer.
@@ -62,6 +67,8 @@ pub(crate) struct Outlook<'a> {
     /// … of which so many are believed to be in the network.
     pub in_flight: u32,
     pub queue: &'a SendQueue,
+    /// What is sent next of what lies in the socket; nothing where there is no buffer, or nothing in it.
+    pub front: Option<Front>,
     /// Where the receiver's window ends, and its size.
     pub right_edge: u64,
     pub receive_window: u64,
@@ -77,7 +84,15 @@ impl Bursts {
     /// Nothing was sent.
     pub fn new(stack: &Stack) -> Self {
         let rule = if stack.bursts { Rule::Near } else { Rule::Single };
-        Self { rule, last: Instant::ZERO, left: None, pushes: false, clock: stack.clock(), deferred: None }
+        Self {
+            rule,
+            fin_beyond_window: stack.fin_beyond_window,
+            last: Instant::ZERO,
+            left: None,
+            pushes: false,
+            clock: stack.clock(),
+            deferred: None,
+        }
     }
 
     /// The sender leaves segmentation to its device.
@@ -144,28 +159,25 @@ impl Bursts {
     pub fn next(&mut self, outlook: &Outlook, most: u32) -> Turn {
         let window = outlook.window;
         let room = window.cwnd.saturating_sub(outlook.in_flight);
+        let ends = outlook.queue.ends_with_next();
         if room == 0 {
-            return Turn::WaitsForWindow;
+            let goes = self.fin_beyond_window && ends;
+            return if goes { Turn::Burst { segments: 1, left: 1, pushed: true } } else { Turn::WaitsForWindow };
         }
         if let Rule::Third { by_rate } = self.rule {
             return self.next_by_third(outlook, room, most, !by_rate);
         }
-        let left = match self.left {
-            Some(left) if left > 0 => left,
-            Some(_) => buffer(outlook),
-            // The first one is filled up again when its first burst has gone.
-            None => buffer(outlook) + most,
-        };
-        let unsent = outlook.queue.unsent();
-        let left = left.min(unsent);
-        // A lone last segment of a buffer never waits.
+        let lone = Front { left: 1, is_last: true, pushed: true };
+        let Front { left, is_last, pushed } = outlook.front.unwrap_or(lone);
+        // A lone last segment of a piece never waits.
         if left > 1 {
-            if let Some(wait) = self.wait(outlook, room, left, left == unsent, most) {
+            if let Some(wait) = self.wait(outlook, room, left, is_last, most) {
                 return wait;
             }
         }
         // Half the window at the most: two bursts in flight keep the acknowledgments coming.
-        Turn::Burst { segments: room.min(most).min((window.cwnd / 2).max(1)).min(left.max(1)), left }
+        let segments = room.min(most).min((window.cwnd / 2).max(1)).min(left);
+        Turn::Burst { segments, left, pushed }
     }
 
     /// The same in older kernels; one that waits does so for two ticks, from each look on if it `restamps`.
@@ -180,7 +192,7 @@ impl Bursts {
         if left > 1 {
             self.deferred = None;
         }
-        Turn::Burst { segments: room.min(left.max(1)), left }
+        Turn::Burst { segments: room.min(left.max(1)), left, pushed: true }
     }
 
     /// Whether less than a third of the window, and less than can be sent at once, is to wait.
@@ -197,12 +209,12 @@ impl Bursts {
         limit < MOST_OFFLOADED && !whole && limit < window / WINDOW_DIVISOR
     }
 
-    /// Segment `i` of a burst of `segments` goes out next, of a buffer that had `left` before it.
-    pub fn begin(&mut self, i: u32, segments: u32, left: u32) {
-        self.pushes = i + 1 == segments && (i > 0 || left == 1);
+    /// Segment `i` of a burst of `segments` goes out next, of a piece that had `left` before it and is `pushed`.
+    pub fn begin(&mut self, i: u32, segments: u32, (left, pushed): (u32, bool)) {
+        self.pushes = i + 1 == segments && (i > 0 || (left == 1 && pushed));
     }
 
-    /// So many segments of a buffer that had `left` have gone out.
+    /// So many segments of a piece that had `left` have gone out.
     pub fn end(&mut self, segments: u32, left: u32) {
         (self.left, self.pushes) = (Some(left.saturating_sub(segments)), false);
     }
@@ -224,14 +236,13 @@ impl Bursts {
         }
         let near = (outlook.srtt / 2).min(RECENT);
         outlook.head_sent.filter(|&sent| sent + outlook.srtt <= outlook.at + near)?;
-        Some(if open < offered && room <= left { Turn::WaitsForWindow } else { Turn::Waits })
+        if open < offered && room <= left {
+            return Some(Turn::WaitsForWindow);
+        }
+        // What gets no more data does not wait for any.
+        let ends = is_last && outlook.queue.is_closing() && outlook.queue.unwritten() == 0;
+        (!ends || offered <= open).then_some(Turn::Waits)
     }
-}
-
-/// Segments of a full buffer: 64 kB, or half of what the receiver takes.
-fn buffer(outlook: &Outlook) -> u32 {
-    let bytes = (outlook.receive_window / 2).min(BUFFER);
-    (bytes as u32 / outlook.window.mss).max(1)
 }
 
 /// A burst waits only if something was sent within this time, and if an acknowledgment is due within it.
@@ -242,7 +253,7 @@ const BURST_US: u64 = 1_000_000 / 1_024;
 
 pub(crate) const LEAST_BURST: u32 = 2;
 
-/// Bytes of a buffer: 64 KiB less what headers take (`sk_gso_max_size`).
+/// Bytes of a piece: 64 KiB less what headers take (`sk_gso_max_size`).
 pub(crate) const BUFFER: u64 = 65_279;
 
 /// Linux `tcp_tso_win_divisor`: a third of the window is worth sending.
@@ -276,12 +287,16 @@ mod tests {
         let head_sent = Some(at - Duration::from_millis(head_ms));
         let (out, right_edge, receive_window) = (in_flight, u64::MAX / 2, u64::MAX / 2);
         let srtt = Duration::from_millis(10);
+        // As behind a burst of one of a piece of 45.
+        let left = queue.unsent().min(44);
+        let front = Some(Front { left, is_last: left < 44, pushed: false });
         Outlook {
             at,
             window,
             out,
             in_flight,
             queue,
+            front,
             right_edge,
             receive_window,
             head_sent,
@@ -298,7 +313,6 @@ mod tests {
     fn bursts() -> Bursts {
         let mut bursts = Bursts::new(Stack::find("linux-6.1").expect("a stack"));
         bursts.on_sent(Instant::from_nanos(999_500_000));
-        bursts.end(1, 45);
         bursts
     }
 
@@ -307,7 +321,11 @@ mod tests {
         // A window of 100 in 10 ms, and a fifth more: 12 per millisecond of 1024 to the second.
         let queue = queue(None);
         for (cwnd, segments) in [(100, 11), (400, 44), (15, 2)] {
-            assert_eq!(next(&outlook(&window(cwnd), &queue, 0, 0)), Turn::Burst { segments, left: 44 }, "{cwnd}");
+            assert_eq!(
+                next(&outlook(&window(cwnd), &queue, 0, 0)),
+                Turn::Burst { segments, left: 44, pushed: false },
+                "{cwnd}"
+            );
         }
     }
 
@@ -316,13 +334,17 @@ mod tests {
         let (w, much, lone) = (window(100), queue(None), queue(Some(1448)));
         assert_eq!(next(&outlook(&w, &much, 100, 0)), Turn::WaitsForWindow, "there is none");
         assert_eq!(next(&outlook(&w, &much, 97, 10)), Turn::WaitsForWindow);
-        assert_eq!(next(&outlook(&w, &much, 97, 5)), Turn::Burst { segments: 3, left: 44 }, "none is near");
+        assert_eq!(
+            next(&outlook(&w, &much, 97, 5)),
+            Turn::Burst { segments: 3, left: 44, pushed: false },
+            "none is near"
+        );
         let recovering = Outlook { in_recovery: true, ..outlook(&w, &much, 97, 10) };
-        assert_eq!(next(&recovering), Turn::Burst { segments: 3, left: 44 });
+        assert_eq!(next(&recovering), Turn::Burst { segments: 3, left: 44, pushed: false });
         let offered = Outlook { right_edge: 2_000, ..outlook(&w, &much, 97, 10) };
         assert_eq!(next(&offered), Turn::Waits, "it is the receiver's window");
         let last = outlook(&w, &lone, 97, 10);
-        assert_eq!(next(&last), Turn::Burst { segments: 1, left: 1 }, "a lone last segment never waits");
+        assert_eq!(next(&last), Turn::Burst { segments: 1, left: 1, pushed: false }, "a lone last segment never waits");
     }
 
     #[test]
@@ -338,7 +360,7 @@ mod tests {
                 let outlook = Outlook { at: outlook.at + Duration::from_millis(ms), ..outlook };
                 bursts.next(&outlook, most)
             };
-            let burst = |segments| Turn::Burst { segments, left: most };
+            let burst = |segments| Turn::Burst { segments, left: most, pushed: true };
             // A third of 100 is 33 and a bit, but a whole burst in the middle of what is to be sent goes.
             assert_eq!(turn(100, 0), Turn::WaitsForWindow);
             assert_eq!(turn(66, 0), burst(most.min(34)));
@@ -353,18 +375,33 @@ mod tests {
             let trouble = Outlook { is_open: false, ..outlook(&w, &much, 99, 0) };
             assert_eq!(bursts.next(&trouble, most), burst(1));
             let ending = queue(Some(2 * 1448 + 77));
-            let last = Turn::Burst { segments: 3, left: 3 };
+            let last = Turn::Burst { segments: 3, left: 3, pushed: true };
             assert_eq!(bursts.next(&outlook(&w, &ending, 95, 0), most), last, "a FIN does not wait");
         }
     }
 
     #[test]
-    fn the_end_of_a_burst_or_of_a_buffer_pushes() {
-        let pushes = |i, segments, left| {
+    fn the_end_of_a_burst_is_pushed_and_a_lone_segment_if_the_application_pushed_it() {
+        let pushes = |i, segments, piece| {
             let mut bursts = bursts();
-            bursts.begin(i, segments, left);
+            bursts.begin(i, segments, piece);
             bursts.pushes()
         };
-        assert_eq!([pushes(0, 3, 44), pushes(2, 3, 44), pushes(0, 1, 44), pushes(0, 1, 1)], [false, true, false, true]);
+        let of_three = [pushes(0, 3, (44, false)), pushes(2, 3, (44, false))];
+        let alone = [pushes(0, 1, (44, true)), pushes(0, 1, (1, true)), pushes(0, 1, (1, false))];
+        assert_eq!((of_three, alone), ([false, true], [false, true, false]));
+    }
+
+    #[test]
+    fn what_gets_no_more_data_does_not_wait_for_any() {
+        // Room for thirty of the twenty that are left, and an acknowledgment is near.
+        let (w, ending, more) = (window(100), queue(Some(20 * 1448)), queue(None));
+        let last = Front { left: 20, is_last: true, pushed: true };
+        let waits = |queue| {
+            let outlook = Outlook { front: Some(last), ..outlook(&w, queue, 70, 10) };
+            bursts().next(&outlook, 40)
+        };
+        assert_eq!(waits(&more), Turn::Waits);
+        assert_eq!(waits(&ending), Turn::Burst { segments: 20, left: 20, pushed: true });
     }
 }

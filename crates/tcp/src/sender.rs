@@ -142,7 +142,7 @@ impl Sender {
 
     /// The application stops: nothing is sent anew but a FIN.
     pub fn close(&mut self, now: Instant, wire: &mut impl Wire) {
-        self.transmission.queue.close();
+        self.transmission.close();
         self.on_room(now, wire);
     }
 
@@ -164,7 +164,9 @@ impl Sender {
     /// The host takes new data again.
     pub fn on_room(&mut self, now: Instant, wire: &mut impl Wire) {
         if self.handshake.is_established() {
-            self.send_new(self.enter(now), wire);
+            let now = self.enter(now);
+            self.send_new(now, wire);
+            self.write_ahead(now, wire);
             self.show(wire);
         }
     }
@@ -264,6 +266,7 @@ impl Sender {
             self.transmission.send_pure_ack(now, wire);
         }
         self.send_new(now, wire);
+        self.write_ahead(now, wire);
     }
 
     fn establish(&mut self, now: Now, header: &Header) {
@@ -285,7 +288,14 @@ impl Sender {
         }
         tx.tell(now, self.recovery.state(), &mut self.control, |cc, flight| cc.opened(flight));
         tx.follow_window(&self.control);
+        tx.open_buffer(&self.control, &self.recovery);
         self.control.usage.touched(now);
+    }
+
+    /// The application writes what it has, as far as there is room.
+    fn write_ahead(&mut self, now: Now, wire: &mut impl Wire) {
+        let Self { transmission: tx, recovery, control, .. } = self;
+        tx.write_ahead(now, control, recovery, wire);
     }
 
     /// Takes an acknowledgment where speed matters less.
@@ -454,6 +464,7 @@ impl Sender {
         }
         self.send_new(now, wire);
         let Self { transmission: tx, recovery, control, .. } = self;
+        tx.make_room(now, control, recovery, wire);
         if recovery.episode.probe.follows_every_ack() && tx.timer.expiry().is_some() {
             recovery.schedule_loss_probe(false, &mut tx.cx(now, control));
         }

@@ -4,6 +4,7 @@
 //! `segmentation.rs`.
 
 mod by_pipe;
+mod writing;
 
 use crate::ack::Books;
 use crate::cc::{self, CongestionControl, Needs};
@@ -20,6 +21,7 @@ use crate::round_trip::RoundTrip;
 use crate::scoreboard::Scoreboard;
 use crate::segment::{Acked, Tags};
 use crate::segmentation::{BUFFER, Bursts, Outlook, Turn};
+use crate::send_buffer::SendBuffer;
 use crate::stack::Stack;
 use crate::timer::{Purpose, RetransmitTimer};
 use crate::validation::AfterSending;
@@ -46,6 +48,8 @@ pub(crate) struct Transmission {
     pub pacer: Option<Box<Pacer>>,
     /// The host paces whatever the control needs, at this rate at the most if there is one.
     host_paces: Option<Option<Rate>>,
+    /// What the application has written, where it writes ahead.
+    buffer: Option<Box<SendBuffer>>,
     bursts: Bursts,
     /// The wire is told of bursts: they are super-packets.
     offloads: bool,
@@ -57,9 +61,10 @@ impl Transmission {
     pub fn new(config: &SenderConfig) -> Self {
         let (stack, needs) = (config.stack, config.cc.needs());
         let ecn = EcnSender::new(stack, config.ecn, &needs);
+        let (queue, buffer) = (SendQueue::new(config.mss), SendBuffer::of(stack));
         let mut new = Self {
             is_plain: stack.is_plain(),
-            queue: SendQueue::new(config.mss),
+            queue: if buffer.is_some() { queue.buffered() } else { queue },
             board: Scoreboard::new(config.sack),
             offered: OfferedWindow::new(stack, config.receive_window, config.mss),
             rtt: RoundTrip::new(stack),
@@ -70,6 +75,7 @@ impl Transmission {
             sampler: None,
             pacer: None,
             host_paces: None,
+            buffer,
             bursts: Bursts::new(stack),
             offloads: false,
             stack,
@@ -125,7 +131,7 @@ impl Transmission {
             control.restart_after_idle(now, self.output.last_sent(), episode.state, &self.rtt);
         }
         if !self.is_plain {
-            self.send_as_stack(now, control, recovery, wire);
+            self.send_as_stack(u32::MAX, now, control, recovery, wire);
             return;
         }
         let right_edge = self.right_edge();
@@ -162,6 +168,9 @@ impl Transmission {
     /// A burst of `segments` was sent that began with `first`.
     #[inline]
     fn after_burst(&mut self, now: Now, segments: u32, first: u64) {
+        if let Some(buffer) = self.buffer.as_mut().filter(|_| segments > 0) {
+            buffer.on_sent(self.queue.nxt());
+        }
         if let Some(pacer) = self.pacer.as_mut().filter(|_| segments > 0) {
             pacer.on_burst(now.at, segments, self.queue.payload_since(first));
         }
@@ -359,13 +368,21 @@ impl Transmission {
         }
     }
 
+    /// Sends what the windows allow, if in bursts in so `many` at the most.
     #[inline(never)]
-    fn send_as_stack(&mut self, now: Now, control: &mut Control, recovery: &mut Recovery, wire: &mut impl Wire) {
+    fn send_as_stack(
+        &mut self,
+        many: u32,
+        now: Now,
+        control: &mut Control,
+        recovery: &mut Recovery,
+        wire: &mut impl Wire,
+    ) {
         let right_edge = self.right_edge();
         let first = self.queue.nxt();
         let mut limited = false;
         if self.bursts.are_used() {
-            limited = self.send_bursts(right_edge, now, control, &mut recovery.episode, wire);
+            limited = self.send_bursts(right_edge, many, now, control, &mut recovery.episode, wire);
         } else {
             let episode = &mut recovery.episode;
             while self.board.in_flight() < control.window.cwnd {
@@ -379,11 +396,13 @@ impl Transmission {
         }
     }
 
-    /// Sends what the windows allow, in bursts. Returns whether the congestion window keeps something from being sent.
+    /// Sends what the windows allow, in so `many` bursts at the most. Returns whether the congestion window keeps something
+    /// from being sent.
     #[inline(never)]
     fn send_bursts(
         &mut self,
         right_edge: u64,
+        many: u32,
         now: Now,
         control: &mut Control,
         episode: &mut Episode,
@@ -398,13 +417,16 @@ impl Transmission {
                 control.cc.burst().unwrap_or_else(by_rate)
             }
         };
-        while !self.is_held(now) {
+        for _ in 0..many {
+            if self.is_held(now) {
+                break;
+            }
             let first = self.queue.nxt();
             let mut bursts = self.bursts;
             let turn = bursts.next(&self.outlook(right_edge, now, control, episode), most);
             self.bursts = bursts;
-            let (segments, left) = match turn {
-                Turn::Burst { segments, left } => (segments, left),
+            let (segments, left, pushed) = match turn {
+                Turn::Burst { segments, left, pushed } => (segments, left, pushed),
                 Turn::WaitsForWindow => return true,
                 Turn::Waits => return false,
             };
@@ -414,7 +436,7 @@ impl Transmission {
             let mut sent = 0;
             while sent < segments {
                 let Some(len) = self.queue.next(right_edge).filter(|_| wire.has_room()) else { break };
-                self.bursts.begin(sent, segments, left);
+                self.bursts.begin(sent, segments, (left, pushed));
                 self.send_of_burst(len, now, control, episode, wire);
                 sent += 1;
             }
@@ -437,6 +459,7 @@ impl Transmission {
             out: self.board.packets_out(),
             in_flight: self.board.in_flight(),
             queue: &self.queue,
+            front: self.buffer.as_ref().and_then(|buffer| buffer.front(&self.queue, control.window.mss)),
             right_edge,
             receive_window: self.offered.bytes(),
             head_sent: self.board.head().map(|head| head.sent),

@@ -49,6 +49,8 @@ const READ_IN: &[(&str, &[&str])] = &[
     ("ect_on_acks", &["ecn", "receiver/ecn"]),
     ("ect_on_retransmissions", &["ecn"]),
     ("bursts", &["segmentation", "receiver/mod", "stack/mod"]),
+    ("buffers_sends", &["send_buffer"]),
+    ("fin_beyond_window", &["segmentation"]),
     ("sizes_bursts_by_rate", &["segmentation"]),
     ("paces", &["pacing", "stack/mod"]),
     ("tunes_window", &["stack/mod"]),

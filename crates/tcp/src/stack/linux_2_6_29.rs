@@ -53,6 +53,8 @@ pub const STACK: Stack = Stack {
     ect_on_acks: false,
     ect_on_retransmissions: false,
     bursts: false,
+    buffers_sends: false,
+    fin_beyond_window: false,
     sizes_bursts_by_rate: false,
     paces: false,
     tunes_window: false,

@@ -29,6 +29,8 @@ pub const STACK: Stack = Stack {
     growth_counts_delivered: true,
     ecn_fallback: true,
     bursts: true,
+    buffers_sends: true,
+    fin_beyond_window: true,
     tunes_window: true,
     // The first window advertised, 64,240 bytes, would allow for more: the limit of 16 rules.
     quickacks_at_start: 16,

@@ -104,6 +104,10 @@ pub struct Stack {
     pub ect_on_retransmissions: bool,
     /// New segments leave in bursts, and the receiver acknowledges the end of a burst at once.
     pub bursts: bool,
+    /// The application writes ahead, as far as a buffer of the socket takes it, in pieces that no burst crosses.
+    pub buffers_sends: bool,
+    /// A last segment that carries the FIN, or a lone FIN, leaves whatever the congestion window says.
+    pub fin_beyond_window: bool,
     /// With segmentation offload a burst is about a millisecond of the rate (`tcp_xmit_size_goal` since Linux 3.12); else it
     /// is as large as 64 kB. One that waits does so for two ticks in all (since 3.9), else from each look on.
     pub sizes_bursts_by_rate: bool,

@@ -161,14 +161,34 @@ fn a_burst_waits_only_for_an_acknowledgment_that_is_due_within_a_millisecond() {
 }
 
 #[test]
-fn no_burst_is_taken_from_two_buffers_and_the_end_of_one_is_pushed() {
-    // Pairs out of buffers of 45; the first buffer was filled up again by the pair that had left it.
-    let mut rig = Rig::closed(under("linux-6.1", window(60)));
+fn no_burst_is_taken_from_two_pieces_of_what_is_written() {
+    // Pieces of 45 segments. A call of the application ends within the 46th, which waits for the next call: what was
+    // pushed there is not any more, and the lone 45th has no PSH.
+    let mut rig = Rig::closed(under("linux-6.1", window(80)));
     rig.now_ms = START_MS - RTT_MS;
     rig.open(None);
     rig.now_ms = START_MS;
     rig.syn_ack();
     let pushed: Vec<_> = rig.sent[2..].iter().map(|s| s.header.flags.contains(Flags::PSH)).collect();
-    let expected: Vec<_> = (0..60).map(|n| if n < 47 { n % 2 == 1 || n == 46 } else { n % 2 == 0 }).collect();
+    let expected: Vec<_> = (0..80).map(|n| if n < 45 { n % 2 == 1 } else { n % 2 == 0 && n > 45 }).collect();
     assert_eq!(pushed, expected);
+}
+
+#[test]
+fn the_last_segment_with_its_fin_leaves_whatever_the_window_says() {
+    // `tcp_cwnd_test`: one segment, not two.
+    let sent = |stack, segments| {
+        let mut rig = Rig::closed(under(stack, window(10)));
+        rig.now_ms = START_MS - RTT_MS;
+        rig.open(Some(segments * MSS));
+        rig.now_ms = START_MS;
+        rig.syn_ack();
+        let fin = rig.sent.last().expect("it sends").header.flags.contains(Flags::FIN);
+        (rig.sent.len() - 2, fin)
+    };
+    assert_eq!([sent("linux-6.1", 11), sent("linux-6.1", 12)], [(11, true), (10, false)]);
+    assert_eq!(sent("linux-3.13", 11), (10, false), "not followed there");
+    let mut rig = Rig::new(under("linux-6.1", Setup { segments: Some(10), ..window(10) }));
+    assert_eq!(rig.close().len(), 1, "a lone FIN");
+    assert_eq!(rig.close(), [], "once");
 }

@@ -41,8 +41,9 @@ impl Rig {
         tx.queue.open(None);
         tx.queue.established();
         tx.rtt.sample(tx.rtt.estimator().per_tick() * 100, 1, 1);
-        let control = Control::of(&config, tx.offered.bytes());
-        Self { tx, control, recovery: Recovery::new(stack, true), sent: Vec::new(), room: u64::MAX }
+        let (control, recovery) = (Control::of(&config, tx.offered.bytes()), Recovery::new(stack, true));
+        tx.open_buffer(&control, &recovery);
+        Self { tx, control, recovery, sent: Vec::new(), room: u64::MAX }
     }
 
     fn now(&self, ms: u64) -> Now {
@@ -51,9 +52,15 @@ impl Rig {
 
     /// Starts of the segments that are sent at `ms`.
     fn send(&mut self, ms: u64) -> Vec<u64> {
-        let now = self.now(ms);
-        self.tx.send_new(now, &mut self.control, &mut self.recovery, &mut Host(&mut self.sent, self.room));
+        self.transmit(ms);
         self.take()
+    }
+
+    fn transmit(&mut self, ms: u64) {
+        let now = self.now(ms);
+        let wire = &mut Host(&mut self.sent, self.room);
+        self.tx.send_new(now, &mut self.control, &mut self.recovery, wire);
+        self.tx.write_ahead(now, &mut self.control, &mut self.recovery, wire);
     }
 
     fn take(&mut self) -> Vec<u64> {
@@ -116,8 +123,7 @@ fn what_is_lost_goes_first_and_the_head_restarts_the_timer() {
 #[test]
 fn a_burst_ends_with_a_push() {
     let mut rig = Rig::new(stack("linux-6.1"), 9, 1 << 20);
-    let now = rig.now(0);
-    rig.tx.send_new(now, &mut rig.control, &mut rig.recovery, &mut Host(&mut rig.sent, u64::MAX));
+    rig.transmit(0);
     let pushes: Vec<bool> = rig.sent.iter().map(|header| header.flags.contains(Flags::PSH)).collect();
     // Bursts of two, and a lone one for which there is room.
     assert_eq!(pushes, [false, true, false, true, false, true, false, true, false]);

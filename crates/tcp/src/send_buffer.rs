@@ -1,0 +1,291 @@
+//! The socket's send buffer: how far the application has written ahead of what is sent, and in which pieces its data lie.
+//!
+//! Source: Linux 6.1 `tcp_sendmsg_locked`, `tcp_push`, `forced_push`, `tcp_xmit_size_goal`, `tcp_sndbuf_expand`,
+//! `tcp_check_space`, `sk_stream_write_space`. Data lie in pieces (`sk_buff`) of up to 64 kB; each burst becomes a piece of
+//! its own until it is acknowledged. What counts is the memory of all pieces. The buffer grows where the congestion window
+//! has room: no flow is held back for long.
+//!
+//! `Differs:` its largest size (`tcp_wmem`) is out of reach, as that of the receiver's window is. An application that stops
+//! takes back what was not sent, as one does that resets its connection. A retransmission divides no piece, and SACKs join
+//! none. At the end of a call of the application a segment that is not full waits for the next call while anything is out,
+//! where Linux waits only while another such segment is out (Minshall).
+
+use crate::FIRST_BYTE;
+use crate::queue::SendQueue;
+use crate::segmentation::BUFFER;
+use crate::stack::Stack;
+use std::collections::VecDeque;
+
+/// What lies in the socket of a sender.
+#[derive(Clone, Debug)]
+pub(crate) struct SendBuffer {
+    /// What was not sent: from the piece that is being sent to the one that is being filled.
+    waiting: VecDeque<Piece>,
+    /// Ends of the bursts that are not wholly acknowledged.
+    out: VecDeque<u64>,
+    /// Memory that the pieces may take, in bytes (`sk_sndbuf`).
+    size: u64,
+    /// End of what was pushed last.
+    pushed: u64,
+    /// Bytes that the application's present call still has to write.
+    call: u64,
+    /// The application waits for room.
+    full: bool,
+}
+
+/// A run of bytes that no burst crosses the end of.
+#[derive(Clone, Copy, Debug)]
+struct Piece {
+    end: u64,
+    /// Its last segment carries PSH.
+    pushed: bool,
+}
+
+/// The piece that is sent next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Front {
+    /// Segments of it that were not sent.
+    pub left: u32,
+    /// No other piece waits behind it.
+    pub is_last: bool,
+    /// Its last segment carries PSH, also a lone one.
+    pub pushed: bool,
+}
+
+/// How far a write has got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wrote {
+    /// All that waits is to be sent now.
+    Pushed,
+    /// The piece that is sent next is full: one burst is to be sent.
+    Head,
+    /// Another piece is full.
+    Ahead,
+    /// Nothing more for now; what waits is to be sent.
+    End,
+    /// There was nothing to write, or no room.
+    Nothing,
+}
+
+impl SendBuffer {
+    /// An empty one of the first size, if senders of `stack` have one.
+    pub fn of(stack: &Stack) -> Option<Box<Self>> {
+        let empty = || Self {
+            waiting: VecDeque::new(),
+            out: VecDeque::new(),
+            size: FIRST_SIZE,
+            pushed: FIRST_BYTE,
+            call: CALL,
+            full: false,
+        };
+        stack.buffers_sends.then(|| Box::new(empty()))
+    }
+
+    /// The connection is established, or the application has found no room while the congestion window of `cwnd` segments
+    /// had some: there is to be room for twice as many, of `mss` bytes each, whichever way they are divided.
+    pub fn expand(&mut self, cwnd: u32, reordering: u32, mss: u32) {
+        let segments = u64::from(cwnd.max(LEAST_SEGMENTS).max(reordering + 1));
+        let of_segment = (u64::from(mss) + OPTIONS + HEADROOM).next_power_of_two() + DESCRIPTOR;
+        self.size = self.size.max(2 * segments * of_segment);
+    }
+
+    /// Everything before `una` is acknowledged.
+    pub fn on_acknowledged(&mut self, una: u64) {
+        while self.out.front().is_some_and(|&end| end <= una) {
+            self.out.pop_front();
+        }
+    }
+
+    /// Everything before `nxt` has been sent, the last of it in one burst.
+    pub fn on_sent(&mut self, nxt: u64) {
+        self.out.push_back(nxt);
+        while self.waiting.front().is_some_and(|piece| piece.end <= nxt) {
+            self.waiting.pop_front();
+        }
+    }
+
+    /// The application stops: nothing more is written, and what waits is not sent.
+    pub fn close(&mut self) {
+        self.waiting.clear();
+        self.full = false;
+    }
+
+    /// Whether the application waits for room.
+    pub fn is_full(&self) -> bool {
+        self.full
+    }
+
+    /// Looks whether an application that waits may write again: when a third is free. Then it begins a new call.
+    pub fn wakes(&mut self, queue: &SendQueue) -> bool {
+        let taken = self.taken(queue);
+        if taken + taken / 2 > self.size {
+            return false;
+        }
+        (self.full, self.call) = (false, CALL);
+        true
+    }
+
+    /// The application writes up to the end of a piece, of its call, or of its data. `window` is what the receiver offers.
+    pub fn write(&mut self, queue: &mut SendQueue, mss: u32, window: u64) -> Wrote {
+        let (supply, begun) = (queue.unwritten(), self.call < CALL);
+        if supply == 0 || self.full {
+            return Wrote::Nothing;
+        }
+        let start = self.waiting.iter().nth_back(1).map_or(queue.nxt(), |piece| piece.end);
+        let goal = piece(mss, window);
+        let mut room = self.waiting.back().map_or(0, |tail| goal.saturating_sub(tail.end - start));
+        if room == 0 {
+            if self.taken(queue) >= self.size {
+                self.full = true;
+                return if begun { self.push(queue.written(), Wrote::End) } else { Wrote::Nothing };
+            }
+            self.waiting.push_back(Piece { end: queue.written(), pushed: false });
+            room = goal;
+        }
+        let bytes = room.min(supply).min(self.call);
+        queue.take_in(bytes);
+        self.call -= bytes;
+        let written = queue.written();
+        let Some(tail) = self.waiting.back_mut() else { return Wrote::Nothing };
+        (tail.end, tail.pushed) = (written, tail.pushed && begun);
+        if self.call == 0 || bytes == supply {
+            self.call = CALL;
+            return self.push(written, if bytes == supply { Wrote::End } else { Wrote::Pushed });
+        }
+        match self.waiting.len() {
+            _ if written > self.pushed + window / 2 => self.push(written, Wrote::Pushed),
+            1 => Wrote::Head,
+            _ => Wrote::Ahead,
+        }
+    }
+
+    /// What is sent next, where segments have `mss` bytes.
+    pub fn front(&self, queue: &SendQueue, mss: u32) -> Option<Front> {
+        let piece = self.waiting.front()?;
+        let left = (piece.end - queue.nxt()).div_ceil(u64::from(mss)) as u32;
+        Some(Front { left, is_last: self.waiting.len() == 1, pushed: piece.pushed })
+    }
+
+    /// The last piece is pushed.
+    fn push(&mut self, written: u64, wrote: Wrote) -> Wrote {
+        if let Some(tail) = self.waiting.back_mut() {
+            tail.pushed = true;
+        }
+        self.pushed = written;
+        wrote
+    }
+
+    /// Memory that the pieces take (`sk_wmem_queued`).
+    fn taken(&self, queue: &SendQueue) -> u64 {
+        queue.written() - queue.una() + (self.waiting.len() + self.out.len()) as u64 * OVERHEAD
+    }
+}
+
+/// Bytes of a full piece: 64 kB, or half of what the receiver takes, in whole segments.
+fn piece(mss: u32, window: u64) -> u64 {
+    let mss = u64::from(mss);
+    ((window / 2).min(BUFFER) / mss).max(1) * mss
+}
+
+/// Linux `tcp_wmem`: the size of a buffer before the connection is established.
+const FIRST_SIZE: u64 = 16_384;
+
+/// Linux `TCP_INIT_CWND`.
+const LEAST_SEGMENTS: u32 = 10;
+
+/// What a segment of the negotiated size has more than one with timestamps.
+const OPTIONS: u64 = 12;
+
+/// `MAX_TCP_HEADER` and `struct skb_shared_info`, of a kernel without tunnels.
+const HEADROOM: u64 = 256 + 320;
+
+/// `struct sk_buff`, rounded up to whole cache lines.
+const DESCRIPTOR: u64 = 256;
+
+/// What a piece takes beside its bytes: its descriptor, and headers in a block of 1 KiB.
+const OVERHEAD: u64 = 1_024 + DESCRIPTOR;
+
+/// Bytes that the application hands over in a call.
+const CALL: u64 = 65_536;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sojourn_aqm::Instant;
+
+    const MSS: u32 = 1_448;
+    const WINDOW: u64 = 64_088;
+
+    fn parts(bytes: Option<u64>) -> (SendBuffer, SendQueue) {
+        let mut queue = SendQueue::new(MSS).buffered();
+        queue.open(bytes);
+        queue.established();
+        let mut buffer = *SendBuffer::of(Stack::find("linux-6.1").expect("a stack")).expect("it has one");
+        buffer.expand(10, 3, MSS);
+        (buffer, queue)
+    }
+
+    fn send(buffer: &mut SendBuffer, queue: &mut SendQueue, segments: u32) {
+        for _ in 0..segments {
+            let len = queue.next(u64::MAX).expect("there is something");
+            queue.take(len, Instant::ZERO);
+        }
+        buffer.on_sent(queue.nxt());
+    }
+
+    #[test]
+    fn an_application_writes_until_the_pieces_fill_the_buffer() {
+        // 2 x 10 x (2048 + 256) bytes hold a piece of 22 segments and another one that goes over the edge.
+        let (mut buffer, mut queue) = parts(None);
+        assert_eq!(buffer.size, 46_080);
+        assert_eq!(
+            [WINDOW, WINDOW, WINDOW].map(|w| buffer.write(&mut queue, MSS, w)),
+            [Wrote::Head, Wrote::Pushed, Wrote::End]
+        );
+        assert_eq!((queue.written() - FIRST_BYTE, buffer.is_full()), (44 * 1_448, true));
+        assert_eq!(buffer.front(&queue, MSS), Some(Front { left: 22, is_last: false, pushed: false }));
+        assert_eq!(buffer.write(&mut queue, MSS, WINDOW), Wrote::Nothing);
+        // Ten segments in bursts of two are out: five pieces more. What is acknowledged frees its bytes and its pieces.
+        (0..5).for_each(|_| send(&mut buffer, &mut queue, 2));
+        assert_eq!(buffer.taken(&queue), 44 * 1_448 + 7 * 1_280);
+        assert_eq!(buffer.front(&queue, MSS), Some(Front { left: 12, is_last: false, pushed: false }));
+        assert!(!buffer.wakes(&queue));
+        queue.acknowledge(FIRST_BYTE + 3 * 1_448);
+        buffer.on_acknowledged(queue.una());
+        assert_eq!(buffer.taken(&queue), 41 * 1_448 + 6 * 1_280);
+        assert!(!buffer.wakes(&queue));
+        buffer.expand(45, 3, MSS);
+        assert!(buffer.wakes(&queue), "207,360 bytes are enough");
+    }
+
+    #[test]
+    fn the_piece_that_is_sent_is_filled_up_again_if_it_is_the_last() {
+        let (mut buffer, mut queue) = parts(None);
+        assert_eq!(buffer.write(&mut queue, MSS, WINDOW), Wrote::Head);
+        send(&mut buffer, &mut queue, 4);
+        assert_eq!(buffer.write(&mut queue, MSS, WINDOW), Wrote::Pushed, "26 segments are over half of the window");
+        assert_eq!(buffer.front(&queue, MSS), Some(Front { left: 22, is_last: true, pushed: true }));
+        assert_eq!(queue.written(), FIRST_BYTE + 26 * 1_448);
+    }
+
+    #[test]
+    fn the_last_of_a_call_and_of_the_data_is_pushed() {
+        let (mut buffer, mut queue) = parts(Some(70_000));
+        buffer.size = 1 << 20;
+        let wide = 1 << 20;
+        assert_eq!(buffer.write(&mut queue, MSS, wide), Wrote::Head, "45 segments, and no push");
+        assert_eq!(buffer.front(&queue, MSS).map(|front| front.pushed), Some(false));
+        assert_eq!(buffer.write(&mut queue, MSS, wide), Wrote::Pushed, "64 KiB are one call");
+        assert!(buffer.waiting[1].pushed);
+        assert_eq!((buffer.write(&mut queue, MSS, wide), queue.unwritten()), (Wrote::End, 0));
+        assert_eq!(buffer.waiting.len(), 2);
+        assert!(buffer.waiting[1].pushed && !buffer.is_full());
+        assert_eq!(buffer.write(&mut queue, MSS, wide), Wrote::Nothing);
+    }
+
+    #[test]
+    fn no_buffer_before_linux_6_1() {
+        let has = |name: &str| SendBuffer::of(Stack::find(name).expect("a stack")).is_some();
+        assert_eq!(["linux-2.6.29", "linux-3.13", "linux-6.1", "ns2"].map(has), [false, false, true, false]);
+    }
+}

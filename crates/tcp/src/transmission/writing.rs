@@ -1,0 +1,59 @@
+//! The application writes ahead of what is sent, into the socket's [`SendBuffer`](crate::send_buffer::SendBuffer).
+
+use super::Transmission;
+use crate::control::Control;
+use crate::recovery::Recovery;
+use crate::send_buffer::Wrote;
+use crate::{Now, Wire};
+
+impl Transmission {
+    /// The connection is established: the buffer gets the size that goes with the window.
+    pub fn open_buffer(&mut self, control: &Control, recovery: &Recovery) {
+        if let Some(buffer) = &mut self.buffer {
+            buffer.expand(control.window.cwnd, recovery.reordering(), control.window.mss);
+        }
+    }
+
+    /// An acknowledgment may have made room for an application that waits for it.
+    #[inline]
+    pub fn make_room(&mut self, now: Now, control: &mut Control, recovery: &mut Recovery, wire: &mut impl Wire) {
+        let Some(buffer) = &mut self.buffer else { return };
+        buffer.on_acknowledged(self.queue.una());
+        if !buffer.is_full() {
+            return;
+        }
+        let has_window = self.board.in_flight() < control.window.cwnd;
+        if has_window {
+            buffer.expand(control.window.cwnd, recovery.reordering(), control.window.mss);
+        }
+        if buffer.wakes(&self.queue) {
+            self.check_application(control);
+            self.write_ahead(now, control, recovery, wire);
+        }
+    }
+
+    /// The application writes all that it has, or all that there is room for, and what is pushed goes out on the way.
+    #[inline(never)]
+    pub fn write_ahead(&mut self, now: Now, control: &mut Control, recovery: &mut Recovery, wire: &mut impl Wire) {
+        while let Some(buffer) = &mut self.buffer {
+            let wrote = buffer.write(&mut self.queue, control.window.mss, self.offered.bytes());
+            match wrote {
+                Wrote::Nothing => return,
+                Wrote::Ahead => {}
+                Wrote::Head => self.send_as_stack(1, now, control, recovery, wire),
+                Wrote::Pushed | Wrote::End => self.send_as_stack(u32::MAX, now, control, recovery, wire),
+            }
+            if wrote == Wrote::End {
+                return;
+            }
+        }
+    }
+
+    /// The application stops.
+    pub fn close(&mut self) {
+        self.queue.close();
+        if let Some(buffer) = &mut self.buffer {
+            buffer.close();
+        }
+    }
+}
