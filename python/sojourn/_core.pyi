@@ -238,12 +238,12 @@ def csv_of_trace(opportunities_ms: npt.NDArray[np.uint32], step_ms: int, mtu: in
 
 def doctor() -> str: ...
 def emulate(words: list[str]) -> tuple[int, str | None]: ...
-def emulated(down: str, up: str, scenario_json: str) -> tuple[Output, str, dict[int, list[dict[int, int]]]]:
-    """Summary and tables from the logs of both directions of a link, down first.
+def emulated(logs: list[str], scenario_json: str) -> tuple[Output, str, dict[int, list[dict[int, int]]]]:
+    """Summary and tables from the logs of both directions of every link of a scenario, of each its forward one first.
 
-    Then, as JSON, how far each agrees with a replay through the simulator's queue and how many packets were late or
-    refused; and the payload in bytes that left for the first time from each instant on, in ns, at which the statistics
-    can begin, by direction and flow. The scenario gives warm-up, length and probes.
+    Then, as JSON by the name of the queue, how far each agrees with a replay through the simulator's queue and how many
+    packets were late or refused; and the payload in bytes that left for the first time from each instant on, in ns, at
+    which the statistics can begin, by queue and flow. The scenario gives names of links, warm-up, length and probes.
     """
 
 def dscp(text: str) -> int:

@@ -117,7 +117,7 @@ def test_other_engines_refuse_the_wireless_lan_by_name(cli: Cli) -> None:
     with pytest.raises(InputError, match=r"^links\[1\]\.wlan: the engine kernel has no wireless LAN; simulate it$"):
         lay_out(Scenario.load(HOUSE).document)
     refused = cli("run", HOUSE, "--engine", "emulate")
-    assert refused.exit_code == 2 and "links: only one bottleneck can be emulated; simulate" in refused.stderr
+    assert refused.exit_code == 2 and "links[1].wlan: a wireless LAN cannot be emulated; simulate" in refused.stderr
 
 
 def test_a_damaged_summary_of_a_wireless_lan_is_noticed(tmp_path: Path, cli: Cli) -> None:

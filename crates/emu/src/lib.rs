@@ -10,6 +10,7 @@
 //! |---|---|
 //! | [`cli`] | the commands `link`, `delay`, `loss`, and Mahimahi's names for them |
 //! | [`shell`] | a command in its own network namespace: addresses, routes, gateway, the loop over both devices |
+//! | [`topology`] | all links and nodes of a scenario in one process, a namespace for each node |
 //! | [`path`] | one direction of a shell in virtual time: splitting, queue or delay or loss, joining |
 //! | [`log`] | every packet's fate: records, results, captures, Mahimahi's logs |
 //! | [`doctor`] | what this machine can emulate faithfully |
@@ -23,6 +24,7 @@ pub mod log;
 pub mod path;
 pub mod shell;
 mod sys;
+pub mod topology;
 
 pub use error::Error;
 pub use path::tcp_flow;

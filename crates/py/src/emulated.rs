@@ -18,26 +18,32 @@ pub fn emulated_head(py: Python<'_>, path: PathBuf) -> PyResult<String> {
     Ok(json!({ "head": head, "end_ns": log::end(&records).as_nanos() }).to_string())
 }
 
-/// Summary and tables of a simulation from the logs of both directions of a link, down first; as JSON, how far each
-/// agrees with a replay through the simulator's queue, and how many of its packets were late or refused; and the payload
-/// in bytes that left for the first time from each instant on, in ns, at which the statistics can begin, by direction
-/// and flow.
+/// Summary and tables of a simulation from the logs of both directions of every link of a scenario, its first link first
+/// and of each the forward direction (down); as JSON by the name of the queue, how far each agrees with a replay through
+/// the simulator's queue, and how many of its packets were late or refused; and the payload in bytes that left for the
+/// first time from each instant on, in ns, at which the statistics can begin, by queue and flow.
 ///
-/// The scenario gives warm-up, length and probes. Its traffic is looked at only to tell whether the load changes.
+/// The scenario gives names of links, warm-up, length and probes. Its traffic is looked at only to tell whether the load
+/// changes.
 #[pyfunction]
 #[allow(clippy::type_complexity)] // what it gives is told above
 pub fn emulated(
     py: Python<'_>,
-    down: PathBuf,
-    up: PathBuf,
+    logs: Vec<PathBuf>,
     scenario_json: &str,
 ) -> PyResult<(Output, String, BTreeMap<u64, log::Payload>)> {
     let found = py.detach(|| {
         let scenario = Scenario::parse_with(scenario_json, &[], Path::new("/"), &SharedLibraries).map_err(input)?;
-        let logs = [read(&down)?, read(&up)?];
-        let found = log::results([&logs[0], &logs[1]], &scenario.probes, Statistics::of(&scenario), &SharedLibraries);
-        found.map_err(|log::InLog { log, error }| input(format!("{}: {error}", [&down, &up][log].display())))
+        let names: Vec<String> = scenario.hops().map(|(name, ..)| name.to_string()).collect();
+        if logs.len() != 2 * names.len() {
+            return Err(input(format!("{} logs; give one for each direction of {} links", logs.len(), names.len())));
+        }
+        let read = logs.iter().map(|path| read(path)).collect::<PyResult<Vec<_>>>()?;
+        let found = log::results(&names, &read, &scenario.probes, Statistics::of(&scenario), &SharedLibraries);
+        let found = found.map_err(|log::InLog { log, error }| input(format!("{}: {error}", logs[log].display())))?;
+        Ok::<_, PyErr>((found, scenario.queue_names()))
     })?;
+    let (found, names) = found;
     let direction = |l: usize| {
         let agreement = &found.agreement[l];
         json!({
@@ -48,7 +54,8 @@ pub fn emulated(
             "refused": found.refused[l],
         })
     };
-    let about = json!({ "forward": direction(0), "reverse": direction(1) }).to_string();
+    let about: serde_json::Map<_, _> = names.into_iter().enumerate().map(|(l, name)| (name, direction(l))).collect();
+    let about = serde_json::Value::Object(about).to_string();
     let payload = found.payload.into_iter().map(|(start, left)| (start.as_nanos(), left)).collect();
     Ok((Output::new(py, found.output)?, about, payload))
 }

@@ -18,7 +18,7 @@ use sojourn_aqm::{DropReason, Duration, Instant, Meta};
 use std::collections::VecDeque;
 use std::iter;
 
-/// Packets of the two directions of a link, told in the order of time.
+/// Packets of the two directions of every link, told in the order of time.
 pub struct Replayed {
     links: Vec<Link>,
     /// Changes of queues that are still to come, the next one first.
@@ -29,11 +29,16 @@ pub struct Replayed {
     packets: Packets,
     events: u64,
     statistics: Statistics,
+    /// Names of the links behind the first.
+    names: Vec<String>,
 }
 
 impl Replayed {
-    /// Nothing yet, of the forward link and the reverse path in a run with `seed`.
-    pub fn new(links: [&LinkSpec; 2], probes: &Probes, seed: u64, statistics: Statistics) -> Self {
+    /// Nothing yet, of hops in a run with `seed`: the name of each, its forward and its reverse direction, which are links
+    /// 2i and 2i + 1; at least one.
+    pub fn new(hops: &[(&str, &LinkSpec, &LinkSpec)], probes: &Probes, seed: u64, statistics: Statistics) -> Self {
+        let links: Vec<&LinkSpec> = hops.iter().flat_map(|&(_, link, reverse)| [link, reverse]).collect();
+        let names = hops[1..].iter().map(|&(name, ..)| name.to_string()).collect();
         // What flows know is not recorded, nor headers.
         let probes = Probes { flows: None, headers: false, senders: None, ..*probes };
         let samplers = Samplers::new(&probes, links.len(), 0);
@@ -42,7 +47,7 @@ impl Replayed {
         let changes = Planned::of_links(links.iter().copied(), seed).into();
         let links = links.iter().enumerate().map(|(i, spec)| Link::new(spec, i, seed, window, false)).collect();
         let probe = probes.each().then(|| Everything::new(&probes));
-        Self { links, changes, samplers, due, probe, packets: Packets::default(), events: 0, statistics }
+        Self { links, changes, samplers, due, probe, packets: Packets::default(), events: 0, statistics, names }
     }
 
     /// Packet `number` of link `l` arrived at its queue; each link numbers its own.
@@ -53,7 +58,7 @@ impl Replayed {
         link.tally_mut().arrival(now, true);
         self.links[l].tally_mut().fingerprint.record(now, l, meta.flow, meta.len, Fate::Queued);
         if let Some(probe) = &mut self.probe {
-            probe.arrived(now, l, handle(l, number), meta, &self.packets);
+            probe.arrived(now, l, handle(&self.links, l, number), meta, &self.packets);
         }
     }
 
@@ -64,7 +69,7 @@ impl Replayed {
         let fate = if marked { Fate::DepartedMarked } else { Fate::Departed };
         self.links[l].tally_mut().fingerprint.record(now, l, meta.flow, meta.len, fate);
         if let Some(probe) = &mut self.probe {
-            probe.sent(now, l, handle(l, number), meta, marked);
+            probe.sent(now, l, handle(&self.links, l, number), meta, marked);
         }
     }
 
@@ -74,7 +79,7 @@ impl Replayed {
         self.links[l].tally_mut().drop(now, reason, true);
         self.links[l].tally_mut().fingerprint.record(now, l, meta.flow, meta.len, Fate::Dropped(reason));
         if let Some(probe) = &mut self.probe {
-            probe.dropped(now, l, handle(l, number), meta, reason, &self.packets);
+            probe.dropped(now, l, handle(&self.links, l, number), meta, reason, &self.packets);
         }
     }
 
@@ -97,7 +102,8 @@ impl Replayed {
         let begin = self.statistics.begin();
         let windows = windows_of_links(&mut self.links, &begin);
         let fingerprint = Fingerprint::of_run(self.links.iter().map(|link| link.tally().fingerprint));
-        let (links, hops, histogram) = report_links(metered(&mut self.links), &[1], Vec::new(), begin.number);
+        let reverse = vec![1; self.names.len() + 1];
+        let (links, hops, histogram) = report_links(metered(&mut self.links), &reverse, self.names, begin.number);
         let summary = Summary {
             duration_s: (end - Instant::ZERO).as_secs_f64(),
             warmup_s: begin.warmup_s,
@@ -149,8 +155,8 @@ impl Replayed {
 }
 
 /// A packet keeps its handle to the end of the run, so that none is used twice.
-fn handle(l: usize, number: u32) -> u32 {
-    2 * number + l as u32
+fn handle(links: &[Link], l: usize, number: u32) -> u32 {
+    links.len() as u32 * number + l as u32
 }
 
 #[cfg(test)]
@@ -192,7 +198,7 @@ mod tests {
         let simulated = Simulation::new(&scenario, 3).finish();
         assert!(warmup != "auto" || simulated.summary.settled == Some(true) && simulated.summary.warmup_s > 0.5);
         let statistics = Statistics::of(&scenario);
-        let mut replayed = Replayed::new([&scenario.link, &scenario.reverse], &scenario.probes, 3, statistics);
+        let mut replayed = Replayed::new(&scenario.hops().collect::<Vec<_>>(), &scenario.probes, 3, statistics);
 
         let all = |table: &str, name: &str| u64s(column(&simulated, table, name));
         let [time, link, flow, bytes, sojourn, fate, arrival] =

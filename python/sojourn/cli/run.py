@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -28,6 +29,11 @@ if TYPE_CHECKING:
     metavar="DIR",
     help="Also write what each TCP sender does as qlog, a file for each in DIR/<hash>, as qvis reads it.",
 )
+@click.option(
+    "--enter",
+    metavar="NODE",
+    help="With --engine emulate: open your shell in a node while the flows run. It ends the run, and nothing is kept.",
+)
 @options.tables
 @options.as_json
 def command(
@@ -37,6 +43,7 @@ def command(
     engine: str,
     out: Path,
     qlog: Path | None,
+    enter: str | None,
     as_json: bool,
 ) -> None:
     """Run SCENARIO, a TOML file, once; print its summary and store its results.
@@ -52,6 +59,8 @@ def command(
     from sojourn.scenarios.scenario import Scenario
 
     parsed = Scenario.load(scenario, options.changes(sets), seed=seed)
+    if enter is not None:
+        _enter(parsed, parsed.seed if seed is None else seed, engine, enter)
     if qlog is not None:
         parsed = _with_senders(parsed, qlog, engine)
     with progress() as report:
@@ -83,6 +92,19 @@ def command(
     output.say(f"Results: {result.folder}")
     if files:
         output.say(f"qlog: {files[0].parent}, {len(files)} sender{'s' if len(files) > 1 else ''}")
+
+
+def _enter(scenario: Scenario, seed: int, engine: str, node: str) -> NoReturn:
+    """Open the user's shell in a node, and end with its exit code."""
+    from sojourn import engines
+    from sojourn.base.errors import InputError
+
+    if engine != engines.EMULATE:
+        raise InputError("--enter: only an emulated scenario has places to be in; add --engine emulate")
+    from sojourn.emulated.entered import enter
+
+    code = enter(scenario, seed, node)
+    sys.exit(code if code >= 0 else 128 - code)
 
 
 def _with_senders(scenario: Scenario, folder: Path, engine: str) -> Scenario:

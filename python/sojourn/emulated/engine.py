@@ -1,5 +1,7 @@
 """The engine `emulate`: a scenario's links in real time, its flows as real servers and clients of the host's TCP.
 
+One bottleneck is a shell; several links, or a graph of them, are a topology.
+
 What the host decides, the scenario cannot: `stack`, `mss`, delayed acknowledgments and SACK are the kernel's.
 """
 
@@ -25,7 +27,7 @@ from sojourn import _core
 from sojourn.aqms.spelling import is_library, is_policy
 from sojourn.base.errors import InputError, MissingError
 from sojourn.base.units import seconds
-from sojourn.emulated import programs
+from sojourn.emulated import programs, topology
 from sojourn.emulated.logs import ENGINE, Payload, result_of
 from sojourn.results.payload import columns_of_ends, payload_summary, whole
 from sojourn.results.result import Result
@@ -62,19 +64,19 @@ def identity() -> str:
 def check(scenario: Scenario) -> None:
     """Refuse what cannot be emulated."""
     document = scenario.document
-    if document.get("links"):
-        raise InputError("links: only one bottleneck can be emulated; simulate the others")
-    if document.get("wlan"):
-        raise InputError("wlan: a wireless LAN cannot be emulated; simulate it")
     if document["probes"].get("senders"):
         raise InputError("probes.senders: only the programs know what their senders do; leave it out")
-    for place, link in (("link", document["link"]), ("reverse", document["reverse"])):
+    for place, link in topology.links(document):
+        if link.get("wlan"):
+            raise InputError(f"{place}.wlan: a wireless LAN cannot be emulated; simulate it")
         if link.get("below"):
             raise InputError(f"{place}.below: an emulated link has no buffer there; leave it out")
         if link.get("gro"):
             raise InputError(f"{place}.gro: an emulated link takes packets one by one; leave it out")
         if link.get("tick"):
             raise InputError(f"{place}.tick: an emulated link has no clock of its own; leave it out")
+    if document.get("wlan"):
+        raise InputError("wlan: a wireless LAN cannot be emulated; simulate it")
     if not all(is_library(name) or is_policy(name) for name in scenario.user_aqms()):
         raise InputError("link.aqm: a queue manager in Python is too slow for an emulated link; simulate it")
     known = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
@@ -102,18 +104,26 @@ def run(scenario: Scenario, seed: int, progress: Callable[[float], None] | None 
     check(scenario)
     with TemporaryDirectory(prefix="sojourn-") as name:
         folder = Path(name)
-        spec = _spec(scenario, seed)
+        spec = spec_of(scenario, seed)
         (folder / "spec.json").write_text(json.dumps(spec), encoding="utf-8")
+        document = scenario.document
+        several = topology.is_one(document)
+        words = (
+            topology.words(scenario, seed, folder, classes_of(document)) if several else _words(scenario, seed, folder)
+        )
         with _free:
-            load = _emulate(_words(scenario, seed, folder), spec, progress)
-        result, payload = result_of(folder, scenario, seed, traffic=True)
+            load = _emulate(words, spec, progress)
+        logs = topology.logs(folder, document) if several else None
+        result, payload = result_of(folder, scenario, seed, traffic=True, logs=logs)
         reports = [json.loads((folder / f"group-{n}.json").read_text()) for n in range(len(spec["groups"]))]
-    _add_traffic(result, reports, payload)
+        downward = [flow["direction"] == "forward" for flow in document["flows"]]
+        lasts = topology.last_queues(folder) if several else [int(not down) for down in downward]
+    _add_traffic(result, reports, payload, lasts)
     _add_load(result, reports, load)
     return result
 
 
-def _spec(scenario: Scenario, seed: int) -> dict[str, Any]:
+def spec_of(scenario: Scenario, seed: int) -> dict[str, Any]:
     """What the clients are to do."""
     document = scenario.document
     groups, classes = [], _classes(document)
@@ -124,13 +134,13 @@ def _spec(scenario: Scenario, seed: int) -> dict[str, Any]:
         about = {"delay": flow["access_delay"], "port": PORT + classes.index(flow.get("class"))}
         about |= {"dscp": _core.dscp(flow["dscp"])} if "dscp" in flow else {}
         groups.append({**plain, **times, **sizes, **about})
-    mtu = max(_core.size_bytes(document[link]["mtu"]) for link in ("link", "reverse"))
+    mtu = max(_core.size_bytes(link["mtu"]) for _, link in topology.links(document))
     return {
         "groups": groups,
         "duration": seconds(document["duration"]),
         "seed": seed,
         "ecn": bool(document["flows"][0]["ecn"]),
-        "sojourn": [sys.executable, "-m", "sojourn.emulated.shell"],
+        "sojourn": topology.SHELL,
         "delays": [f"--mtu={mtu}B", *_gso(document)],
     }
 
@@ -138,6 +148,11 @@ def _spec(scenario: Scenario, seed: int) -> dict[str, Any]:
 def _classes(document: dict[str, Any]) -> list[str | None]:
     """Classes that the flows name, none among them; the server has a port for each, by which the shell knows it."""
     return sorted({flow.get("class") for flow in document["flows"]}, key=lambda name: name or "")
+
+
+def classes_of(document: dict[str, Any]) -> list[str]:
+    """Classes with their ports, as `--class` takes them."""
+    return [f"{PORT + number}={name}" for number, name in enumerate(_classes(document)) if name]
 
 
 def _gso(document: dict[str, Any]) -> list[str]:
@@ -149,10 +164,9 @@ def _words(scenario: Scenario, seed: int, folder: Path) -> list[str]:
     document = scenario.document
     links = [f"--{side}={json.dumps(document[key])}" for side, key in (("down", "link"), ("up", "reverse"))]
     script = [sys.executable, programs.__file__]
-    classes = _classes(document)
-    ports = [str(PORT + number) for number in range(len(classes))]
+    ports = [str(PORT + number) for number in range(len(_classes(document)))]
     server = f"--peer={shlex.join([*script, 'serve', *ports])}"
-    named = [f"--class={port}={name}" for port, name in zip(ports, classes, strict=True) if name]
+    named = [f"--class={one}" for one in classes_of(document)]
     changes = [f"--changes={json.dumps(document['changes'])}"] if "changes" in document else []
     options = [f"--seed={seed}", f"--log={folder}", "--quiet", server, *named, *changes, *_gso(document)]
     return ["link", *links, *options, "--", *script, "clients", str(folder / "spec.json")]
@@ -201,8 +215,11 @@ def _add_load(result: Result, reports: list[dict[str, Any]], load: list[float]) 
         emulation["faults"].append(f"the clients waited for a CPU for {late:.1%} of the time (bound: {MOST_LATE:.0%})")
 
 
-def _add_traffic(result: Result, reports: list[dict[str, Any]], payload: Payload) -> None:
-    """Add groups, flows and the table of transfers: what the clients saw, and the payload that left the links."""
+def _add_traffic(result: Result, reports: list[dict[str, Any]], payload: Payload, lasts: list[int]) -> None:
+    """Add groups, flows and the table of transfers: what the clients saw, and the payload that left the links.
+
+    `lasts` has of each group the last queue that its data pass.
+    """
     totals, flows = result.totals, result.scenario.document["flows"]
     epoch_ns = totals["emulation"]["epoch_ns"]
     errors = [report["error"] for report in reports if report["error"]]
@@ -210,7 +227,9 @@ def _add_traffic(result: Result, reports: list[dict[str, Any]], payload: Payload
         totals["emulation"]["faults"].append(f"a connection failed: {errors[0]}")
 
     def since(start_ns: int) -> dict[str, Any]:
-        return _ends(flows, reports, payload[start_ns], epoch_ns, range(start_ns, round(1e9 * result.duration_s)))
+        return _ends(
+            flows, reports, payload[start_ns], lasts, epoch_ns, range(start_ns, round(1e9 * result.duration_s))
+        )
 
     totals |= since(round(1e9 * result.warmup_s))
     if "windows" in result.table_names:
@@ -236,25 +255,26 @@ def _ends(
     flows: list[dict[str, Any]],
     reports: list[dict[str, Any]],
     arrived: list[dict[int, int]],
+    lasts: list[int],
     epoch_ns: int,
     span: range,
 ) -> dict[str, Any]:
     """What the logs and the clients know of `span`, ns of the run up to its end, as the summary has it.
 
-    `arrived` has the payload that left the links in it, by direction and flow.
+    `arrived` has the payload that left the queues in it, by queue and flow; `lasts` the last queue of each group.
     """
     steps = range(*((epoch_ns + at) // programs.STEP_NS for at in (span.start, span.stop)))
     window_s = len(span) / 1e9
     groups: list[dict[str, Any]] = []
     lasting: list[dict[str, Any]] = []
-    for flow, report in zip(flows, reports, strict=True):
+    for flow, report, last in zip(flows, reports, lasts, strict=True):
         downward = flow["direction"] == "forward"
         # What a program has read was delivered; of what it writes it knows nothing more.
         delivered, *each = (
             _within(told, steps) if downward else None
             for told in (report["delivered"], *(told for _, told in report["flows"]))
         )
-        counts = [arrived[not downward].get(_flow_number(end, downward), 0) for end in report["ends"]]
+        counts = [arrived[last].get(_flow_number(end, downward), 0) for end in report["ends"]]
         groups.append(_group(flow, report, payload_summary(sum(counts), delivered, window_s)))
         for (end, _), read in zip(report["flows"], each, strict=True):
             about = {"id": len(lasting), "kind": flow["kind"], "direction": flow["direction"]}
@@ -290,7 +310,7 @@ KINDS = ("tcp", "web", "request")
 TIMES = ("start", "spread", "interval", "stop", "think", "gap")
 REFUSED = {
     *("middlebox", "initial_window", "receive_window", "access_rate", "at_once", "abc", "gro", "nagle"),
-    *("pacing", "max_pacing_rate"),
+    *("pacing", "max_pacing_rate", "stagger", "rtt_stagger"),
 }
 """Keys of flows that the host's TCP or its programs do not know."""
 REFUSED_OF = {"tcp": {"size", "pause"}}

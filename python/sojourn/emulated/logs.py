@@ -20,7 +20,7 @@ ENGINE = "emulate"
 SIDES = ("down", "up")
 """The directions: the forward link of a result, and the reverse path."""
 Payload = dict[int, list[dict[int, int]]]
-"""Payload in bytes that left the links for the first time from an instant on, in ns: by direction and flow."""
+"""Payload in bytes that left the links for the first time from an instant on, in ns: by queue and flow."""
 SHELL = "shell.json"
 """What the shell says about itself."""
 
@@ -68,14 +68,17 @@ def _heads(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(_core.emulated_head(str(folder / f"{side}.records"))) for side in SIDES]
 
 
-def result_of(folder: Path, scenario: Scenario, seed: int, *, traffic: bool = False) -> tuple[Result, Payload]:
-    """Result of a run of `scenario` whose logs and `shell.json` are in `folder`; without its flows unless `traffic`.
+def result_of(
+    folder: Path, scenario: Scenario, seed: int, *, traffic: bool = False, logs: list[Path] | None = None
+) -> tuple[Result, Payload]:
+    """Result of a run of `scenario` whose `shell.json` is in `folder`; without its flows unless `traffic`.
 
-    And the payload that left the links for the first time.
+    `logs` are those of all queues in the order of the scenario, or those of a shell in the folder. And the payload that
+    left the queues for the first time.
     """
     told = told_by_shell(folder)
-    down, up = (str(folder / f"{side}.records") for side in SIDES)
-    output, about, payload = _core.emulated(down, up, scenario.canonical)
+    paths = logs or [folder / f"{side}.records" for side in SIDES]
+    output, about, payload = _core.emulated([str(path) for path in paths], scenario.canonical)
     result = Result.of(scenario if traffic else _without_traffic(scenario), seed, output)
     result.engine = ENGINE
     emulation = {key: told[key] for key in _TOLD} | {"links": json.loads(about)}

@@ -80,6 +80,8 @@ def serve(ports: list[int]) -> None:
     loop = Loop()
     for port in ports:
         listen(loop, port)
+    if gate := at_gate():
+        gate.send(b"r")
     loop.run(float("inf"))
 
 
@@ -199,6 +201,8 @@ class Transfer:
         family = socket.AF_INET6 if ":" in group.client.host else socket.AF_INET
         self.peer = socket.socket(family, socket.SOCK_STREAM)
         self.peer.setblocking(False)
+        if group.client.source:
+            self.peer.bind((group.client.source, 0))
         choose(self.peer, group.cc)
         dye(self.peer, group.dscp)
         self.delivered: dict[int, int] = {}
@@ -345,14 +349,20 @@ class Client:
         """Prepare them."""
         self.loop, self.room = Loop(), bytearray(1 << 18)
         self.host = os.environ["SOJOURN_HOST"]
+        self.source = os.environ["SOJOURN_INSIDE"] if GATE in os.environ else ""
+        """Where its packets come from, if that decides which way they go."""
         self.spec = spec
         self.zero = 0.0
         self.groups: list[Group] = []
 
     def run(self, numbers: list[int]) -> list[dict[str, Any]]:
         """Run the groups of these numbers; what they report."""
-        self.wait_for_server()
-        self.zero = time.monotonic()
+        if gate := at_gate():
+            gate.send(b"r")
+            self.zero = int.from_bytes(gate.recv(8), sys.byteorder) / 1e9
+        else:
+            self.wait_for_server()
+            self.zero = time.monotonic()
         for number in numbers:
             group = Group(self, number, self.spec["groups"][number])
             group.begin(self.zero, random.Random(f"{self.spec['seed']} {number}"))
@@ -409,6 +419,11 @@ def client(path: Path, numbers: list[int]) -> None:
         path.with_name(f"group-{report['number']}.json").write_text(json.dumps(report), encoding="utf-8")
 
 
+def at_gate() -> socket.socket | None:
+    """Return where to say that one is ready and to hear when the run begins, if programs of other nodes are awaited."""
+    return socket.socket(fileno=int(os.environ[GATE])) if GATE in os.environ else None
+
+
 def tune() -> None:
     """Come before other programs of the machine; allow many connections; ECN is for those who ask for it."""
     with suppress(OSError):  # only root may
@@ -435,6 +450,7 @@ def dye(peer: socket.socket, dscp: int) -> None:
             peer.setsockopt(level, option, dscp << 2)
 
 
+GATE = "SOJOURN_GATE"
 PATIENCE_S = 20.0
 STEP_NS = 10_000_000
 LONGEST_WAIT_S = 60.0

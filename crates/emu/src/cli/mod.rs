@@ -4,6 +4,7 @@ mod args;
 mod ctl;
 mod mahimahi;
 mod native;
+mod topology;
 
 use crate::Error;
 use crate::path::Side;
@@ -47,6 +48,9 @@ pub fn main(words: &[String], own: &dyn Catalogue) -> Ended {
     let code = |code| Ended { code, log: None };
     if let Some(("ctl", rest)) = words.split_first().map(|(name, rest)| (name.as_str(), rest)) {
         return ctl::main(rest);
+    }
+    if let Some(("topology", rest)) = words.split_first().map(|(name, rest)| (name.as_str(), rest)) {
+        return topology::main(rest, own);
     }
     match parse(words, own) {
         Ok(Parsed::Help(text)) => {

@@ -128,7 +128,11 @@ fn given(name: &str) -> Result<String, Error> {
 
 /// What `--gso` says of super-packets.
 fn gso(args: &Args) -> Result<Gso, Error> {
-    let Some(name) = args.get("--gso") else { return Ok(Gso::default()) };
+    args.get("--gso").map_or(Ok(Gso::default()), gso_of)
+}
+
+/// `cut` or `keep`.
+pub(super) fn gso_of(name: &str) -> Result<Gso, Error> {
     let known = [Gso::Cut, Gso::Keep];
     let found = known.into_iter().find(|gso| gso.name() == name);
     found.ok_or_else(|| Error::Input(format!("--gso: {}", unknown("choice", name, known.into_iter().map(Gso::name)))))
@@ -136,14 +140,16 @@ fn gso(args: &Args) -> Result<Gso, Error> {
 
 /// The classes that packets name by a port, each as `PORT=CLASS`.
 fn classes(args: &Args) -> Result<Vec<(u16, ClassId)>, Error> {
+    args.all("--class").map(class).collect()
+}
+
+/// A port and its class, as `PORT=CLASS`.
+pub(super) fn class(text: &str) -> Result<(u16, ClassId), Error> {
     let wrong = |text: &str| Error::Input(format!("--class: {text:?} is no port and class; write e.g. 5201=1:10"));
-    let one = |text: &str| {
-        let (port, class) = text.split_once('=').ok_or_else(|| wrong(text))?;
-        let port = port.trim().parse().ok().filter(|&port| port > 0).ok_or_else(|| wrong(text))?;
-        let class = ClassId::parse(class.trim(), 0).map_err(|e| Error::Input(format!("--class {text}: {e}")))?;
-        if class.is_none() { Err(wrong(text)) } else { Ok((port, class)) }
-    };
-    args.all("--class").map(one).collect()
+    let (port, class) = text.split_once('=').ok_or_else(|| wrong(text))?;
+    let port = port.trim().parse().ok().filter(|&port| port > 0).ok_or_else(|| wrong(text))?;
+    let class = ClassId::parse(class.trim(), 0).map_err(|e| Error::Input(format!("--class {text}: {e}")))?;
+    if class.is_none() { Err(wrong(text)) } else { Ok((port, class)) }
 }
 
 /// A direction's file in the folder of a log.

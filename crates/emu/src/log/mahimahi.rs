@@ -47,8 +47,7 @@ impl Mahimahi {
         output.buffer.extend(text.bytes());
         output.flush()?;
         let none = || Box::new(std::iter::empty()) as Box<dyn Iterator<Item = Instant> + Send>;
-        let opportunities =
-            opportunities(&spec.service, spec.mtu, seed, config.side.index()).unwrap_or_else(none).peekable();
+        let opportunities = opportunities(&spec.service, spec.mtu, seed, config.number).unwrap_or_else(none).peekable();
         Ok(Self { output, opportunities, mtu: spec.mtu })
     }
 

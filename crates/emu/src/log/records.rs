@@ -30,6 +30,7 @@ impl Records {
         let head = json!({
             "format": FORMAT,
             "side": config.side.name(),
+            "number": config.number,
             "kind": kind,
             "link": link,
             "mtu": config.mtu,

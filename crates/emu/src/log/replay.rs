@@ -37,7 +37,7 @@ pub fn replay(head: &Value, records: &[Record]) -> Result<Agreement, LogError> {
 pub fn replay_with(head: &Value, records: &[Record], own: &dyn Catalogue) -> Result<Agreement, LogError> {
     let spec = changing(head, own)?;
     let seed = head["seed"].as_u64().ok_or(LogError::NoSeed)?;
-    let index = u64::from(head["side"] == "up");
+    let index = link_number(head);
     let framing = spec.framing;
     let host = Host { link: spec.told(), rng: Rng::stream(seed, "queue", index) };
     let arrivals: Vec<&Record> = records.iter().filter(|record| record.kind == Kind::Arrival).collect();
@@ -63,6 +63,11 @@ pub fn replay_with(head: &Value, records: &[Record], own: &dyn Catalogue) -> Res
     let same = decided().filter(|(_, (logged, found))| logged == found).count();
     let first = decided().find(|(_, (logged, found))| logged != found).map(|(i, _)| i as u32);
     Ok(Agreement { packets: decided().count(), agreeing: same, first, timed })
+}
+
+/// The number of the link of a log in its run; of a shell, that of the side.
+fn link_number(head: &Value) -> u64 {
+    head["number"].as_u64().unwrap_or_else(|| u64::from(head["side"] == "up"))
 }
 
 /// The link of a log, with what changed while it ran.

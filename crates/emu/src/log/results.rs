@@ -1,4 +1,4 @@
-//! From the logs of both directions of a link to the summary and tables of a simulation.
+//! From the logs of both directions of every link to the summary and tables of a simulation.
 
 use super::error::LogError;
 use super::record::{Kind, Record};
@@ -14,26 +14,26 @@ use std::collections::BTreeMap;
 pub type Log = (Value, Vec<Record>);
 
 /// Payload in bytes by direction and flow.
-pub type Payload = [BTreeMap<u32, u64>; 2];
+pub type Payload = Vec<BTreeMap<u32, u64>>;
 
-/// What two logs say, and how far each agrees with a replay.
+/// What the logs of a run say, and how far each agrees with a replay.
 pub struct Results {
     /// As a simulation gives it, without what only programs know: what was delivered, groups, flows.
     pub output: Output,
     /// Payload that left for the first time from each instant on at which the statistics can begin.
     pub payload: Vec<(Instant, Payload)>,
-    /// Of the forward direction, down, and of the reverse direction, up.
-    pub agreement: [Agreement; 2],
-    /// Packets that were written more than a millisecond late, and the latest, in nanoseconds, by direction.
-    pub overdue: [(u64, u64); 2],
-    /// Packets that the kernel refused, by direction.
-    pub refused: [u64; 2],
+    /// Of each log.
+    pub agreement: Vec<Agreement>,
+    /// Packets that were written more than a millisecond late, and the latest, in nanoseconds, of each log.
+    pub overdue: Vec<(u64, u64)>,
+    /// Packets that the kernel refused, of each log.
+    pub refused: Vec<u64>,
 }
 
-/// What is wrong with which of two logs.
+/// What is wrong with which log.
 #[derive(Debug)]
 pub struct InLog {
-    /// 0 for the first, down; 1 for the second, up.
+    /// Its number; 0 for the first.
     pub log: usize,
     /// What is wrong with it.
     pub error: LogError,
@@ -44,25 +44,31 @@ pub fn end(records: &[Record]) -> Instant {
     records.iter().map(|record| record.at).max().unwrap_or(Instant::ZERO)
 }
 
-/// Reads the logs `down` and `up` until the statistics end; their links may have queue managers of `own`.
+/// Reads the logs of the hops called `names`, of each the forward direction (down) and then the reverse one (up), until the
+/// statistics end; their links may have queue managers of `own`.
 pub fn results(
-    logs: [&Log; 2],
+    names: &[String],
+    logs: &[Log],
     probes: &Probes,
     statistics: Statistics,
     own: &dyn Catalogue,
 ) -> Result<Results, InLog> {
     let of = |log: usize| move |error: LogError| InLog { log, error };
-    let (down, up) = (of(0), of(1));
-    let specs = [link(&logs[0].0, "down", own).map_err(down)?, link(&logs[1].0, "up", own).map_err(up)?];
-    let again = |log: &Log| replay_with(&log.0, &log.1, own);
-    let agreement = [again(logs[0]).map_err(down)?, again(logs[1]).map_err(up)?];
+    let sides = ["down", "up"].into_iter().cycle();
+    let specs = logs.iter().zip(sides).enumerate().map(|(l, (log, side))| link(&log.0, side, own).map_err(of(l)));
+    let specs = specs.collect::<Result<Vec<_>, _>>()?;
+    let again = logs.iter().enumerate().map(|(l, log)| replay_with(&log.0, &log.1, own).map_err(of(l)));
+    let agreement = again.collect::<Result<Vec<_>, _>>()?;
+    let hops: Vec<_> =
+        names.iter().zip(specs.chunks_exact(2)).map(|(name, pair)| (&**name, &pair[0], &pair[1])).collect();
     let end = statistics.end();
     let seed = logs[0].0["seed"].as_u64().unwrap_or(0);
-    let mut payload: Vec<(Instant, Payload)> = statistics.starts().iter().map(|&at| (at, Payload::default())).collect();
-    let mut replayed = Replayed::new([&specs[0], &specs[1]], probes, seed, statistics);
-    let (mut overdue, mut refused) = ([(0, 0); 2], [0; 2]);
-    let mut metas: [Vec<Meta>; 2] = [Vec::new(), Vec::new()];
-    for (l, record) in merged([&logs[0].1, &logs[1].1]) {
+    let mut payload: Vec<(Instant, Payload)> =
+        statistics.starts().iter().map(|&at| (at, vec![BTreeMap::new(); logs.len()])).collect();
+    let mut replayed = Replayed::new(&hops, probes, seed, statistics);
+    let (mut overdue, mut refused) = (vec![(0, 0); logs.len()], vec![0; logs.len()]);
+    let mut metas: Vec<Vec<Meta>> = vec![Vec::new(); logs.len()];
+    for (l, record) in merged(logs) {
         let Record { at, number, kind, value, .. } = *record;
         if at > end {
             continue;
@@ -123,13 +129,15 @@ fn add_up(payload: &mut [(Instant, Payload)]) {
     }
 }
 
-/// The records of both directions in the order of time, each direction's in its own.
-fn merged(logs: [&[Record]; 2]) -> impl Iterator<Item = (usize, &Record)> {
-    let [mut down, mut up] = logs.map(|log| log.iter().peekable());
-    std::iter::from_fn(move || match (down.peek(), up.peek()) {
-        (Some(a), Some(b)) if b.at < a.at => up.next().map(|record| (1, record)),
-        (Some(_), _) => down.next().map(|record| (0, record)),
-        (None, _) => up.next().map(|record| (1, record)),
+/// The records of all logs in the order of time, each log's in its own; at one instant those of the first log come first.
+fn merged(logs: &[Log]) -> impl Iterator<Item = (usize, &Record)> {
+    let mut rest: Vec<&[Record]> = logs.iter().map(|(_, records)| &records[..]).collect();
+    std::iter::from_fn(move || {
+        let heads = rest.iter().enumerate().filter_map(|(l, records)| Some((records.first()?.at, l)));
+        let (_, l) = heads.min()?;
+        let (first, others) = rest[l].split_first()?;
+        rest[l] = others;
+        Some((l, first))
     })
 }
 
@@ -140,7 +148,8 @@ mod tests {
     #[test]
     fn what_left_between_instants_adds_up_from_the_end() {
         let at = |nanos| Instant::ZERO + sojourn_aqm::Duration::from_nanos(nanos);
-        let part = |down: &[(u32, u64)], up: &[(u32, u64)]| [down, up].map(|pairs| pairs.iter().copied().collect());
+        let part =
+            |down: &[(u32, u64)], up: &[(u32, u64)]| [down, up].map(|pairs| pairs.iter().copied().collect()).to_vec();
         let mut payload =
             vec![(at(0), part(&[(1, 5)], &[(3, 2)])), (at(7), part(&[(2, 40)], &[])), (at(9), part(&[(1, 100)], &[]))];
         add_up(&mut payload);

@@ -141,10 +141,11 @@ proptest! {
         }
         let Ok(up) = read(&up) else { return Ok(()) };
         let mut down = read(whole).unwrap();
-        down.0["side"] = "down".into();
+        (down.0["side"], down.0["number"]) = ("down".into(), 0.into());
         let probes = Probes { packets: true, queue: Some(Duration::from_millis(1)), ..Probes::default() };
         let found = results(
-            [&down, &up],
+            &["link".to_string()],
+            &[down, up],
             &probes,
             Statistics::given(Instant::ZERO, Instant::ZERO + Duration::from_millis(5)),
             sojourn_aqm::registry::REGISTERED,

@@ -94,8 +94,10 @@ pub struct LogConfig {
 /// Everything that determines a direction, but for the seed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DirectionConfig {
-    /// Which way it goes; its random streams and the names of its logs follow.
+    /// Which way it goes; the names of its logs follow.
     pub side: Side,
+    /// Number of its link in results and random streams: of a shell, that of the side.
+    pub number: usize,
     /// What it does.
     pub kind: Kind,
     /// Packets due within this time leave as one write where they can be joined; zero: strictly one by one.
@@ -120,7 +122,8 @@ impl DirectionConfig {
     pub fn new(side: Side, kind: Kind) -> Self {
         let mtu = if let Kind::Link(spec) = &kind { spec.mtu } else { MTU };
         let (logs, classes) = (Vec::new(), Vec::new());
-        Self { side, kind, window: WINDOW, mtu, epoch_ns: 0, logs, pcap: None, gso: Gso::Cut, classes }
+        let number = side.index();
+        Self { side, number, kind, window: WINDOW, mtu, epoch_ns: 0, logs, pcap: None, gso: Gso::Cut, classes }
     }
 }
 

@@ -38,6 +38,7 @@ use sojourn_aqm::{Duration, Instant, Meta};
 use sojourn_sim::scenario::Steps;
 use sojourn_sim::{Histogram, Medium};
 use station::Station;
+use std::io::{self, IoSlice};
 
 /// What a direction did.
 #[derive(Clone, Debug)]
@@ -80,7 +81,7 @@ pub struct Direction {
 impl Direction {
     /// A direction with random streams of `seed`; opens its logs.
     pub fn new(config: DirectionConfig, seed: u64) -> Result<Self, Error> {
-        let index = config.side.index();
+        let index = config.number;
         let none = Steps::constant(Duration::ZERO);
         let medium = |loss, delays: &Steps<Duration>, reorder| Medium::new(loss, delays, reorder, seed, index);
         let (mut station, mut on_off) = (None, None);
@@ -192,22 +193,10 @@ impl Direction {
             station.advance(now, course);
         }
         let mut last = None;
-        while let Some(&(due, handle)) = course.exits.front().filter(|&&(due, _)| due <= now) {
-            course.exits.pop_front();
+        while let Some((due, handle)) = leaving(course, &mut self.fresh, now) {
             self.dense = last.is_some_and(|last| due - last <= self.window);
             last = Some(due);
             self.lateness.record(now - due);
-            let packet = *course.packets.get(handle);
-            course.counters.delay_ns = (due - packet.at).as_nanos() as u64;
-            course.counters.departed.0 += u64::from(packet.segments);
-            let page = course.packets.page(packet.page);
-            course.counters.departed.1 += u64::from(page.ip_bytes(&packet));
-            if course.recorder.logs() {
-                match self.fresh.of(page, &packet) {
-                    0 => {}
-                    bytes => course.recorder.event(due, Logged::Payload, packet.number, bytes.into()),
-                }
-            }
             let (recorder, refused) = (&mut course.recorder, &mut course.counters.refused);
             let mut done = |written: Written, packets: &Packets| note(recorder, refused, now, &written, packets);
             self.joiner.push(due, handle, &mut course.packets, out, &mut done);
@@ -216,6 +205,32 @@ impl Direction {
         let mut done = |written: Written, packets: &Packets| note(recorder, refused, now, &written, packets);
         self.joiner.flush(&mut course.packets, out, &mut done);
         course.recorder.tick(now);
+    }
+
+    /// Does everything that is due up to and including `now`, and hands each packet on at the virtual time at which it
+    /// leaves, as a frame of its own, to another direction.
+    pub fn hand_on(&mut self, now: Instant, next: &mut dyn FnMut(Instant, &[IoSlice<'_>])) {
+        self.change_until(now);
+        self.now = self.now.max(now);
+        let course = &mut self.course;
+        if let Some(station) = &mut self.station {
+            station.advance(now, course);
+        }
+        while let Some((due, handle)) = leaving(course, &mut self.fresh, now) {
+            let mut out = Handing { due, next };
+            // There is nobody who could refuse it, and nothing is late in virtual time.
+            self.joiner.push(due, handle, &mut course.packets, &mut out, &mut |_, _| {});
+            self.joiner.flush(&mut course.packets, &mut out, &mut |_, _| {});
+        }
+        course.recorder.tick(now);
+    }
+
+    /// When something happens next in virtual time that others may see: a packet leaves, or what waits changes.
+    pub fn next_event(&self) -> Option<Instant> {
+        let exit = self.course.exits.front().map(|&(due, _)| due);
+        let station = self.station.as_ref().filter(|station| station.waits()).and_then(Station::next);
+        let station = station.map(|next| next.min(self.present.next));
+        [exit, station].into_iter().flatten().min()
     }
 
     /// When [`Self::run`] has something to do next; `None` until a packet arrives.
@@ -267,6 +282,37 @@ impl Direction {
             utilisation,
             log_error: self.course.recorder.finish(self.now).map(|error| error.to_string()),
         }
+    }
+}
+
+/// The next packet that has left at `now`, with the time at which it did; it counts.
+fn leaving(course: &mut Course, fresh: &mut Fresh, now: Instant) -> Option<(Instant, u32)> {
+    let &(due, handle) = course.exits.front().filter(|&&(due, _)| due <= now)?;
+    course.exits.pop_front();
+    let packet = *course.packets.get(handle);
+    course.counters.delay_ns = (due - packet.at).as_nanos() as u64;
+    course.counters.departed.0 += u64::from(packet.segments);
+    let page = course.packets.page(packet.page);
+    course.counters.departed.1 += u64::from(page.ip_bytes(&packet));
+    if course.recorder.logs() {
+        match fresh.of(page, &packet) {
+            0 => {}
+            bytes => course.recorder.event(due, Logged::Payload, packet.number, bytes.into()),
+        }
+    }
+    Some((due, handle))
+}
+
+/// Hands frames on that leave at one instant.
+struct Handing<'a> {
+    due: Instant,
+    next: &'a mut dyn FnMut(Instant, &[IoSlice<'_>]),
+}
+
+impl Sink for Handing<'_> {
+    fn write(&mut self, parts: &[IoSlice<'_>]) -> io::Result<()> {
+        (self.next)(self.due, parts);
+        Ok(())
     }
 }
 

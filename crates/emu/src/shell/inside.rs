@@ -89,11 +89,13 @@ impl Made {
     }
 }
 
+/// Why there is no network namespace.
+pub fn no_namespace(error: io::Error) -> Error {
+    let remedy = "run as root, or on a kernel that lets users make user namespaces";
+    Error::Machine(format!("network namespace: {error}; {remedy}"))
+}
+
 fn prepare(plan: &Plan, parent: Pid, gateway: Option<gateway::Seat>) -> Result<Made, Error> {
-    let no_namespace = |e: io::Error| {
-        let remedy = "run as root, or on a kernel that lets users make user namespaces";
-        Error::Machine(format!("network namespace: {e}; {remedy}"))
-    };
     process::adopt_orphans(true).map_err(|e| Error::Machine(e.to_string()))?;
     let (mut in_user_namespace, mut gateway_process) = (false, None);
     let outer = if plan.private {
@@ -132,7 +134,7 @@ fn prepare(plan: &Plan, parent: Pid, gateway: Option<gateway::Seat>) -> Result<M
 }
 
 /// What the machine lacks, and what for.
-fn lacks(what: &str, error: &dyn Display) -> Error {
+pub fn lacks(what: &str, error: &dyn Display) -> Error {
     Error::Machine(format!("{what}: {error}"))
 }
 
@@ -141,14 +143,14 @@ fn listen() -> Result<Listener, Error> {
     open.map_err(|e| Error::Machine(format!("control socket: {e}; raise the limit on open files (ulimit -n)")))
 }
 
-fn loopback() -> io::Result<()> {
+pub fn loopback() -> io::Result<()> {
     let mut netlink = Netlink::open()?;
     let index = netlink.index("lo")?;
     netlink.up(index, None)
 }
 
 /// Lets packets of shells inside pass.
-fn forward() {
+pub fn forward() {
     set_sysctl("net/ipv4/ip_forward", "1");
     set_sysctl("net/ipv6/conf/all/forwarding", "1");
     // Users may ping.
@@ -284,10 +286,10 @@ fn export(plan: &Plan) {
 }
 
 /// What the terminal, or somebody who ends a whole group of processes, sends to the command as well.
-const FOR_THE_COMMAND: [Signal; 4] = [Signal::SIGINT, Signal::SIGQUIT, Signal::SIGHUP, Signal::SIGTERM];
+pub const FOR_THE_COMMAND: [Signal; 4] = [Signal::SIGINT, Signal::SIGQUIT, Signal::SIGHUP, Signal::SIGTERM];
 
 /// What the kernel sends when the shell dies; nobody else sends it.
-const SHELL_IS_GONE: Signal = Signal::SIGPWR;
+pub const SHELL_IS_GONE: Signal = Signal::SIGPWR;
 
 /// Largest window of TCP in bytes: 2 Gbit/s over 250 ms.
 const LARGEST_WINDOW: u32 = 64 << 20;

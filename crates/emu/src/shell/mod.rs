@@ -3,19 +3,19 @@
 mod address;
 mod control;
 pub(crate) mod desk;
-mod end;
+pub(crate) mod end;
 mod gateway;
 mod helpers;
-mod inside;
-mod load;
+pub(crate) mod inside;
+pub(crate) mod load;
 mod message;
 mod meter;
-mod pump;
-mod report;
+pub(crate) mod pump;
+pub(crate) mod report;
 mod route;
 mod senders;
-mod stalls;
-mod terminal;
+pub(crate) mod stalls;
+pub(crate) mod terminal;
 mod web;
 
 pub use pump::Status;
@@ -400,7 +400,7 @@ fn environment(shell: &Shell, lease: &Lease) -> Vec<(String, String)> {
     pairs.into_iter().chain(prompt).map(|(name, value)| (name.to_string(), value)).collect()
 }
 
-fn machine(error: impl Into<io::Error>) -> Error {
+pub(crate) fn machine(error: impl Into<io::Error>) -> Error {
     let error = error.into();
     let remedy = match error.raw_os_error() {
         Some(libc::EMFILE | libc::ENFILE) => "raise the limit on open files (ulimit -n)",
@@ -412,10 +412,10 @@ fn machine(error: impl Into<io::Error>) -> Error {
 }
 
 /// What bash does before its first prompt: the names of the shells come before it, as Mahimahi does it.
-const PROMPT: &str = "PS1=\"[$SOJOURN_SHELL] $PS1\"; unset PROMPT_COMMAND";
+pub(crate) const PROMPT: &str = "PS1=\"[$SOJOURN_SHELL] $PS1\"; unset PROMPT_COMMAND";
 
 /// Signals that are for the command.
-const PASSED_ON: [Signal; 7] = [
+pub(crate) const PASSED_ON: [Signal; 7] = [
     Signal::SIGTERM,
     Signal::SIGINT,
     Signal::SIGQUIT,

@@ -271,7 +271,7 @@ fn read(tun: &Tun, direction: &mut Direction, pool: &Pool, zero_ns: u64) -> io::
 
 /// Whether a frame is what a kernel says to its neighbours on a link: multicast and broadcast, which no router would
 /// take further.
-fn is_local_noise(frame: &[u8]) -> bool {
+pub(crate) fn is_local_noise(frame: &[u8]) -> bool {
     let Some(ip) = frame.get(VIRTIO_HEADER..) else { return false };
     match ip.first().map(|first| first >> 4) {
         Some(4) => ip.get(16).is_some_and(|&to| to >= 224),
@@ -290,13 +290,13 @@ impl Sink for Inside<'_> {
 }
 
 /// Most frames read in a row from one device.
-const BATCH: usize = 8;
+pub(crate) const BATCH: usize = 8;
 
 /// Rounds without sleep after which the loop looks at what is no packet.
 const ROUNDS: u32 = 64;
 
 /// How long the last packets of a command may be under way after its end.
-const LINGER_NS: u64 = 1_000_000_000;
+pub(crate) const LINGER_NS: u64 = 1_000_000_000;
 
 const INNER: u64 = 0;
 const OUTER: u64 = 1;

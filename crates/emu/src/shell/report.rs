@@ -55,17 +55,10 @@ impl Outcome {
         let mut faults = Vec::new();
         for report in &self.reports {
             let side = report.side.name();
-            let late = report.lateness.quantile(LATE_QUANTILE).unwrap_or(0.0);
-            if late > LATE.as_nanos() as f64 {
-                let ms = late / 1e6;
-                faults.push(format!("{side}: 1 % of the packets left more than {ms:.1} ms late (bound: {LATE})"));
-            }
-            faults.extend(report.log_error.as_ref().map(|error| format!("{side}: the log is not complete: {error}")));
+            faults.extend(late(side, report));
+            faults.extend(incomplete(side, report));
         }
-        match self.hidden_drops() {
-            0 => {}
-            n => faults.push(format!("{n} packets were lost in the devices, outside of any queue")),
-        }
+        faults.extend(lost_in_devices(self.hidden_drops()));
         if let Some(at) = self.gateway_ended {
             let at = at.as_nanos() as f64 / 1e9;
             faults.push(format!("the gateway ended at {at:.3} s: what it leads to was not reached any more"));
@@ -120,12 +113,7 @@ impl Outcome {
             "status": status,
             "wall_ns": self.wall_ns, "cpu_ns": self.cpu_ns, "realtime": self.realtime,
             "hidden_drops": self.hidden_drops(),
-            "stalls": {
-                "count": self.stalls.count, "total_ns": self.stalls.total.as_nanos(),
-                "late_packets": self.stalls.late_packets,
-                "longest_ns": self.stalls.longest.iter().map(|&(from, to)| [from.as_nanos(), to.as_nanos()])
-                    .collect::<Vec<_>>(),
-            },
+            "stalls": self.stalls.json(),
             "sender_held": self.held.map(|held| json!({
                 "port": held.connection.port, "share": held.share(), "rtt_ms": f64::from(held.connection.rtt_us) / 1e3,
                 "rate_bps": held.rate(), "buffer_bytes": held.most, "buffer_bytes_per_gbit": held.per_gbit(),
@@ -172,6 +160,23 @@ impl Outcome {
             us(0.99),
         )
     }
+}
+
+/// What is wrong where a packet in a hundred was written to `place` much too late.
+pub fn late(place: &str, report: &Report) -> Option<String> {
+    let late = report.lateness.quantile(LATE_QUANTILE).filter(|&late| late > LATE.as_nanos() as f64)?;
+    let ms = late / 1e6;
+    Some(format!("{place}: 1 % of the packets left more than {ms:.1} ms late (bound: {LATE})"))
+}
+
+/// What is wrong where the log of `place` has not been written to its end.
+pub fn incomplete(place: &str, report: &Report) -> Option<String> {
+    report.log_error.as_ref().map(|error| format!("{place}: the log is not complete: {error}"))
+}
+
+/// What is wrong where devices lost packets.
+pub fn lost_in_devices(packets: u64) -> Option<String> {
+    (packets > 0).then(|| format!("{packets} packets were lost in the devices, outside of any queue"))
 }
 
 /// What a direction does, with every default written out.

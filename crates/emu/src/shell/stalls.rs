@@ -35,6 +35,13 @@ impl Stalls {
         true
     }
 
+    /// As a result has it.
+    pub fn json(&self) -> serde_json::Value {
+        let longest: Vec<_> = self.longest.iter().map(|&(from, to)| [from.as_nanos(), to.as_nanos()]).collect();
+        let (count, total, late) = (self.count, self.total.as_nanos(), self.late_packets);
+        serde_json::json!({ "count": count, "total_ns": total, "late_packets": late, "longest_ns": longest })
+    }
+
     /// What is wrong with a run in which `arrived` packets arrived, if more than 1 % of them were read late.
     pub fn fault(&self, arrived: u64) -> Option<String> {
         if self.late_packets * 100 <= arrived {

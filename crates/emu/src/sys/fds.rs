@@ -62,6 +62,12 @@ impl From<Channel> for OwnedFd {
     }
 }
 
+/// Keeps a descriptor through `exec`.
+pub fn keep_open(fd: BorrowedFd<'_>) -> io::Result<()> {
+    use nix::fcntl::{FcntlArg, FdFlag, fcntl};
+    Ok(fcntl(fd, FcntlArg::F_SETFD(FdFlag::empty())).map(|_| ())?)
+}
+
 /// Takes the next connection to a socket that listens; the new descriptor does not block.
 pub fn accept(listener: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     let raw = nix::sys::socket::accept4(listener.as_raw_fd(), SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK)?;

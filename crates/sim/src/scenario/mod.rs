@@ -180,6 +180,13 @@ impl Scenario {
         all_hops(self.graph.as_ref(), (&self.link, &self.reverse), &self.links)
     }
 
+    /// In a graph: the links from node `from` to node `to` with the least sum of propagation delays, by their numbers (2i and
+    /// 2i + 1 are the directions of hop i); none where there is no path.
+    pub fn shortest(&self, from: usize, to: usize) -> Option<Vec<u16>> {
+        let hops: Vec<_> = self.hops().collect();
+        self.graph.as_ref()?.shortest(&Graph::delays(&hops), from, to)
+    }
+
     /// What results call every queue, by its number.
     pub fn queue_names(&self) -> Vec<String> {
         let prefix = |name: &str| self.graph.as_ref().map_or_else(String::new, |_| format!("{name} "));

@@ -1,0 +1,297 @@
+//! The links of a scenario between its nodes, in virtual time.
+//!
+//! A packet that leaves a link reaches the next one at that nanosecond, however late the process wakes up: only at the end,
+//! where a frame is written to the device of a node, does the machine's clock count. So queues on the way see what they
+//! would see in a simulation with these arrivals at the first of them.
+
+use super::plan::{Group, Plan, addresses};
+use crate::Error;
+use crate::path::{Buffer, Direction, DirectionConfig, Gso, Kind, LogConfig, LogFormat, Pool, Report, Side, Sink};
+use sojourn_aqm::class::ClassId;
+use sojourn_aqm::{Duration, Instant};
+use sojourn_sim::scenario::{Scenario, Steps};
+use std::collections::HashMap;
+use std::io::{self, IoSlice};
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+
+/// What all links have in common.
+#[derive(Clone, Debug, Default)]
+pub struct Common {
+    /// Seed of every random stream.
+    pub seed: u64,
+    /// Nanoseconds since 1970 at virtual time zero.
+    pub epoch_ns: u64,
+    /// The folder for logs.
+    pub log: Option<PathBuf>,
+    /// What becomes of super-packets.
+    pub gso: Gso,
+    /// Classes that packets name by a port.
+    pub classes: Vec<(u16, ClassId)>,
+}
+
+/// Everything between the devices of the nodes.
+pub struct Mesh {
+    /// The links by their numbers, then the access links.
+    stages: Vec<Direction>,
+    /// When each does something next.
+    next: Vec<Instant>,
+    /// What is to be written to each node.
+    exits: Vec<Direction>,
+    routes: Routes,
+    pool: Pool,
+    /// What has left a stage and not reached the next one.
+    passing: Vec<(Instant, Buffer)>,
+    /// Frames for nobody: not between addresses of the network, or without a path.
+    unrouted: u64,
+    links: usize,
+}
+
+/// A place on a route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Stage(usize),
+    Exit(usize),
+}
+
+/// The stages that packets pass, by their addresses.
+#[derive(Default)]
+struct Routes {
+    /// Of a pair of addresses the number of the route.
+    pairs: HashMap<(IpAddr, IpAddr), usize>,
+    /// Of each route the first place, and what comes behind a stage.
+    firsts: Vec<Place>,
+    after: HashMap<(usize, usize), Place>,
+}
+
+impl Mesh {
+    /// The network of a scenario, whose packets have at most `mtu` bytes of IP.
+    pub fn new(scenario: &Scenario, plan: &Plan, common: &Common) -> Result<Self, Error> {
+        let mtu = mtu(scenario);
+        let plain = |side, number, kind| DirectionConfig {
+            number,
+            mtu,
+            epoch_ns: common.epoch_ns,
+            gso: common.gso,
+            classes: common.classes.clone(),
+            ..DirectionConfig::new(side, kind)
+        };
+        let mut stages = Vec::new();
+        for (number, link) in scenario.hops().flat_map(|(_, link, reverse)| [link, reverse]).enumerate() {
+            let side = if number % 2 == 0 { Side::Down } else { Side::Up };
+            let log = common.log.as_deref().map(|folder| log_of(folder, number));
+            // Each packet goes on by itself.
+            let (window, logs) = (Duration::ZERO, log.into_iter().collect());
+            let config = plain(side, number, Kind::Link(Box::new(link.clone())));
+            stages.push(Direction::new(DirectionConfig { window, logs, ..config }, common.seed)?);
+        }
+        let links = stages.len();
+        let mut routes = Routes::default();
+        for (number, group) in plan.groups.iter().enumerate() {
+            let mut access = || -> Result<Vec<usize>, Error> {
+                if group.access == Duration::ZERO {
+                    return Ok(Vec::new());
+                }
+                let config = plain(Side::Down, stages.len(), Kind::Delay(Steps::constant(group.access)));
+                stages.push(Direction::new(DirectionConfig { window: Duration::ZERO, ..config }, common.seed)?);
+                Ok(vec![stages.len() - 1])
+            };
+            let (server, client) = Group::addresses(number);
+            let (before, behind) = (access()?, access()?);
+            let along = |links: &[u16]| links.iter().map(|&link| usize::from(link)).collect::<Vec<_>>();
+            let (to_client, to_server) = (along(&group.to_client), along(&group.to_server));
+            // The access link is where the data begin: before the other links on their way, behind them on the way back.
+            let (to_client, to_server) = if group.downward {
+                ([before, to_client].concat(), [to_server, behind].concat())
+            } else {
+                ([to_client, behind].concat(), [before, to_server].concat())
+            };
+            routes.add((server, client), &to_client, group.client);
+            routes.add((client, server), &to_server, group.server);
+        }
+        let all = |node: usize| -> Vec<IpAddr> {
+            let of_groups = plan.groups.iter().enumerate().flat_map(move |(number, group)| {
+                let (server, client) = Group::addresses(number);
+                let here = [(group.server, server), (group.client, client)];
+                here.into_iter().filter(move |&(at, _)| at == node).map(|(_, address)| address)
+            });
+            addresses(node).into_iter().chain(of_groups).collect()
+        };
+        for (from, to) in pairs(plan.nodes.len()) {
+            let Some(links) = Plan::path(scenario, from, to) else { continue };
+            let stages: Vec<usize> = links.into_iter().map(usize::from).collect();
+            let route = routes.make(&stages, to);
+            for (source, destination) in all(from).iter().flat_map(|&a| all(to).into_iter().map(move |b| (a, b))) {
+                routes.pairs.entry((source, destination)).or_insert(route);
+            }
+        }
+        let exit =
+            |node| Direction::new(plain(Side::Down, node, Kind::Delay(Steps::constant(Duration::ZERO))), common.seed);
+        let exits = (0..plan.nodes.len()).map(exit).collect::<Result<_, _>>()?;
+        let next = vec![Instant::NEVER; stages.len()];
+        Ok(Self { stages, next, exits, routes, pool: Pool::new(), passing: Vec::new(), unrouted: 0, links })
+    }
+
+    /// Where frames are read to.
+    pub fn pool(&self) -> &Pool {
+        &self.pool
+    }
+
+    /// A frame that a node sends at `at`, to which everything has been done.
+    pub fn arrive(&mut self, at: Instant, buffer: Buffer) {
+        match self.routes.first(buffer.frame()) {
+            Some(place) => self.put(place, at, buffer),
+            None => self.unrouted += 1,
+        }
+    }
+
+    /// Does what is due up to and including `until`, in the order of virtual time; nothing is written yet.
+    pub fn advance(&mut self, until: Instant) {
+        while let Some(stage) = (0..self.next.len()).min_by_key(|&stage| self.next[stage]) {
+            let at = self.next[stage];
+            if at > until {
+                return;
+            }
+            let (pool, passing) = (&self.pool, &mut self.passing);
+            self.stages[stage].hand_on(at, &mut |due, parts| passing.push((due, copied(pool, parts))));
+            self.look_at(stage);
+            let mut passing = std::mem::take(&mut self.passing);
+            for (due, buffer) in passing.drain(..) {
+                match self.routes.behind(stage, buffer.frame()) {
+                    Some(place) => self.put(place, due, buffer),
+                    None => self.unrouted += 1,
+                }
+            }
+            self.passing = passing;
+        }
+    }
+
+    /// Writes what is due at `now` to the nodes, each of which has a sink in `sinks`.
+    pub fn write<S: Sink>(&mut self, now: Instant, sinks: &mut [S]) {
+        for (exit, sink) in self.exits.iter_mut().zip(sinks) {
+            if exit.next_event().is_some_and(|due| due <= now) {
+                exit.run(now, sink);
+            }
+        }
+    }
+
+    /// When something is to be done next. Where packets leave together, it is the end of the window.
+    pub fn due(&self) -> Option<Instant> {
+        let dense = self.exits.iter().any(Direction::is_dense);
+        let exit = self.exits.iter().filter_map(|exit| exit.due_within(dense)).min();
+        let stage = self.next.iter().copied().min().filter(|&at| at < Instant::NEVER);
+        let stage = stage.map(|at| if dense { at + WINDOW } else { at });
+        [exit, stage].into_iter().flatten().min()
+    }
+
+    /// Frames that were for nobody.
+    pub fn unrouted(&self) -> u64 {
+        self.unrouted
+    }
+
+    /// Packets that have arrived from the nodes and gone to them.
+    pub fn passed(&self) -> u64 {
+        self.exits.iter().map(|exit| exit.counters().arrived.0).sum()
+    }
+
+    /// Ends it: what the links did by their numbers, and what was written to each node.
+    pub fn finish(mut self) -> (Vec<Report>, Vec<Report>) {
+        let exits = self.exits.into_iter().map(Direction::finish).collect();
+        self.stages.truncate(self.links);
+        (self.stages.into_iter().map(Direction::finish).collect(), exits)
+    }
+
+    fn put(&mut self, place: Place, at: Instant, buffer: Buffer) {
+        match place {
+            Place::Stage(stage) => {
+                self.stages[stage].arrive(at, buffer);
+                self.look_at(stage);
+            }
+            Place::Exit(node) => self.exits[node].arrive(at, buffer),
+        }
+    }
+
+    fn look_at(&mut self, stage: usize) {
+        self.next[stage] = self.stages[stage].next_event().unwrap_or(Instant::NEVER);
+    }
+}
+
+impl Routes {
+    fn add(&mut self, pair: (IpAddr, IpAddr), stages: &[usize], node: usize) {
+        let route = self.make(stages, node);
+        self.pairs.insert(pair, route);
+    }
+
+    /// A route over stages to a node; its number.
+    fn make(&mut self, stages: &[usize], node: usize) -> usize {
+        let number = self.firsts.len();
+        let places = stages.iter().map(|&stage| Place::Stage(stage)).chain([Place::Exit(node)]);
+        self.firsts.push(places.clone().next().expect("its end is a place"));
+        self.after.extend(stages.iter().zip(places.skip(1)).map(|(&stage, place)| ((number, stage), place)));
+        number
+    }
+
+    fn first(&self, frame: &[u8]) -> Option<Place> {
+        self.route(frame).map(|route| self.firsts[route])
+    }
+
+    fn behind(&self, stage: usize, frame: &[u8]) -> Option<Place> {
+        self.after.get(&(self.route(frame)?, stage)).copied()
+    }
+
+    fn route(&self, frame: &[u8]) -> Option<usize> {
+        self.pairs.get(&ends(frame)?).copied()
+    }
+}
+
+/// Source and destination of a frame.
+fn ends(frame: &[u8]) -> Option<(IpAddr, IpAddr)> {
+    let ip = frame.get(crate::sys::tun::VIRTIO_HEADER..)?;
+    let four = |at: usize| Some(IpAddr::from(<[u8; 4]>::try_from(ip.get(at..at + 4)?).ok()?));
+    let sixteen = |at: usize| Some(IpAddr::from(<[u8; 16]>::try_from(ip.get(at..at + 16)?).ok()?));
+    match ip.first()? >> 4 {
+        4 => Some((four(12)?, four(16)?)),
+        6 => Some((sixteen(8)?, sixteen(24)?)),
+        _ => None,
+    }
+}
+
+/// The parts of a frame as a buffer.
+fn copied(pool: &Pool, parts: &[IoSlice<'_>]) -> Buffer {
+    let mut buffer = pool.take();
+    let (mut length, room) = (0, buffer.room());
+    for part in parts {
+        let end = room.len().min(length + part.len());
+        room[length..end].copy_from_slice(&part[..end - length]);
+        length = end;
+    }
+    buffer.set_len(length);
+    buffer
+}
+
+/// Every pair of different nodes.
+fn pairs(nodes: usize) -> impl Iterator<Item = (usize, usize)> {
+    (0..nodes).flat_map(move |from| (0..nodes).filter(move |&to| to != from).map(move |to| (from, to)))
+}
+
+/// The largest IP packet that all links take.
+pub fn mtu(scenario: &Scenario) -> u32 {
+    let of_links = scenario.hops().flat_map(|(_, link, reverse)| [link.mtu, reverse.mtu]);
+    of_links.min().expect("there is a link")
+}
+
+fn log_of(folder: &Path, number: usize) -> LogConfig {
+    LogConfig { path: folder.join(format!("{number}.records")), format: LogFormat::Records, command: String::new() }
+}
+
+/// What waking up later saves, where packets leave together: as much as a shell waits.
+const WINDOW: Duration = Duration::from_micros(50);
+
+impl Sink for &crate::sys::tun::Tun {
+    fn write(&mut self, parts: &[IoSlice<'_>]) -> io::Result<()> {
+        crate::sys::tun::Tun::write(self, parts)
+    }
+}
+
+#[cfg(test)]
+mod tests;

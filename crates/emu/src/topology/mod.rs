@@ -1,0 +1,291 @@
+//! Whole topologies: a network namespace for each node of a scenario, programs in them, and all links between them in one
+//! process.
+//!
+//! The nodes of a scenario's graph, or of its row of links, have one device each. This process reads what the nodes send,
+//! takes it over the links of its route in virtual time ([`mesh`]), and writes it to the node where the route ends. Routers
+//! are nodes like others, whose forwarding happens here: it takes no time, and does not touch the packets.
+
+mod mesh;
+mod node;
+mod plan;
+mod pump;
+mod report;
+
+pub use report::Outcome;
+
+use crate::Error;
+use crate::path::Gso;
+use crate::shell::load::Load;
+use crate::shell::stalls::Stalls;
+use crate::shell::terminal::Terminal;
+use crate::shell::{PASSED_ON, PROMPT, machine};
+use crate::sys::clock;
+use crate::sys::fds::Channel;
+use crate::sys::process;
+use mesh::{Common, Mesh, mtu};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
+use nix::sys::wait::waitpid;
+use nix::unistd::{Pid, getpid};
+use node::{Node, Program, Said, begin, receive_end};
+use plan::{Group, Plan};
+use pump::Pump;
+use sojourn_aqm::class::ClassId;
+use sojourn_sim::scenario::Scenario;
+use std::ffi::CString;
+use std::os::fd::AsFd;
+use std::path::PathBuf;
+use std::thread::sleep;
+use std::time::Duration as Span;
+
+/// A network as it was asked for.
+pub struct Topology {
+    /// Its links, nodes and flows; without wireless LANs.
+    pub scenario: Scenario,
+    /// Seed of every random stream.
+    pub seed: u64,
+    /// The folder for logs: `N.records` of each link.
+    pub log: Option<PathBuf>,
+    /// What becomes of super-packets.
+    pub gso: Gso,
+    /// Classes that packets name by a port.
+    pub classes: Vec<(u16, ClassId)>,
+    /// The program that serves, at each node where a group of flows has its server.
+    pub server: Vec<CString>,
+    /// The program that runs a group of flows at the node of its clients; the number of the group follows.
+    pub client: Vec<CString>,
+    /// A node and a command of the user's there, with whose end the run ends.
+    pub enter: Option<(String, Vec<CString>)>,
+}
+
+/// Runs the programs of a topology to their end. Only for a process with a single thread, as it forks.
+pub fn run(topology: &Topology) -> Result<Outcome, Error> {
+    let terminal = Terminal::remember();
+    let before = SigSet::thread_get_mask().map_err(machine)?;
+    let adopted = process::adopt_orphans(true).unwrap_or(false);
+    let others = process::children();
+    let mut nodes = Nodes { keepers: Vec::new(), others };
+    let outcome = start(topology, &mut nodes);
+    drop(nodes);
+    let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&before), None);
+    let _ = process::adopt_orphans(adopted);
+    if let Some(terminal) = terminal {
+        terminal.restore();
+    }
+    outcome
+}
+
+/// The processes of the nodes; with it they end, and what they leave.
+struct Nodes {
+    keepers: Vec<(Pid, Channel)>,
+    /// Children of this process that are not ours.
+    others: Vec<Pid>,
+}
+
+impl Drop for Nodes {
+    fn drop(&mut self) {
+        for (pid, channel) in self.keepers.drain(..) {
+            drop(channel);
+            let _ = waitpid(pid, None);
+        }
+        process::end_descendants(&self.others);
+    }
+}
+
+fn start(topology: &Topology, nodes: &mut Nodes) -> Result<Outcome, Error> {
+    let scenario = &topology.scenario;
+    let plan = Plan::of(scenario)?;
+    let entered = topology.enter.as_ref().map(|(name, _)| {
+        let known = || sojourn_aqm::params::unknown("node", name, plan.nodes.iter().map(String::as_str));
+        plan.node(name).ok_or_else(|| Error::Input(format!("--enter: {}", known())))
+    });
+    let entered = entered.transpose()?;
+    let signals = process::signal_fd(&PASSED_ON).map_err(machine)?;
+    let hosts = hosts(&plan);
+    let made: Vec<Node<'_>> =
+        (0..plan.nodes.len()).map(|number| node(topology, &plan, number, entered, &hosts)).collect();
+    let me = getpid();
+    for one in &made {
+        let (ours, theirs) = Channel::pair().map_err(machine)?;
+        let (mut ours, earlier) = (Some(ours), &mut nodes.keepers);
+        let pid = process::spawn(|| {
+            // These ends are for the parent alone: with it they close.
+            drop((ours.take(), std::mem::take(earlier)));
+            node::main(one, me, &theirs)
+        });
+        let pid = pid.map_err(machine)?;
+        nodes.keepers.extend(ours.map(|ours| (pid, ours)));
+    }
+    let ends = nodes.keepers.iter().map(|(_, channel)| receive_end(channel)).collect::<Result<Vec<_>, _>>()?;
+    let names = |node: usize, number: usize| match made[node].programs.get(number) {
+        Some(program) => format!("{} at {}", program.words[0].to_string_lossy(), plan.nodes[node]),
+        None => plan.nodes[node].clone(),
+    };
+    await_programs(&nodes.keepers, &names)?;
+
+    let zero_ns = clock::monotonic_ns() + LEAD_NS;
+    let epoch_ns = clock::epoch_ns() + LEAD_NS;
+    let common = Common {
+        seed: topology.seed,
+        epoch_ns,
+        log: topology.log.clone(),
+        gso: topology.gso,
+        classes: topology.classes.clone(),
+    };
+    let mesh = Mesh::new(scenario, &plan, &common)?;
+    let exact = clock::exact_timers().is_ok();
+    for (_, channel) in &nodes.keepers {
+        begin(channel, zero_ns).map_err(machine)?;
+    }
+    sleep(Span::from_nanos(zero_ns.saturating_sub(clock::monotonic_ns())));
+    let first = clock::run_first().is_ok();
+    let (cpu_ns, before) = (clock::cpu_ns(), Load::now());
+    let mut pump = Pump {
+        mesh,
+        tuns: ends.iter().map(|end| &end.tun).collect(),
+        keepers: &nodes.keepers,
+        awaited: awaited(&made, entered.is_some()),
+        names: &names,
+        entered: entered.is_some(),
+        signals: &signals,
+        zero_ns,
+        stalls: Stalls::default(),
+    };
+    let ended = pump.run();
+    let (wall_ns, cpu_ns) = (clock::monotonic_ns().saturating_sub(zero_ns), clock::cpu_ns() - cpu_ns);
+    let load = Load::now().since(before);
+    if first {
+        let _ = clock::run_as_others();
+    }
+    let Pump { mesh, stalls, .. } = pump;
+    let (unrouted, passed) = (mesh.unrouted(), mesh.passed());
+    let (links, exits) = mesh.finish();
+    let mut ends = ends;
+    let losses = ends.iter_mut().map(|end| end.netlink.losses(end.index).unwrap_or_default().sent).sum();
+    Ok(Outcome {
+        ended: ended?,
+        nodes: plan.nodes.clone(),
+        queues: scenario.queue_names(),
+        groups: plan.groups.clone(),
+        faults_of_managers: managers(scenario),
+        seed: topology.seed,
+        epoch_ns,
+        links,
+        exits,
+        losses,
+        unrouted,
+        passed,
+        stalls,
+        load,
+        wall_ns,
+        cpu_ns,
+        realtime: first && exact,
+    })
+}
+
+/// A node with its programs: the servers first, then the clients of each group, then the user's command.
+fn node<'a>(topology: &Topology, plan: &Plan, number: usize, entered: Option<usize>, hosts: &'a str) -> Node<'a> {
+    let own = plan::addresses(number)[0].to_string();
+    let of_groups = || plan.groups.iter().enumerate();
+    let mut programs = Vec::new();
+    if of_groups().any(|(_, group)| group.server == number) {
+        let env = vec![("SOJOURN_INSIDE", own.clone()), ("SOJOURN_SHELL", plan.nodes[number].clone())];
+        programs.push(Program { words: topology.server.clone(), env, gated: true });
+    }
+    for (place, _) in of_groups().filter(|(_, group)| group.client == number) {
+        let (server, client) = Group::addresses(place);
+        let word = CString::new(place.to_string()).expect("digits are no zero byte");
+        let words = topology.client.iter().cloned().chain([word]).collect();
+        let env = vec![
+            ("SOJOURN_HOST", server.to_string()),
+            ("SOJOURN_INSIDE", client.to_string()),
+            ("SOJOURN_SHELL", plan.nodes[number].clone()),
+        ];
+        programs.push(Program { words, env, gated: true });
+    }
+    if let (Some((_, words)), true) = (&topology.enter, entered == Some(number)) {
+        let env = vec![
+            ("SOJOURN_INSIDE", own),
+            ("SOJOURN_SHELL", plan.nodes[number].clone()),
+            ("PROMPT_COMMAND", PROMPT.to_string()),
+        ];
+        programs.push(Program { words: words.clone(), env, gated: false });
+    }
+    let addresses = of_groups().flat_map(|(place, group)| {
+        let (server, client) = Group::addresses(place);
+        [(group.server, server), (group.client, client)]
+    });
+    let addresses = addresses.filter(|&(at, _)| at == number).map(|(_, address)| address).collect();
+    Node { number, mtu: mtu(&topology.scenario), addresses, hosts, programs }
+}
+
+/// The programs whose end is the end of the run: the user's command, or the clients.
+fn awaited(nodes: &[Node<'_>], entered: bool) -> Vec<(usize, usize)> {
+    let mut found = Vec::new();
+    for (node, one) in nodes.iter().enumerate() {
+        for (number, program) in one.programs.iter().enumerate() {
+            let is_client = program.gated && program.env.iter().any(|&(name, _)| name == "SOJOURN_HOST");
+            if if entered { !program.gated } else { is_client } {
+                found.push((node, number));
+            }
+        }
+    }
+    found
+}
+
+/// Text of `/etc/hosts`: every node by its name.
+fn hosts(plan: &Plan) -> String {
+    let nodes = plan.nodes.iter().enumerate().flat_map(|(number, name)| {
+        // What a resolver would take for an address or for two names is left out.
+        let fits = name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'));
+        let named = fits && !name.chars().all(|c| c.is_ascii_digit());
+        plan::addresses(number).into_iter().filter(move |_| named).map(move |ip| format!("{ip} {name}\n"))
+    });
+    ["127.0.0.1 localhost\n::1 localhost\n".to_string()].into_iter().chain(nodes).collect()
+}
+
+/// Waits until all programs with a gate are ready.
+fn await_programs(keepers: &[(Pid, Channel)], names: &dyn Fn(usize, usize) -> String) -> Result<(), Error> {
+    let end = clock::monotonic_ns() + PATIENCE_NS;
+    for (node, (_, channel)) in keepers.iter().enumerate() {
+        let left = end.saturating_sub(clock::monotonic_ns()) / 1_000_000;
+        let mut fds = [PollFd::new(channel.as_fd(), PollFlags::POLLIN)];
+        if poll(&mut fds, PollTimeout::try_from(left as i32).unwrap_or(PollTimeout::MAX)).map_err(machine)? == 0 {
+            let text = format!(
+                "node {}: its programs are not ready after {} s",
+                names(node, usize::MAX),
+                PATIENCE_NS / 1_000_000_000
+            );
+            return Err(Error::Machine(format!("{text}; the machine is too busy")));
+        }
+        match Said::receive(channel) {
+            Said::Ready => {}
+            Said::NotStarted { number, errno } => {
+                let error = std::io::Error::from_raw_os_error(errno);
+                return Err(Error::Machine(format!("{}: {error}", names(node, number))));
+            }
+            Said::Ended { number, code } => {
+                return Err(Error::Machine(format!("{} ended at the start with {code}", names(node, number))));
+            }
+            Said::Gone => {
+                return Err(Error::Machine(format!(
+                    "the process of node {} ended at the start",
+                    names(node, usize::MAX)
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What queue managers of others did that none may do.
+fn managers(scenario: &Scenario) -> Vec<String> {
+    let links = scenario.hops().flat_map(|(_, link, reverse)| [link, reverse]);
+    links.filter_map(|link| link.aqm.config.fault()).map(|fault| fault.to_string()).collect()
+}
+
+/// From telling the programs to the start of the run.
+const LEAD_NS: u64 = 100_000_000;
+
+/// How long the programs may take to be ready.
+const PATIENCE_NS: u64 = 60_000_000_000;

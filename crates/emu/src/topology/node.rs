@@ -1,0 +1,299 @@
+//! The process of a node: it makes the node's network namespace and its device, runs the node's programs there, and sees
+//! to it that nothing is left of them.
+//!
+//! A program that is to begin with the run gets a socket, whose number is in `$SOJOURN_GATE`: it sends one byte when it is
+//! ready, and then receives the time at which the run begins, nanoseconds of the monotonic clock (8 bytes, of this machine's
+//! order).
+
+use super::plan;
+use crate::Error;
+use crate::shell::end::{End, Site};
+use crate::shell::inside::{FOR_THE_COMMAND, SHELL_IS_GONE, enlarge_windows, forward, lacks, loopback, no_namespace};
+use crate::sys::clock::{Interest, Poll};
+use crate::sys::fds::{self, Channel};
+use crate::sys::namespace::{new_network, replace_file};
+use crate::sys::netlink::Netlink;
+use crate::sys::process;
+use crate::sys::tun::Tun;
+use nix::sys::signal::{SigHandler, Signal};
+use nix::sys::signalfd::SignalFd;
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::{Pid, getpid};
+use std::ffi::CString;
+use std::io;
+use std::net::IpAddr;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+
+/// A node as it is to be made.
+pub struct Node<'a> {
+    /// Its number among the nodes.
+    pub number: usize,
+    /// Largest IP packet.
+    pub mtu: u32,
+    /// Addresses besides its own ones.
+    pub addresses: Vec<IpAddr>,
+    /// Text of `/etc/hosts`.
+    pub hosts: &'a str,
+    /// What runs there.
+    pub programs: Vec<Program>,
+}
+
+/// A program of a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Program {
+    /// Its words, the program itself first.
+    pub words: Vec<CString>,
+    /// Further variables of its environment.
+    pub env: Vec<(&'static str, String)>,
+    /// Whether it says when it is ready, and is told when the run begins; others are started then.
+    pub gated: bool,
+}
+
+/// What a node's process says, by the first byte.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Said {
+    /// Program `number` ended, by exit code or, below zero, by a signal.
+    Ended {
+        /// Its number among the programs of the node.
+        number: usize,
+        /// Exit code, or minus the number of a signal.
+        code: i32,
+    },
+    /// Program `number` could not be started: an errno.
+    NotStarted {
+        /// Its number among the programs of the node.
+        number: usize,
+        /// Why.
+        errno: i32,
+    },
+    /// All programs that say so are ready.
+    Ready,
+    /// The process has gone.
+    Gone,
+}
+
+impl Said {
+    /// The next message of a node's process.
+    pub fn receive(channel: &Channel) -> Self {
+        let mut room = [0; 16];
+        let (length, _) = channel.receive(&mut room).unwrap_or((0, Vec::new()));
+        let half = |at: usize| i32::from_ne_bytes(room[at..at + 4].try_into().expect("four bytes"));
+        match (length, room[0]) {
+            (9, ENDED) => Self::Ended { number: half(1) as usize, code: half(5) },
+            (9, NOT_STARTED) => Self::NotStarted { number: half(1) as usize, errno: half(5) },
+            (1, READY) => Self::Ready,
+            _ => Self::Gone,
+        }
+    }
+}
+
+/// The device of a node, which its process has made, or why it has not.
+pub fn receive_end(channel: &Channel) -> Result<End, Error> {
+    let mut room = [0; 4096];
+    let (length, fds) = channel.receive(&mut room).map_err(crate::shell::machine)?;
+    match (&room[..length], <[OwnedFd; 2]>::try_from(fds)) {
+        ([MADE, index @ ..], Ok([tun, netlink])) if index.len() == 4 => {
+            let index = u32::from_ne_bytes(index.try_into().expect("four bytes"));
+            Ok(End { tun: Tun::from_fd(tun), netlink: Netlink::from_fd(netlink), index, listener: None })
+        }
+        ([FAILED, text @ ..], _) => Err(Error::Machine(String::from_utf8_lossy(text).into_owned())),
+        _ => Err(Error::Machine("the process of a node ended before it was made; see `sojourn doctor`".into())),
+    }
+}
+
+/// Tells a node's process that the run begins at `zero_ns` of the monotonic clock.
+pub fn begin(channel: &Channel, zero_ns: u64) -> io::Result<()> {
+    channel.send(&zero_ns.to_ne_bytes(), &[], false)
+}
+
+/// Everything that the process of a node does, as the process `parent` forked it; the number is its exit code.
+pub fn main(node: &Node<'_>, parent: Pid, channel: &Channel) -> i32 {
+    match prepare(node, parent) {
+        Ok(end) => {
+            let text = [&[MADE], &end.index.to_ne_bytes()[..]].concat();
+            if channel.send(&text, &[end.tun.as_fd(), end.netlink.as_fd()], false).is_err() {
+                return 1;
+            }
+        }
+        Err(error) => {
+            let _ = channel.send(&[&[FAILED], error.to_string().as_bytes()].concat(), &[], false);
+            return 1;
+        }
+    }
+    for signal in FOR_THE_COMMAND {
+        let _ = process::on(signal, SigHandler::SigIgn);
+    }
+    let code = match process::signal_fd(&[Signal::SIGCHLD, SHELL_IS_GONE]) {
+        Ok(signals) => {
+            Keeper { node, channel, signals, running: Vec::new(), gates: Vec::new() }.keep().map_or(1, |()| 0)
+        }
+        Err(_) => 1,
+    };
+    process::end_descendants(&[]);
+    code
+}
+
+fn prepare(node: &Node<'_>, parent: Pid) -> Result<End, Error> {
+    process::adopt_orphans(true).map_err(|e| Error::Machine(e.to_string()))?;
+    let in_user_namespace = new_network(false).map_err(no_namespace)?;
+    loopback().map_err(|e| lacks("loopback", &e))?;
+    forward();
+    enlarge_windows();
+    let own = plan::addresses(node.number);
+    let addresses = own.map(|address| (address, address));
+    let site = Site { name: "sojourn", mtu: node.mtu, addresses, reaches: plan::everywhere(), cc: None };
+    let mut end = site.make()?;
+    for &address in &node.addresses {
+        end.netlink.add_address(end.index, address, address).map_err(|e| lacks("address", &e))?;
+    }
+    // Without it nodes have no names, but all else; the kernel may forbid mounts.
+    let _ = replace_file("/etc/hosts", node.hosts);
+    if in_user_namespace && !nix::unistd::geteuid().is_root() {
+        process::keep_capabilities().map_err(|e| lacks("capabilities", &e))?;
+    }
+    // Changed credentials undo it, so it comes last.
+    match process::follow_parent(parent, SHELL_IS_GONE) {
+        Ok(true) => Ok(end),
+        _ => Err(Error::Machine("the process of the links is gone".to_string())),
+    }
+}
+
+/// The process at work.
+struct Keeper<'a> {
+    node: &'a Node<'a>,
+    channel: &'a Channel,
+    signals: SignalFd,
+    /// The programs that run, with their numbers.
+    running: Vec<(Pid, usize)>,
+    /// The other ends of gates.
+    gates: Vec<Channel>,
+}
+
+impl Keeper<'_> {
+    /// Runs the programs until it is told to end, or the process of the links is gone.
+    fn keep(&mut self) -> io::Result<()> {
+        let poll = Poll::new()?;
+        poll.add(self.channel.as_fd(), CHANNEL, Interest::READ)?;
+        poll.add(self.signals.as_fd(), SIGNALS, Interest::READ)?;
+        let gated = |program: &&Program| program.gated;
+        let mut expected = self.node.programs.iter().filter(gated).count();
+        self.start(true)?;
+        for (number, gate) in (0..).zip(&self.gates) {
+            poll.add(gate.as_fd(), GATES + number, Interest::READ)?;
+        }
+        if expected == 0 {
+            self.channel.send(&[READY], &[], false)?;
+        }
+        let mut ready = Vec::new();
+        loop {
+            poll.wait(None, &mut ready)?;
+            for token in std::mem::take(&mut ready) {
+                match token {
+                    SIGNALS => {
+                        while let Ok(Some(info)) = self.signals.read_signal() {
+                            if info.ssi_signo == SHELL_IS_GONE as u32 {
+                                return Ok(());
+                            }
+                        }
+                        self.reap()?;
+                    }
+                    CHANNEL => {
+                        let mut zero = [0; 8];
+                        match self.channel.receive(&mut zero) {
+                            Ok((8, _)) => {
+                                for gate in self.gates.drain(..) {
+                                    // A program that has ended is told of otherwise.
+                                    let _ = gate.send(&zero, &[], false);
+                                }
+                                self.start(false)?;
+                            }
+                            _ => return Ok(()),
+                        }
+                    }
+                    gate => {
+                        let Some(gate) = self.gates.get((gate - GATES) as usize) else { continue };
+                        poll.remove(gate.as_fd())?;
+                        if matches!(gate.receive(&mut [0]), Ok((1, _))) {
+                            expected -= 1;
+                            if expected == 0 {
+                                self.channel.send(&[READY], &[], false)?;
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Starts the programs with a gate, or those without.
+    fn start(&mut self, gated: bool) -> io::Result<()> {
+        for (number, program) in self.node.programs.iter().enumerate().filter(|(_, program)| program.gated == gated) {
+            let mut gate = None;
+            if gated {
+                let (ours, theirs) = Channel::pair()?;
+                self.gates.push(ours);
+                gate = Some(theirs);
+            }
+            let (started, exec) = Channel::pair()?;
+            let me = getpid();
+            let pid = process::spawn(|| {
+                // Whoever kills this process kills the program; what that leaves comes to the process of the links.
+                let _ = process::follow_parent(me, Signal::SIGKILL);
+                for (name, value) in &program.env {
+                    process::set_variable(name, value);
+                }
+                if let Some(gate) = &gate {
+                    let _ = fds::keep_open(gate.as_fd());
+                    process::set_variable("SOJOURN_GATE", &gate.as_fd().as_raw_fd().to_string());
+                }
+                for signal in FOR_THE_COMMAND {
+                    let _ = process::on(signal, SigHandler::SigDfl);
+                }
+                let _ = process::ordinary_signals();
+                let error = process::become_program(&program.words);
+                let errno = error.raw_os_error().unwrap_or(libc::EINVAL);
+                let _ = exec.send(&errno.to_ne_bytes(), &[], false);
+                127
+            })?;
+            drop(exec);
+            self.running.push((pid, number));
+            let mut errno = [0; 4];
+            // The other end sees either this, or the end of the channel when the program starts.
+            if let Ok((4, _)) = started.receive(&mut errno) {
+                self.say(NOT_STARTED, number, i32::from_ne_bytes(errno))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells of the programs that have ended.
+    fn reap(&mut self) -> io::Result<()> {
+        loop {
+            let (pid, code) = match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
+                Ok(WaitStatus::Exited(pid, code)) => (pid, code),
+                Ok(WaitStatus::Signaled(pid, signal, _)) => (pid, -(signal as i32)),
+                Ok(WaitStatus::StillAlive) | Err(_) => return Ok(()),
+                Ok(_) => continue,
+            };
+            if let Some(i) = self.running.iter().position(|&(running, _)| running == pid) {
+                let (_, number) = self.running.swap_remove(i);
+                self.say(ENDED, number, code)?;
+            }
+        }
+    }
+
+    fn say(&self, what: u8, number: usize, code: i32) -> io::Result<()> {
+        let text = [&[what][..], &(number as i32).to_ne_bytes(), &code.to_ne_bytes()].concat();
+        self.channel.send(&text, &[], false)
+    }
+}
+
+const MADE: u8 = b'm';
+const FAILED: u8 = b'f';
+const READY: u8 = b'r';
+const ENDED: u8 = b'e';
+const NOT_STARTED: u8 = b'n';
+
+const CHANNEL: u64 = 0;
+const SIGNALS: u64 = 1;
+const GATES: u64 = 2;

@@ -1,0 +1,69 @@
+"""Scenarios of several links: a network namespace for each node, a program for each group of flows, all links between.
+
+The nodes of a row of links have the names `0`, `1`, ... from where the data of forward flows begin.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from sojourn.emulated import programs
+from sojourn.emulated.logs import told_by_shell
+from sojourn.scenarios.scenario import Scenario
+
+SHELL = [sys.executable, "-m", "sojourn.emulated.shell"]
+
+
+def is_one(document: dict[str, Any]) -> bool:
+    """Whether a scenario has several links, or nodes."""
+    return bool(document.get("links"))
+
+
+def links(document: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every link of a scenario with its place, of each the forward direction first."""
+    if "nodes" not in document:
+        yield "link", document["link"]
+        yield "reverse", document["reverse"]
+    for number, link in enumerate(document.get("links", ())):
+        yield f"links[{number}]", link
+        yield f"links[{number}].reverse", link["reverse"]
+
+
+def words(
+    scenario: Scenario, seed: int, folder: Path, classes: list[str], enter: tuple[str, list[str]] | None = None
+) -> list[str]:
+    """Command line that runs a scenario whose clients find what they are to do in `folder / "spec.json"`.
+
+    Logs come into the folder, unless a node is entered: its name and the command there.
+    """
+    document = scenario.document
+    script = [sys.executable, programs.__file__]
+    ports = json.loads((folder / "spec.json").read_text(encoding="utf-8"))
+    told = {
+        "scenario": scenario.canonical,
+        "seed": seed,
+        "log": None if enter else str(folder),
+        "gso": "keep" if document["flows"][0].get("gso") else "cut",
+        "classes": classes,
+        "server": [*script, "serve", *(str(port) for port in sorted({group["port"] for group in ports["groups"]}))],
+        "client": [*script, "client", str(folder / "spec.json")],
+        "enter": {"node": enter[0], "command": enter[1]} if enter else None,
+    }
+    file = folder / "topology.json"
+    file.write_text(json.dumps(told), encoding="utf-8")
+    return ["topology", str(file)]
+
+
+def logs(folder: Path, document: dict[str, Any]) -> list[Path]:
+    """Return the log of each queue, in the order of the scenario."""
+    return [folder / f"{number}.records" for number, _ in enumerate(links(document))]
+
+
+def last_queues(folder: Path) -> list[int]:
+    """Return the last queue that the data of each group of flows pass."""
+    groups = told_by_shell(folder)["groups"]
+    return [(group["to_client"] if group["downward"] else group["to_server"])[-1] for group in groups]

@@ -1,0 +1,235 @@
+"""Scenarios of several links by real programs: a network namespace for each node, all links in one process."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from conftest import Process
+from shells import alive, eventually, host_state, needs_shells
+from sojourn.base.errors import InputError
+from sojourn.engines import check
+from sojourn.results.result import Result
+from sojourn.runs.store import load_all
+from sojourn.scenarios.scenario import Scenario
+
+GRAPH = """
+name = "two ways"
+duration = "3 s"
+warmup = "1 s"
+[[nodes]]
+name = "alice"
+kind = "host"
+[[nodes]]
+name = "core"
+[[nodes]]
+name = "bob"
+kind = "host"
+[[links]]
+name = "slow"
+from = "alice"
+to = "core"
+rate = "8 Mbit/s"
+delay = "7 ms"
+aqm = "codel"
+[[links]]
+name = "back"
+from = "core"
+to = "alice"
+rate = "20 Mbit/s"
+delay = "3 ms"
+[[links]]
+name = "last"
+from = "core"
+to = "bob"
+rate = "6 Mbit/s"
+delay = "2 ms"
+aqm = "fq_codel"
+reverse = { rate = "5 Mbit/s" }
+[[flows]]
+kind = "tcp"
+from = "alice"
+to = "bob"
+route = ["slow", "last"]
+count = 2
+[[flows]]
+kind = "web"
+from = "alice"
+to = "core"
+rtt = "40 ms"
+interval = "200 ms"
+size = "20 kB"
+[[changes]]
+at = "2 s"
+links.last.rate = "3 Mbit/s"
+[probes]
+packets = true
+queue = "20 ms"
+"""
+
+ROW = """
+duration = "2 s"
+[link]
+rate = "10 Mbit/s"
+delay = "1 ms"
+[[links]]
+name = "second"
+rate = "8 Mbit/s"
+delay = "2 ms"
+[[flows]]
+kind = "tcp"
+route = ["link", "second"]
+[[flows]]
+kind = "tcp"
+route = ["second"]
+direction = "reverse"
+[probes]
+packets = true
+"""
+
+
+def run(process: Process, folder: Path, text: str) -> Result:
+    (folder / "scenario.toml").write_text(text)
+    done = process("run", "scenario.toml", "--engine", "emulate", "-o", "results", "--json")
+    assert done.returncode == 0, done.stderr
+    [result] = load_all([folder / "results"])
+    return result
+
+
+def of_link(result: Result, name: str) -> pl.DataFrame:
+    return result.packets.filter(pl.col("link") == name)
+
+
+@needs_shells
+def test_a_graph_of_real_programs(process: Process, tmp_path: Path) -> None:
+    before = host_state()
+    result = run(process, tmp_path, GRAPH)
+    links = result.totals["emulation"]["links"]
+    names = ["slow", "slow reverse", "back", "back reverse", "last", "last reverse"]
+    assert sorted(links) == sorted(names)
+    assert all(link["agreeing"] == link["replayed"] for link in links.values())
+    # Data go over slow and last; acknowledgments over last and, the shortest way, over back, as pages do both ways.
+    assert [links[name]["replayed"] > 100 for name in names] == [True, False, True, True, True, True]
+    assert links["slow reverse"]["replayed"] == 0
+    # What leaves slow reaches last at that nanosecond: 1500 B take 1.5 ms at 8 Mbit/s, then there are 7 ms.
+    left = of_link(result, "slow").filter((pl.col("fate") != "dropped") & (pl.col("bytes") == 1500))
+    leaving = set((1e9 * left["time_s"]).round().cast(pl.Int64) + 8_500_000)
+    there = of_link(result, "last").filter(pl.col("bytes") == 1500)
+    coming = (1e9 * there["time_s"] - 1e6 * there["sojourn_ms"]).round().cast(pl.Int64)
+    known = sum(any(at + off in leaving for off in (-1, 0, 1)) for at in coming)
+    assert there.height > 300 and known == there.height
+    downloads, pages = result.totals["groups"]
+    assert downloads["opened"] == 2 and pages["transfers"] > 3
+    # A round trip for the connection, and one for the page.
+    assert result.transfers["duration_s"].min() > 2 * 0.040
+    goodput = downloads["bytes"] * 8 / 2
+    assert 0.5 * 4.5e6 < goodput < 4.5e6, "6 Mbit/s in the first second, 3 in the last one"
+    sent = there.filter((pl.col("fate") != "dropped") & (pl.col("time_s") > 1))
+    assert downloads["bytes"] <= sent["bytes"].sum() and downloads["delivered_bytes"] > 0
+    samples = result.queue.filter(pl.col("link") == "last reverse")
+    assert set(samples["time_s"].diff().drop_nulls().round(6)) == {0.02}
+    assert host_state() == before
+
+
+@needs_shells
+def test_a_row_of_links_with_data_in_both_directions(process: Process, tmp_path: Path) -> None:
+    result = run(process, tmp_path, ROW)
+    assert sorted(result.totals["emulation"]["links"]) == ["forward", "reverse", "second", "second reverse"]
+    for link, packets in (("forward", 1500), ("second", 1500), ("second reverse", 1500)):
+        assert of_link(result, link).filter(pl.col("bytes") == packets).height > 300, link
+    assert of_link(result, "reverse").filter(pl.col("bytes") == 1500).height == 0
+    assert all(group["bytes"] > 0 for group in result.totals["groups"])
+    assert {hop["name"] for hop in result.totals["hops"]} == {"second"}
+
+
+INSIDE = """
+echo "$SOJOURN_SHELL"
+grep -w bob /etc/hosts | head -1
+{python} - <<'END'
+import socket, time
+begun = time.monotonic()
+with socket.socket() as peer:
+    peer.settimeout(20)
+    try:
+        peer.connect(("bob", 9))
+    except ConnectionRefusedError:
+        print("refused after", time.monotonic() - begun >= 0.010)
+END
+ls -d {folder}/*.records 2>/dev/null
+exit 7
+"""
+
+
+def entered(text: str, tmp_path: Path, node: str) -> list[str]:
+    (tmp_path / "scenario.toml").write_text(text)
+    return [sys.executable, "-m", "sojourn", "run", "scenario.toml", "--engine", "emulate", "--enter", node]
+
+
+@needs_shells
+def test_a_shell_in_a_node(tmp_path: Path) -> None:
+    inside = INSIDE.format(python=sys.executable, folder=tmp_path)
+    done = subprocess.run(
+        entered(GRAPH, tmp_path, "alice"),
+        input=inside,
+        env={**os.environ, "SHELL": "/bin/sh"},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 7, done.stderr
+    # 7 and 2 ms there, 3 ms and 2 ms back: bob is 14 ms away.
+    assert done.stdout.splitlines() == ["alice", "100.64.0.3 bob", "refused after True"]
+    assert "slow: " in done.stderr and " dropped, " in done.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["scenario.toml"], "nothing is kept"
+
+
+@needs_shells
+def test_nothing_is_left_of_a_topology_that_is_killed(tmp_path: Path) -> None:
+    before = host_state()
+    line = "echo $$ $PPID > pids; sleep 600 & echo $! >> pids; mv pids ready; wait"
+    started = subprocess.Popen(
+        entered(GRAPH, tmp_path, "bob"), env={**os.environ, "SHELL": "/bin/sh"}, cwd=tmp_path, stdin=subprocess.PIPE
+    )
+    assert started.stdin is not None
+    started.stdin.write(line.encode())
+    started.stdin.close()
+    eventually((tmp_path / "ready").exists)
+    command, keeper, sleeper = (int(word) for word in (tmp_path / "ready").read_text().split())
+    links = int(Path(f"/proc/{keeper}/stat").read_text().rpartition(")")[2].split()[1])
+    os.kill(links, signal.SIGKILL)
+    started.wait(60)
+    assert started.returncode == 128 + signal.SIGKILL
+    eventually(lambda: not any(alive(pid) for pid in (links, keeper, command, sleeper)))
+    eventually(lambda: host_state() == before)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "error"),
+    [
+        ('aqm = "codel"', 'aqm = "codel"\nbelow = "3 kB"', "links[0].below: an emulated link has no buffer there"),
+        ('rate = "5 Mbit/s"', 'rate = "5 Mbit/s", gro = "1 ms"', "links[2].reverse.gro: an emulated link takes"),
+        ("count = 2", 'count = 2\nstagger = "1 s"', "flows[0].stagger: cannot be emulated; leave it out"),
+        ("count = 2", 'count = 2\nrtt = "50 ms"\nrtt_stagger = "1 ms"', "flows[0].rtt_stagger: cannot be emulated"),
+    ],
+)
+def test_what_a_topology_cannot_have_is_refused_by_name(old: str, new: str, error: str) -> None:
+    with pytest.raises(InputError) as refused:
+        check("emulate", Scenario.parse(GRAPH.replace(old, new, 1)))
+    assert str(refused.value).startswith(error)
+
+
+@needs_shells
+def test_a_node_that_is_not_there_is_refused(process: Process, tmp_path: Path) -> None:
+    (tmp_path / "scenario.toml").write_text(GRAPH)
+    done = process("run", "scenario.toml", "--engine", "emulate", "--enter", "bop")
+    assert done.returncode == 2 and done.stderr.strip().endswith('--enter: unknown node "bop"; did you mean "bob"?')
+    done = process("run", "scenario.toml", "--enter", "bob")
+    assert done.returncode == 2 and "add --engine emulate" in done.stderr
