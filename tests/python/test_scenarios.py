@@ -21,7 +21,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-FILES = sorted((REPO / "scenarios").glob("*.toml")) + sorted((REPO / "scenarios" / "media").glob("*.toml"))
+FILES = [path for folder in ("", "media", "bbr") for path in sorted((REPO / "scenarios" / folder).glob("*.toml"))]
 FILES += sorted((REPO / "python" / "sojourn" / "papers").rglob("*.toml"))
 
 

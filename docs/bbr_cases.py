@@ -1,0 +1,296 @@
+"""Writes the table of the draft's test cases in transports.md: runs `scenarios/bbr` and judges what BBRv3 does there.
+
+`python docs/bbr_cases.py` takes less than a minute. Phases are told by the pacing rate: 2.77 times the bandwidth in
+Startup, half of it in Drain, 5/4 and 9/10 of it while BBR looks for more and comes back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+from pathlib import Path
+
+import sojourn as sj
+from sojourn.base.markdown import replaced, table
+
+PAGE = Path(__file__).with_name("transports.md")
+SCENARIOS = PAGE.parents[1] / "scenarios" / "bbr"
+MARGIN = 0.99
+"""Of the bandwidth: the pacing rate."""
+PAYLOAD = 1448 / 1500
+"""Of a full packet."""
+MSS = 1448
+
+
+@dataclass(frozen=True)
+class Stand:
+    """How the sender stands after an event."""
+
+    time: float
+    state: str
+    cwnd: int
+    in_flight: int
+    pacing: float
+    srtt: float
+
+
+@dataclass(frozen=True)
+class Span:
+    """A span in which the pacing rate has one gain over the bandwidth."""
+
+    gain: float
+    stands: tuple[Stand, ...]
+    end: float
+
+    @property
+    def begin(self) -> float:
+        """Its first instant, in s."""
+        return self.stands[0].time
+
+    @property
+    def rounds(self) -> float:
+        """Round trips that it lasts, by the smoothed RTT."""
+        times = [*(stand.time for stand in self.stands), self.end]
+        return sum((b - a) / s.srtt for a, b, s in zip(times, times[1:], self.stands, strict=False) if s.srtt)
+
+
+Verdict = tuple[bool, str]
+"""Whether it is as expected, and what was measured."""
+
+
+class Trace:
+    """What the sender of a run does."""
+
+    def __init__(self, name: str, seed: int = 1) -> None:
+        scenario = sj.Scenario.parse((SCENARIOS / f"{name}.toml").read_text(encoding="utf-8"))
+        self.result = scenario.run(seed)
+        columns = ("time_s", "state", "cwnd", "in_flight", "pacing_bps", "srtt_ms")
+        rows = self.result.senders.select(columns).iter_rows()
+        self.stands = [Stand(t, str(s), c, f, p, r / 1e3) for t, s, c, f, p, r in rows if p == p]
+
+    def spans(self, bandwidth_mbps: float) -> list[Span]:
+        """Spans of one gain each, over a link of so much payload."""
+        unit = bandwidth_mbps * 1e6 * MARGIN
+        parts = [(gain, tuple(part)) for gain, part in groupby(self.stands, lambda s: nearest(s.pacing / unit))]
+        ends = [part[0].time for _, part in parts[1:]] + [self.stands[-1].time]
+        return [Span(gain, part, end) for (gain, part), end in zip(parts, ends, strict=True)]
+
+    def between(self, begin: float, end: float) -> list[Stand]:
+        """How it stands in a span of time, in s."""
+        return [stand for stand in self.stands if begin <= stand.time < end]
+
+    @property
+    def goodput_mbps(self) -> float:
+        """Payload delivered in order."""
+        return float(self.result.groups["goodput_bps"][0]) / 1e6
+
+
+GAINS = (0.5, 0.9, 1.0, 1.25, 2.77)
+
+
+def nearest(gain: float) -> float:
+    """Return the gain that this is within 3 % of, or 0."""
+    return next((known for known in GAINS if abs(gain / known - 1) < 0.03), 0.0)
+
+
+def first(spans: list[Span], gain: float, after: float = 0.0) -> Span | None:
+    """Return the first span of a gain."""
+    return next((span for span in spans if span.gain == gain and span.begin >= after), None)
+
+
+BANDWIDTH = 20 * PAYLOAD
+BDP = 20e6 * 0.04 / 8 / 1500
+
+
+def startup_plateau() -> Verdict:
+    """The bandwidth within 2 %; three rounds on the plateau."""
+    spans = Trace("startup-plateau").spans(BANDWIDTH)
+    plateau = first(spans, 2.77)
+    drain = first(spans, 0.5, plateau.begin) if plateau else None
+    cruise = first(spans, 1.0, drain.begin) if drain else None
+    if not plateau or not drain or not cruise:
+        return False, "no plateau, Drain or cruise"
+    found = cruise.stands[0].pacing / 1e6 / MARGIN
+    rounds = Span(
+        2.77, tuple(s for span in spans for s in span.stands if plateau.begin <= s.time < drain.begin), drain.begin
+    ).rounds
+    fits = abs(found / BANDWIDTH - 1) < 0.02 and 2 <= rounds <= 4
+    return fits, f"{found:.2f} of {BANDWIDTH:.2f} Mbit/s, {rounds:.1f} rounds"
+
+
+def startup_loss() -> Verdict:
+    """Startup ends with the first recovery of a whole round that loses more than 2 %; then most of the link is used."""
+    trace = Trace("startup-loss")
+    highest, lost, before = 0.0, 0.0, ""
+    for stand in trace.stands:
+        highest = max(highest, stand.pacing)
+        lost = stand.time if stand.state == "recovery" != before else lost
+        before = stand.state
+        if stand.pacing < 0.6 * highest:
+            break
+    rounds = (stand.time - lost) / 0.04
+    used = trace.goodput_mbps / BANDWIDTH
+    return rounds <= 3 and used >= 0.8, f"{rounds:.1f} rounds of recovery; {used:.0%} of the link"
+
+
+def drain() -> Verdict:
+    """Half of the rate until a bandwidth-delay product is in flight, in at most three rounds."""
+    span = drained("drain")
+    if not span:
+        return False, "no Drain"
+    left = span.stands[-1].in_flight / BDP
+    return left <= 1.1 and span.rounds <= 3.5, f"{left:.2f} products in flight after {span.rounds:.1f} rounds"
+
+
+def drain_slower() -> Verdict:
+    """It ends after three rounds at the latest."""
+    span = drained("drain-slower")
+    return (span is not None and span.rounds <= 4), f"{span.rounds:.1f} rounds" if span else "no Drain"
+
+
+def drained(name: str) -> Span | None:
+    """Return the span at half of the rate that follows the plateau of Startup."""
+    spans = Trace(name).spans(BANDWIDTH)
+    plateau = first(spans, 2.77)
+    return first(spans, 0.5, plateau.begin) if plateau else None
+
+
+def probe_up() -> Verdict:
+    """UP at 5/4 until three rounds brought no more, DOWN at 9/10 until a product is in flight."""
+    spans = Trace("probe-up").spans(BANDWIDTH)
+    ups, downs = ([span for span in spans if span.gain == gain] for gain in (1.25, 0.9))
+    if len(ups) < 3 or len(downs) < 3:
+        return False, f"{len(ups)} searches"
+    rounds = [span.rounds for span in ups]
+    left = [span.stands[-1].in_flight / BDP for span in downs]
+    fits = all(1 <= n <= 5 for n in rounds) and all(n <= 1.1 for n in left)
+    return fits, f"{len(ups)} times, {max(rounds):.1f} rounds at most, then {max(left):.2f} products in flight"
+
+
+def probe_rtt() -> Verdict:
+    """Every five seconds half a product in flight, for 200 ms and no more than two rounds longer."""
+    trace = Trace("probe-rtt")
+    low = [stand for stand in trace.stands if stand.time > 1 and stand.cwnd <= 0.55 * BDP]
+    dips = [list(dip) for _, dip in groupby(low, key=lambda s: round(s.time / 5.25))]
+    lasts = [dip[-1].time - dip[0].time for dip in dips]
+    between = [b[0].time - a[0].time for a, b in pairwise(dips)]
+    fits = len(dips) >= 3 and all(0.2 <= n <= 0.3 for n in lasts) and all(5 <= n <= 5.5 for n in between)
+    return fits, f"{len(dips)} times, every {max(between, default=0):.2f} s, for {max(lasts, default=0) * 1e3:.0f} ms"
+
+
+def sub_packet() -> Verdict:
+    """No more than twice the least window of three bursts of two, once the rate is known; the link is used."""
+    trace = Trace("sub-packet")
+    late = trace.between(20, 150)
+    most = max(stand.in_flight for stand in late)
+    used = trace.goodput_mbps / (0.1 * PAYLOAD)
+    return most <= 12 and used > 0.95, f"{most} packets in flight at most after 20 s; {used:.0%} of the link"
+
+
+def faster() -> Verdict:
+    """Nine tenths of the new rate within two searches, some seven seconds."""
+    unit = 100 * PAYLOAD * 1e6 * MARGIN
+    near = next((s.time - 10 for s in Trace("faster").between(10, 25) if s.pacing >= 0.9 * unit), None)
+    return near is not None and near <= 7, f"after {near:.2f} s" if near else "not within 15 s"
+
+
+def slower() -> Verdict:
+    """Losses halve the short-term bound before the next search; the old maximum makes for two more searches at most."""
+    trace = Trace("slower")
+    searches = [span for span in trace.spans(100 * PAYLOAD) if span.gain == 1.25 and span.begin > 10]
+    if not searches:
+        return False, "no search"
+    old = 100 * PAYLOAD * 1e6 * MARGIN
+    least = min(stand.pacing for stand in trace.between(10, searches[0].begin)) / old
+    unit = 10 * PAYLOAD * 1e6 * MARGIN
+    found = next((s.time for s in trace.between(searches[-1].end, 25) if s.pacing <= 1.1 * unit), None)
+    fits = least <= 0.5 and len(searches) <= 2 and found is not None
+    at = f"the rate is found {found - 10:.1f} s after the change" if found else "the rate is not found"
+    return fits, f"{least:.2f} of the rate before; {len(searches)} more searches; {at}"
+
+
+def outage() -> Verdict:
+    """A spurious time-out is undone: the window and the rate of before within a second of the link's return."""
+    trace = Trace("outage")
+    before, after = trace.between(9, 10)[-1], trace.between(11, 11.6)
+    back = after[-1]
+    fits = any(stand.state == "loss" for stand in trace.stands) and back.pacing >= 0.95 * before.pacing
+    return (
+        fits and back.cwnd >= 0.95 * before.cwnd,
+        f"window {before.cwnd}, then {back.cwnd} at {back.time - 10.5:.1f} s",
+    )
+
+
+def reordering() -> Verdict:
+    """A spurious recovery takes nothing from the rate, and is over in a round trip."""
+    trace = Trace("reordering")
+    before, after = trace.between(9, 9.9)[-1], trace.between(9.9, 10.2)
+    recovering = [stand.time for stand in after if stand.state == "recovery"]
+    least = min(stand.pacing for stand in after) / before.pacing
+    lasts = max(recovering, default=0.0) - min(recovering, default=0.0)
+    return bool(recovering) and least >= 1.0 and lasts <= 0.06, f"{least:.2f} of the rate; {lasts * 1e3:.0f} ms"
+
+
+def policer() -> Verdict:
+    """Most of what the policer lets through, and no more than a twentieth lost."""
+    trace = Trace("policer")
+    used = trace.goodput_mbps / (10 * PAYLOAD)
+    lost = float(trace.result.groups["retransmissions"][0] / trace.result.groups["sent"][0])
+    return used >= 0.9 and lost <= 0.05, f"{used:.0%} of the policer's rate, {lost:.1%} lost"
+
+
+def aggregation() -> Verdict:
+    """More than two products in the window, and the link is used."""
+    trace = Trace("aggregation")
+    cwnd = max(stand.cwnd for stand in trace.between(2, 4))
+    used = trace.goodput_mbps / BANDWIDTH
+    return cwnd > 2 * BDP and used >= 0.95, f"{cwnd / BDP:.1f} products; {used:.0%} of the link"
+
+
+def long_startup() -> Verdict:
+    """One search for the least RTT comes within Startup, which goes on and finds the link's rate."""
+    trace = Trace("long-startup")
+    stands = trace.stands
+    drops = [b.time for a, b in pairwise(stands) if b.cwnd < 0.5 * a.cwnd]
+    unit = 100e6 * PAYLOAD * MARGIN
+    found = next((stand.time for stand in stands if stand.pacing >= 2.77 * 0.97 * unit), None)
+    if not drops or found is None:
+        return False, f"{len(drops)} dips, the rate {'is not' if found is None else 'is'} found"
+    return 5 <= drops[0] < found, f"at {drops[0]:.1f} s; the plateau is reached at {found:.1f} s"
+
+
+CASES: dict[str, tuple[str, Callable[[], Verdict]]] = {
+    "startup-plateau": ("the bandwidth within 2 %, after 3 rounds on the plateau", startup_plateau),
+    "startup-loss": ("Startup ends within 3 rounds of a recovery", startup_loss),
+    "drain": ("Drain ends with one product in flight", drain),
+    "drain-slower": ("Drain ends after 3 rounds at the latest", drain_slower),
+    "probe-up": ("UP ends on a plateau, DOWN with one product in flight", probe_up),
+    "probe-rtt": ("half a product for 200 ms, every 5 s", probe_rtt),
+    "sub-packet": ("no more than two least windows (12 packets), and the link is used", sub_packet),
+    "faster": ("nine tenths of the new rate after two searches (7 s)", faster),
+    "slower": ("the short-term bound halves the rate; the maximum goes after two cycles", slower),
+    "outage": ("the window of before a spurious time-out", outage),
+    "reordering": ("a spurious recovery takes nothing from the rate", reordering),
+    "policer": ("nine tenths of its rate, a twentieth lost at most", policer),
+    "aggregation": ("a window above two products, and the link is used", aggregation),
+    "long-startup": ("a search for the least RTT within Startup, which goes on", long_startup),
+}
+"""By scenario: what the draft expects, and the judge."""
+
+
+def rows() -> list[tuple[str, ...]]:
+    """Return a row for each case."""
+    found = [(name, expected, *judge()) for name, (expected, judge) in CASES.items()]
+    return [(f"`{name}`", expected, here, "yes" if fits else "**no**") for name, expected, fits, here in found]
+
+
+def main() -> None:
+    """Renew the table."""
+    text = PAGE.read_text(encoding="utf-8")
+    headings = ("case", "expected", "here", "as expected")
+    PAGE.write_text(replaced(text, "table", "bbr-cases", table(headings, rows())), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
