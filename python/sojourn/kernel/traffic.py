@@ -124,5 +124,7 @@ CONTROLS = (
     "illinois",
     "bic",
     "yeah",
+    "bbr",
+    "dctcp",
 )
 DATAGRAMS = ("cbr", "poisson", "streaming", "voice")

@@ -12,13 +12,14 @@ from pathlib import Path
 import click
 
 from sojourn.base.progress import progress
-from sojourn.kernel import grid, offload_grid
+from sojourn.kernel import control_grid, grid, offload_grid
 from sojourn.kernel.cache import built
 from sojourn.kernel.grid import AnyPoint, Grid
 from sojourn.kernel.validation_page import Words, page, table
 
 GRIDS: Mapping[str, tuple[Callable[[], Sequence[AnyPoint]], Words | None]] = {
     "queues": (grid.grid, None),
+    "controls": (control_grid.grid, control_grid.WORDS),
     "super-packets": (offload_grid.grid, offload_grid.WORDS),
 }
 """By name: the points, and what the page says around the numbers."""
