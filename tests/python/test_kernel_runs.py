@@ -232,7 +232,7 @@ def test_a_result_is_found_by_scenario_seed_and_engine(kernel: Kernel, cli: Cli,
 def test_our_disciplines_do_as_the_kernel_s(kernel: Kernel, aqm: str) -> None:
     [found] = compare(kernel, [aqm], patterns=4, packets=300, seed=11, jobs=1)
     assert found.percent == 100.0, found.to_dict()
-    assert found.packets == 1200 or aqm == "netem" and found.packets > 1200, "netem makes packets, too"
+    assert found.packets == 1200 or (aqm == "netem" and found.packets > 1200), "netem makes packets, too"
 
 
 def test_a_difference_is_told_with_both_fates(kernel: Kernel, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
