@@ -106,6 +106,10 @@ pub trait Aqm: 'static {
     /// algorithm: no verdict on it, no change of state. A host may then spare the detour through the queue.
     const LETS_PASS: bool = false;
 
+    /// Whether the algorithm accepts whatever fits, has no updates, does not care whether its queue becomes empty, and says
+    /// by [`Aqm::lets_go`] that a head leaves as it is. A queue discipline may then spare the detour through its interface.
+    const LETS_GO: bool = false;
+
     /// Whether that holds at `now`, for an algorithm with [`Aqm::LETS_PASS`]; updates that are due are run where it does, and
     /// it is asked once more.
     #[inline]
@@ -141,6 +145,15 @@ pub trait Aqm: 'static {
     fn dequeue<Q: Fifo>(&mut self, cx: &mut Cx, queue: &mut Q) -> Option<Popped> {
         let _ = cx;
         queue.pop()
+    }
+
+    /// Whether all that [`Aqm::dequeue`] would do at `now` is to take out the `head`, which has `behind` bytes of the queue
+    /// behind it on a link with this MTU: then it is not called, and what it would have done to the algorithm's own state is
+    /// done here. Else nothing is done. Only for an algorithm with [`Aqm::LETS_GO`].
+    #[inline(always)]
+    fn lets_go(&mut self, now: Instant, head: &Meta, behind: u64, mtu: u32) -> bool {
+        let _ = (now, head, behind, mtu);
+        Self::LETS_GO
     }
 
     /// When [`Aqm::update`] is due next; must lie after the update before it.

@@ -31,6 +31,7 @@ impl DropTail {
 
 impl Aqm for DropTail {
     const LETS_PASS: bool = true;
+    const LETS_GO: bool = true;
 
     fn succeed(&mut self, _: &Self, _: Instant) -> Result<Excess, Refusal> {
         Ok(Excess::Waits)

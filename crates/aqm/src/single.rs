@@ -81,6 +81,23 @@ impl<A: Aqm, P> SingleQueue<A, P> {
         if marked { Enqueued::Marked } else { Enqueued::Queued }
     }
 
+    /// Queues a packet and takes it out again at once where it finds the queue empty and nothing is to be decided of it, which
+    /// it is stamped for. Whether it was; else nothing was done.
+    #[inline(always)]
+    pub fn hands_on(&mut self, now: Instant, meta: &mut Meta) -> bool {
+        let may = A::LETS_GO && self.left_out.is_none() && self.books.ring.is_empty();
+        if !may || !self.bounds.admit(Backlog::default(), meta.len) {
+            return false;
+        }
+        meta.enqueued = now;
+        if !self.aqm.lets_go(now, meta, 0, self.host.link.mtu) {
+            return false;
+        }
+        self.books.stats.arrived.add(meta.len);
+        self.books.stats.departed.add(meta.len);
+        true
+    }
+
     /// [`Qdisc::dequeue`], compiled into the caller.
     #[inline(always)]
     pub fn dequeue_here(&mut self, now: Instant, sink: &mut dyn Sink<P>) -> Dequeued<P> {

@@ -245,16 +245,22 @@ impl Linux {
             }
             return;
         };
-        let now = Ticks::at(cx.now);
-        let ldelay = now - Ticks::at(head.enqueued);
+        if !self.lets_go(cx.now, &head) {
+            self.judge_head(head, Ticks::at(cx.now), cx, queue);
+        }
+    }
+
+    /// [`Aqm::lets_go`]: the case of nearly all packets of a queue that is held.
+    #[inline(always)]
+    pub fn lets_go(&mut self, now: Instant, head: &Meta) -> bool {
+        let ldelay = Ticks::at(now) - Ticks::at(head.enqueued);
         let is_below = ldelay.is_before(self.target) && !ldelay.is_after(self.ce_threshold);
-        if is_below && !self.dropping && self.maxpacket.is_none() {
-            // What follows would do no more: nearly all packets of a queue that is held.
+        let goes = is_below && !self.dropping && self.maxpacket.is_none();
+        if goes {
             self.ldelay = ldelay;
             self.first_above_time = Ticks::ZERO;
-            return;
         }
-        self.judge_head(head, now, cx, queue);
+        goes
     }
 }
 

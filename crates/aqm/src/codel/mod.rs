@@ -100,6 +100,19 @@ impl Codel {
 }
 
 impl Aqm for Codel {
+    const LETS_GO: bool = true;
+
+    #[inline(always)]
+    fn lets_go(&mut self, now: Instant, head: &Meta, behind: u64, mtu: u32) -> bool {
+        if let Engine::Rfc8289(codel) = &mut self.0 {
+            codel.lets_go(now, head, behind, mtu)
+        } else if let Engine::Linux(codel) = &mut self.0 {
+            codel.lets_go(now, head)
+        } else {
+            false
+        }
+    }
+
     #[inline(always)]
     fn dequeue<Q: Fifo>(&mut self, cx: &mut Cx, queue: &mut Q) -> Option<Popped> {
         // A comparison for each, where a jump through a table takes six instructions.

@@ -112,19 +112,27 @@ impl Rfc8289 {
             self.dropping = false;
             return;
         };
-        let (now, sojourn_time, mtu) = (cx.now, cx.now - head.enqueued, cx.link.mtu);
-        if sojourn_time <= self.ce_threshold {
-            // The two cases of nearly all packets of a queue that is held: below target, or above it and nothing is due.
-            if sojourn_time < self.target {
-                if !self.dropping {
-                    self.first_above_time = Instant::ZERO;
-                    return;
-                }
-            } else if self.waits(now, bytes_behind(&head, queue) > mtu as u64) {
-                return;
-            }
+        let (now, mtu) = (cx.now, cx.link.mtu);
+        if !self.lets_go(now, &head, bytes_behind(&head, queue), mtu) {
+            self.dodequeue_and_drop(now, mtu, queue);
         }
-        self.dodequeue_and_drop(now, mtu, queue);
+    }
+
+    /// [`Aqm::lets_go`]: the two cases of nearly all packets of a queue that is held, below target, or above it and nothing is
+    /// due.
+    #[inline(always)]
+    pub fn lets_go(&mut self, now: Instant, head: &Meta, behind: u64, mtu: u32) -> bool {
+        let sojourn_time = now - head.enqueued;
+        if sojourn_time > self.ce_threshold {
+            return false;
+        }
+        if sojourn_time >= self.target {
+            return self.waits(now, behind > mtu as u64);
+        }
+        if !self.dropping {
+            self.first_above_time = Instant::ZERO;
+        }
+        !self.dropping
     }
 
     /// Whether a head above target changes nothing: the interval goes on, or the time to the next drop. There is a queue to

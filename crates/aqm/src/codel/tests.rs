@@ -3,9 +3,13 @@
 use super::testing::{Line, Saturated, dequeue, ms, state};
 use super::{Codel, Config};
 use crate::aqm::DropReason;
-use crate::packet::Ecn;
-use crate::qdisc::Qdisc;
+use crate::limits::Limits;
+use crate::packet::{Ecn, Meta};
+use crate::qdisc::{Dequeued, Qdisc};
+use crate::rng::Rng;
+use crate::single::SingleQueue;
 use crate::testing;
+use crate::time::Instant;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -217,4 +221,51 @@ fn ce_threshold_marks_ecn_capable_packets_only_and_drops_none() {
 #[test]
 fn a_queues_state_is_a_cache_line() {
     assert_eq!(size_of::<Codel>(), 64, "fq_codel has 1024 of them");
+}
+
+/// An idle link before a queue that hands packets on, and one before a queue that does not: whatever comes and whenever,
+/// both send the same, count the same and are in the same state.
+#[test]
+fn a_packet_that_is_handed_on_leaves_nothing_that_the_queue_would_not_have_left() {
+    for (profile, params) in
+        [("rfc8289", &[][..]), ("linux", &[]), ("linux-3.10", &[]), ("rfc8289", &[("target", "1 us")])]
+    {
+        let config = config(profile, params);
+        let queue = || testing::queue_under(Codel::new(&config), Limits::default(), testing::LINK);
+        let (mut plain, mut quick) = (queue(), queue());
+        let (mut rng, mut now, mut free, mut handed) = (Rng::from_state(7), 0, 0, 0);
+        let drop = &mut |_: Meta, _: u32, _: DropReason| {};
+        for n in 0..30_000_u32 {
+            // Busy for most of a second, then idle for long.
+            now += if n % 1_000 < 700 { rng.below(2_000_000) } else { rng.below(9_000_000) };
+            while free <= now && plain.backlog().packets > 0 {
+                let at = Instant::from_nanos(free);
+                assert_eq!(plain.dequeue(at, drop), quick.dequeue(at, drop), "{profile}, packet {n}");
+                free += 1_200_000;
+            }
+            let (at, mut meta) = (Instant::from_nanos(now), Meta::new(1500, 0));
+            plain.enqueue(at, meta, n, drop);
+            if free > now {
+                quick.enqueue(at, meta, n, drop);
+            } else {
+                free = now + 1_200_000;
+                let sent = plain.dequeue(at, drop);
+                if quick.hands_on(at, &mut meta) {
+                    handed += 1;
+                    assert_eq!(sent, Dequeued::Packet(meta, n), "{profile}, packet {n}");
+                } else {
+                    quick.enqueue(at, meta, n, drop);
+                    assert_eq!(sent, quick.dequeue(at, drop), "{profile}, packet {n}");
+                }
+            }
+            let seen = |queue: &SingleQueue<Codel, u32>| {
+                let mut seen = vec![];
+                queue.observe(&mut |name, value| seen.push((name, value)));
+                (seen, queue.stats().clone(), queue.backlog())
+            };
+            assert_eq!(seen(&plain), seen(&quick), "{profile}, packet {n}");
+        }
+        let dropped = plain.stats().dropped_total().packets;
+        assert!(dropped > 100 && (handed > 5_000) == (profile != "linux-3.10"), "{profile}: {handed}, {dropped}");
+    }
 }

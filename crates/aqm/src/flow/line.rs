@@ -245,7 +245,7 @@ pub(super) struct Books<P> {
 
 impl<P> Books<P> {
     #[inline]
-    fn left(&mut self, len: u32) {
+    pub fn left(&mut self, len: u32) {
         self.total.packets -= 1;
         self.total.bytes -= len as u64;
     }

@@ -264,6 +264,47 @@ impl<A: Aqm, P> FlowQueue<A, P> {
 }
 
 impl<A: Aqm, P> FlowQueue<A, P> {
+    /// Takes the first packet of flow `i` out if its manager has nothing to decide of it; its handle.
+    #[inline(always)]
+    fn let_go(&mut self, now: Instant, i: usize) -> Option<u32> {
+        if !A::LETS_GO || self.left_out.is_some() {
+            return None;
+        }
+        let Self { table, books, host, .. } = self;
+        let flow = &mut table.flows[i];
+        let head = flow.line.head()?;
+        let meta = books.packets.meta(head);
+        let behind = books.total.bytes - meta.len as u64;
+        if !flow.aqm.lets_go(now, meta, behind, host.link.mtu) {
+            return None;
+        }
+        let len = books.packets.release(&mut flow.line, head).len;
+        books.left(len);
+        Some(head)
+    }
+
+    /// Asks the manager of flow `i`, which is not empty, for a packet; its handle.
+    #[inline(always)]
+    fn ask(&mut self, now: Instant, i: usize, sink: &mut dyn Sink<P>) -> Option<u32> {
+        if self.left_out.is_some() {
+            return self.dequeue_excluding(now, i, sink);
+        }
+        let (aqm, mut cx, mut view) = self.lend(now, i, sink);
+        let popped = aqm.dequeue(&mut cx, &mut view);
+        let handle = view.popped;
+        debug_assert_eq!(popped.is_some(), handle.is_some(), "an algorithm returns what it popped");
+        if view.line.is_empty() {
+            aqm.emptied(&mut cx);
+        }
+        handle
+    }
+
+    /// The same, apart from what calls it: few packets of a manager that lets them go are asked for.
+    #[inline(never)]
+    fn ask_apart(&mut self, now: Instant, i: usize, sink: &mut dyn Sink<P>) -> Option<u32> {
+        self.ask(now, i, sink)
+    }
+
     /// The manager of flow `i`, which is served and empty, is asked for a packet: with what is known to be empty, so that little is
     /// left of its code.
     #[inline]
@@ -336,17 +377,10 @@ impl<A: Aqm, P: 'static> Qdisc<P> for FlowQueue<A, P> {
                 self.look_at_empty(now, i);
                 continue;
             }
-            let handle = if self.left_out.is_none() {
-                let (aqm, mut cx, mut view) = self.lend(now, i, sink);
-                let popped = aqm.dequeue(&mut cx, &mut view);
-                let handle = view.popped;
-                debug_assert_eq!(popped.is_some(), handle.is_some(), "an algorithm returns what it popped");
-                if view.line.is_empty() {
-                    aqm.emptied(&mut cx);
-                }
-                handle
-            } else {
-                self.dequeue_excluding(now, i, sink)
+            let handle = match self.let_go(now, i) {
+                None if A::LETS_GO => self.ask_apart(now, i, sink),
+                None => self.ask(now, i, sink),
+                head => head,
             };
             self.changed(i);
             self.note_update(i);

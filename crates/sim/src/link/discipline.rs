@@ -57,6 +57,15 @@ impl AnyDiscipline {
         }
     }
 
+    /// [`SingleQueue::hands_on`].
+    #[inline(always)]
+    pub fn hands_on(&mut self, now: Instant, meta: &mut Meta) -> bool {
+        match self {
+            Self::Codel(queue) => queue.hands_on(now, meta),
+            Self::DropTail(_) | Self::Other(_) => false,
+        }
+    }
+
     fn any(&self) -> &Discipline {
         match self {
             Self::Codel(queue) => queue,

@@ -90,10 +90,15 @@ impl<T: Pace> OneByOne<T> {
     ) -> Served {
         if self.busy_until <= now && !self.pending && !body.is_buffered::<PLAIN>() {
             // A super-packet is cut on its way out of the queue.
-            if (PLAIN || packet.segment == 0) && body.queue.qdisc.passes(now, &mut meta) {
-                return self.pass::<PLAIN, P>(now, meta, handle, packet, body, books);
+            let is_whole = PLAIN || packet.segment == 0;
+            if is_whole && body.queue.qdisc.passes(now, &mut meta) {
+                return self.pass::<PLAIN, P>(now, (meta, handle, packet), Fate::Passed, body, books);
             }
             self.poll_if_owed(body, books);
+            if is_whole && body.queue.qdisc.hands_on(now, &mut meta) {
+                body.queue.tally.fingerprint.record(now, books.link, meta.flow, meta.len, Fate::Queued);
+                return self.pass::<PLAIN, P>(now, (meta, handle, packet), Fate::Departed, body, books);
+            }
         }
         body.queue.enqueue(now, meta, handle, books);
         self.wake::<PLAIN, P>(now, body, books)
@@ -151,17 +156,17 @@ impl<T: Pace> OneByOne<T> {
     fn pass<const PLAIN: bool, P: Probe>(
         &mut self,
         now: Instant,
-        meta: Meta,
-        handle: Handle,
-        packet: Packet,
+        (meta, handle, packet): (Meta, Handle, Packet),
+        fate: Fate,
         body: &mut Body,
         books: &mut Books<P>,
     ) -> Served {
         let Sent { end, free } = self.start(now, body.to_send::<PLAIN>(meta.len));
+        // A queue that has handed it on has nothing to take note of: the packet has shown it all that the poll would.
         self.owes_poll = false;
         body.queue.tally.passage(now, &meta);
         self.book(now, free, &mut body.queue.tally);
-        body.queue.tally.fingerprint.record(now, books.link, meta.flow, meta.len, Fate::Passed);
+        body.queue.tally.fingerprint.record(now, books.link, meta.flow, meta.len, fate);
         books.probe.sent(now, books.link, handle, &meta, false);
         Served { left: body.leave::<PLAIN, P>(end, handle, packet, books), again: Again::AsBefore }
     }
