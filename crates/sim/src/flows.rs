@@ -10,7 +10,7 @@ use crate::quantiles::Quantiles;
 use crate::scenario::{Direction, FlowSpec, Scenario, Traffic};
 use crate::status::{Datagrams, Payload, Status};
 use crate::summary::{DatagramSummary, FlowSummary, GroupSummary, PayloadSummary, jain};
-use crate::traffic::{AnyFlow, News, Opener, Port, Source, Step};
+use crate::traffic::{AnyFlow, News, Opener, Opening, Port, Source, Step};
 use crate::window::Window;
 use serde::Serialize;
 use sojourn_aqm::{Ecn, Instant};
@@ -238,7 +238,7 @@ impl Flows {
     pub fn on_generator<P: Probe, T: Topology>(&mut self, now: Instant, i: usize, network: &mut Network<P, T>) {
         while let Some(step) = self.openers[i].next(now) {
             match step {
-                Step::Open(flow, free) => self.open(now, i, (flow, free), network),
+                Step::Open(opening, free) => self.open(now, i, (opening, free), network),
                 Step::Ask(slot, exchange) => {
                     let ends = &mut self.ends[slot as usize];
                     ends.flow.ask(now, exchange, &mut Port::new(network, now, slot, false));
@@ -271,15 +271,18 @@ impl Flows {
         &mut self,
         now: Instant,
         i: usize,
-        (flow, free): (AnyFlow, Option<u32>),
+        (opening, free): (Opening, Option<u32>),
         network: &mut Network<P, T>,
     ) {
         let group = self.openers[i].group();
         let slot = free.unwrap_or_else(|| network.add_slot((group, 0), &self.groups[group as usize].spec));
+        let opener = &mut self.openers[i];
         if free.is_some() {
-            self.ends[slot as usize] = Ends::new(flow);
+            // Its timers were stopped at its end.
+            let memory = opening.replace(&mut self.ends[slot as usize].flow, now, opener.ends());
+            memory.into_iter().for_each(|exchanges| opener.reuse(exchanges));
         } else {
-            self.ends.push(Ends::new(flow));
+            self.ends.push(Ends::new(opening.flow(now, opener.ends())));
             self.owners.push(i as u32);
         }
         network.ledger.opened(now, group);

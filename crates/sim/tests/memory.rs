@@ -2,6 +2,7 @@
 //!
 //! Without the test harness: its other thread may allocate while this one counts.
 
+use sojourn_aqm::{Duration, Instant};
 use sojourn_sim::parquet::{Files, ROWS};
 use sojourn_sim::scenario::Scenario;
 use sojourn_sim::{Need, Simulation};
@@ -18,6 +19,7 @@ const PER_FLOW: u64 = 20_000;
 
 fn main() {
     a_flow_takes_little();
+    connections_that_come_and_go_ask_for_no_memory();
     what_is_recorded_does_not_pile_up();
     a_need_is_told_from_above();
     println!("memory of a run: ok");
@@ -56,6 +58,20 @@ fn a_flow_takes_little() {
     let each = (many - few) / 400;
     println!("a flow: {each} B");
     assert!(each <= PER_FLOW, "{each} B");
+}
+
+/// Connections of PackMime over an idle link, in the memory of those that have ended.
+fn connections_that_come_and_go_ask_for_no_memory() {
+    let text = "duration = \"90 s\"\n[link]\nrate = \"100 Mbit/s\"\naqm = \"codel\"\n[[flows]]\nkind = \"packmime\"\n\
+                connections_per_second = 80\nrtt = \"10 ms\"\nstack = \"linux-2.6.29\"\ncc = \"reno\"";
+    let mut run = Simulation::new(&scenario(text), 1);
+    run.advance_until(Instant::ZERO + Duration::from_secs(30));
+    let (before, region) = (run.links()[0].sent, Region::new(ALLOCATOR));
+    run.advance_until(Instant::ZERO + Duration::from_secs(60));
+    let (packets, change) = (run.links()[0].sent - before, region.change());
+    let allocations = change.allocations + change.reallocations;
+    println!("web traffic: {allocations} allocations in {packets} packets");
+    assert!(packets > 10_000 && 50 * allocations as u64 <= packets, "{allocations} in {packets} packets");
 }
 
 fn what_is_recorded_does_not_pile_up() {

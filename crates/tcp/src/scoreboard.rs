@@ -70,6 +70,19 @@ impl Scoreboard {
         }
     }
 
+    /// The memory for segments, of a queue that is not used any more.
+    pub fn take_memory(&mut self) -> VecDeque<Segment> {
+        let mut memory = std::mem::take(&mut self.segments);
+        memory.clear();
+        memory
+    }
+
+    /// Segments will lie in `memory`, which is empty; nothing is out.
+    pub fn put_memory(&mut self, memory: VecDeque<Segment>) {
+        debug_assert!(self.segments.is_empty() && memory.is_empty());
+        self.segments = memory;
+    }
+
     /// Duplicate acknowledgments instead of SACKs tell of losses.
     #[inline]
     pub fn is_reno(&self) -> bool {

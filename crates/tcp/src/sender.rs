@@ -100,6 +100,15 @@ impl Sender {
         self
     }
 
+    /// Becomes a copy of `other`, which is closed, with a stream of random numbers for the congestion control; the memory for
+    /// segments that it has it keeps.
+    pub fn become_like(&mut self, other: &Self, rng: Rng) {
+        let memory = self.transmission.board.take_memory();
+        *self = other.clone();
+        self.transmission.board.put_memory(memory);
+        self.control.cc.seed(rng);
+    }
+
     /// Opens the connection with `bytes` to send; `None` for a source that never runs dry.
     pub fn open(&mut self, now: Instant, bytes: Option<u64>, wire: &mut impl Wire) {
         let now = self.enter(now);

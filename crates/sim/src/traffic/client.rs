@@ -1,10 +1,9 @@
 //! A client with several connections that know of each other: it opens them, asks over them, and hears of every answer.
 //! What it does with that is its application. The connections are flows like any other, in slots that are used again.
 
-use super::AnyFlow;
 use super::browser::Browser;
-use super::dialogue::{DialogueFlow, Exchange, Script};
-use super::load::LoadFlow;
+use super::dialogue::{Exchange, Script};
+use super::opening::{Ends, Job, Opening};
 use super::rpm::Rpm;
 use super::tcp::Template;
 use super::video::Player;
@@ -173,7 +172,7 @@ pub(crate) struct Client {
     app: AnyApp,
     orders: Orders,
     /// What the connections are made of, and what their congestion controls draw from.
-    template: Template,
+    pub ends: Ends,
     rng: Rng,
     /// Slots whose connection has ended.
     free: Vec<u32>,
@@ -183,10 +182,9 @@ pub(crate) struct Client {
 }
 
 /// What its host does for a client.
-#[allow(clippy::large_enum_variant)] // moved once
 pub(crate) enum Step {
-    /// A flow begins, in a slot that is free if there is one; [`Client::placed`] wants to know where.
-    Open(AnyFlow, Option<u32>),
+    /// A connection is opened, in a slot that is free if there is one; [`Client::placed`] wants to know where.
+    Open(Opening, Option<u32>),
     /// [`Client::hear`] wants to know what the connection in a slot has brought.
     Count(u32),
     /// The connection in a slot is asked.
@@ -201,9 +199,9 @@ pub(crate) enum Step {
 
 impl Client {
     pub(super) fn new(app: AnyApp, (group, place): (u32, u32), rng: Rng) -> Self {
-        let template = Template::new(app.tcp());
+        let ends = Ends::Tcp(Template::new(app.tcp()));
         let (orders, numbers) = (Orders::default(), BTreeMap::new());
-        Self { group, place, app, orders, template, rng, free: Vec::new(), slots: Vec::new(), numbers }
+        Self { group, place, app, orders, ends, rng, free: Vec::new(), slots: Vec::new(), numbers }
     }
 
     /// When [`Self::next`] is to be called.
@@ -228,21 +226,19 @@ impl Client {
     pub fn rest(&mut self, now: Instant) -> Option<Step> {
         let slot = |number: u32| self.slots[number as usize];
         Some(match self.orders.queue.pop_front()? {
-            Order::Open => {
-                let (rng, times) = (Rng::from_state(self.rng.next_u64()), (now, Instant::NEVER));
-                let flow = DialogueFlow::new(&self.template, Script::told(), now, times, rng);
-                Step::Open(AnyFlow::Dialogue(Box::new(flow)), self.free.pop())
-            }
-            Order::Load(unsent) => {
-                let flow = LoadFlow::new(&self.template, now, unsent, Rng::from_state(self.rng.next_u64()));
-                Step::Open(AnyFlow::Load(Box::new(flow)), self.free.pop())
-            }
+            Order::Open => self.opening(now, Job::Dialogue(Script::told())),
+            Order::Load(unsent) => self.opening(now, Job::Load(unsent)),
             Order::Count(number) => Step::Count(slot(number)),
             Order::Ask(number, exchange) => Step::Ask(slot(number), exchange),
             Order::Close(number) => Step::Close(slot(number)),
             Order::Record(record) => Step::Record(self.place, record),
             Order::Completed(number, begun, bytes) => Step::Completed(slot(number), begun, bytes),
         })
+    }
+
+    fn opening(&mut self, now: Instant, job: Job) -> Step {
+        let rng = Rng::from_state(self.rng.next_u64());
+        Step::Open(Opening { asked: now, rng, job }, self.free.pop())
     }
 
     /// The connection that was opened last is in `slot`.

@@ -38,11 +38,6 @@ pub(super) enum Script {
 }
 
 impl Script {
-    /// A single exchange.
-    pub fn once(exchange: Exchange) -> Self {
-        Self::List(vec![exchange])
-    }
-
     /// The exchanges in their order.
     pub fn list(mut exchanges: Vec<Exchange>) -> Self {
         exchanges.reverse();
@@ -66,6 +61,11 @@ impl Script {
             Self::Endless(exchange) => Some(*exchange),
             Self::Told { .. } => None,
         }
+    }
+
+    /// The memory of its list, if it has one.
+    pub fn into_memory(self) -> Option<Vec<Exchange>> {
+        if let Self::List(list) = self { Some(list) } else { None }
     }
 
     fn is_over(&self) -> bool {
@@ -105,27 +105,52 @@ impl DialogueFlow {
     /// The controls of both ends draw from `rng`.
     pub(super) fn new(
         ends: &Template,
-        mut script: Script,
+        script: Script,
         asked_at: Instant,
-        (start, stop): (Instant, Instant),
+        times: (Instant, Instant),
         mut rng: Rng,
     ) -> Self {
         let of_server = Rng::from_state(rng.next_u64());
-        let exchange = script.next().unwrap_or_default();
-        Self {
+        let mut flow = Self {
             client: End::new(ends, rng),
             server: End::new(ends, of_server),
-            script,
-            exchange,
-            start,
-            stop,
-            begun: asked_at,
+            script: Script::told(),
+            exchange: Exchange::default(),
+            start: Instant::NEVER,
+            stop: Instant::NEVER,
+            begun: Instant::NEVER,
             ask_at: Instant::NEVER,
             answer_at: Instant::NEVER,
             asked: 0,
             promised: 0,
             open: true,
-        }
+        };
+        flow.begin(script, asked_at, times);
+        flow
+    }
+
+    /// Becomes the connection that [`Self::new`] makes, in the memory of the one that has ended. Returns the old script.
+    pub(super) fn begin_again(
+        &mut self,
+        ends: &Template,
+        script: Script,
+        asked_at: Instant,
+        times: (Instant, Instant),
+        mut rng: Rng,
+    ) -> Script {
+        let of_server = Rng::from_state(rng.next_u64());
+        self.client.begin_again(ends, rng);
+        self.server.begin_again(ends, of_server);
+        self.begin(script, asked_at, times)
+    }
+
+    /// All of the beginning but the ends; the script before.
+    fn begin(&mut self, mut script: Script, asked_at: Instant, (start, stop): (Instant, Instant)) -> Script {
+        self.exchange = script.next().unwrap_or_default();
+        (self.start, self.stop, self.begun) = (start, stop, asked_at);
+        (self.ask_at, self.answer_at) = (Instant::NEVER, Instant::NEVER);
+        (self.asked, self.promised, self.open) = (0, 0, true);
+        std::mem::replace(&mut self.script, script)
     }
 
     /// The client asks the present question.
@@ -225,6 +250,12 @@ impl End {
     /// An end whose control draws from `rng`.
     pub fn new(ends: &Template, rng: Rng) -> Self {
         Self { sender: ends.sender(rng), receiver: ends.receiver(), card: ends.card() }
+    }
+
+    /// Becomes the end that [`Self::new`] makes, with the memory that it has.
+    fn begin_again(&mut self, ends: &Template, rng: Rng) {
+        ends.renew(&mut self.sender, &mut self.receiver, rng);
+        self.card = ends.card();
     }
 
     /// What its card brings up now, each with how much comes behind it.

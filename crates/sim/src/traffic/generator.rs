@@ -1,13 +1,13 @@
 //! What opens connections: when, and for what. The connections themselves are flows like any other, in slots that are
 //! used again, so that memory follows the number of connections at a time.
 
-use super::AnyFlow;
-use super::dialogue::{DialogueFlow, Script};
+use super::dialogue::Exchange;
+use super::opening::{Ends, Job, Opening};
 use super::packmime::PackMime;
 use super::pages::Pages;
-use super::quic::{self, QuicFlow};
+use super::quic;
 use super::replay::Transfers;
-use super::tcp::{TcpFlow, Template};
+use super::tcp::Template;
 use crate::scenario::{FileSpec, TcpSpec};
 use sojourn_aqm::{Duration, Instant, Rng};
 use std::collections::VecDeque;
@@ -17,7 +17,7 @@ pub(crate) struct Generator {
     pub group: u32,
     pattern: AnyPattern,
     /// What the connections are made of.
-    ends: Ends,
+    pub ends: Ends,
     stop: Instant,
     /// Slots whose connection has ended.
     free: Vec<u32>,
@@ -26,21 +26,8 @@ pub(crate) struct Generator {
     rng: Rng,
     /// Connections that were asked for while as many were open as may be, and when.
     waiting: VecDeque<(Instant, Job)>,
-}
-
-/// The two ends of a connection that has not begun.
-#[allow(clippy::large_enum_variant)] // one per source
-enum Ends {
-    Tcp(Template),
-    Quic(quic::Template),
-}
-
-/// What a connection is for.
-pub(super) enum Job {
-    /// The source sends so many bytes.
-    Upload(u64),
-    /// The sink asks, the source answers.
-    Dialogue(Script),
+    /// The memory for the exchanges of the next one.
+    spare: Vec<Exchange>,
 }
 
 /// When connections are asked for, and what they are for. Nothing of it depends on what became of the earlier ones,
@@ -48,8 +35,8 @@ pub(super) enum Job {
 pub(super) trait Pattern {
     /// When the next connection is asked for.
     fn due(&self) -> Instant;
-    /// Takes the connection that is due.
-    fn draw(&mut self) -> Job;
+    /// Takes the connection that is due; its exchanges may lie in the memory of `spare`, which is empty.
+    fn draw(&mut self, spare: &mut Vec<Exchange>) -> Job;
     /// One of the connections is over.
     fn ended(&mut self, now: Instant) {
         let _ = now;
@@ -71,8 +58,8 @@ macro_rules! patterns {
             fn due(&self) -> Instant {
                 match self { $( Self::$kind(pattern) => pattern.due(), )+ }
             }
-            fn draw(&mut self) -> Job {
-                match self { $( Self::$kind(pattern) => pattern.draw(), )+ }
+            fn draw(&mut self, spare: &mut Vec<Exchange>) -> Job {
+                match self { $( Self::$kind(pattern) => pattern.draw(spare), )+ }
             }
             fn ended(&mut self, now: Instant) {
                 match self { $( Self::$kind(pattern) => pattern.ended(now), )+ }
@@ -98,7 +85,8 @@ impl Generator {
     pub(super) fn new(pattern: AnyPattern, group: u32, stop: Instant, rng: Rng) -> Self {
         let tcp = pattern.tcp();
         let ends = if tcp.is_quic() { Ends::Quic(quic::Template::new(tcp)) } else { Ends::Tcp(Template::new(tcp)) };
-        Self { group, pattern, ends, stop, free: Vec::new(), open: 0, rng, waiting: VecDeque::new() }
+        let (free, waiting, spare) = (Vec::new(), VecDeque::new(), Vec::new());
+        Self { group, pattern, ends, stop, free, open: 0, rng, waiting, spare }
     }
 
     /// When [`Self::next`] is to be called.
@@ -108,30 +96,24 @@ impl Generator {
     }
 
     /// The next connection that may be opened at `now`, with the slot that it gets if one is free.
-    pub fn next(&mut self, now: Instant) -> Option<(AnyFlow, Option<u32>)> {
+    pub fn next(&mut self, now: Instant) -> Option<(Opening, Option<u32>)> {
         while self.due() <= now {
             let asked = self.pattern.due();
-            self.waiting.push_back((asked, self.pattern.draw()));
+            self.waiting.push_back((asked, self.pattern.draw(&mut self.spare)));
         }
         if self.open >= self.pattern.at_once() {
             return None;
         }
         let (asked, job) = self.waiting.pop_front()?;
         self.open += 1;
-        let (rng, never) = (Rng::from_state(self.rng.next_u64()), Instant::NEVER);
-        let flow = match (job, &self.ends) {
-            (Job::Upload(bytes), Ends::Tcp(ends)) => {
-                AnyFlow::Tcp(TcpFlow::new(ends, now, never, Some(bytes), rng).asked_at(asked))
-            }
-            (Job::Upload(bytes), Ends::Quic(ends)) => {
-                AnyFlow::Quic(Box::new(QuicFlow::new(ends, now, never, Some(bytes), rng).asked_at(asked)))
-            }
-            (Job::Dialogue(script), Ends::Tcp(ends)) => {
-                AnyFlow::Dialogue(Box::new(DialogueFlow::new(ends, script, asked, (now, never), rng)))
-            }
-            (Job::Dialogue(_), Ends::Quic(_)) => unreachable!("a scenario has QUIC for files only"),
-        };
-        Some((flow, self.free.pop()))
+        let rng = Rng::from_state(self.rng.next_u64());
+        Some((Opening { asked, rng, job }, self.free.pop()))
+    }
+
+    /// Memory of exchanges that are over.
+    pub fn reuse(&mut self, mut exchanges: Vec<Exchange>) {
+        exchanges.clear();
+        self.spare = exchanges;
     }
 
     /// When connections are asked for until `end`, if none of them ever ends.
@@ -139,7 +121,7 @@ impl Generator {
         let mut times = Vec::new();
         while self.due() <= end {
             times.push(self.due());
-            self.pattern.draw();
+            self.pattern.draw(&mut self.spare);
         }
         times
     }
@@ -171,7 +153,7 @@ impl Pattern for Files {
         self.due
     }
 
-    fn draw(&mut self) -> Job {
+    fn draw(&mut self, _: &mut Vec<Exchange>) -> Job {
         self.due = Instant::NEVER;
         Job::Upload(self.size)
     }

@@ -10,6 +10,7 @@ mod joined;
 mod load;
 mod media;
 mod opener;
+mod opening;
 mod packmime;
 mod pages;
 mod plan;
@@ -25,6 +26,7 @@ mod video;
 pub(crate) use client::{News, Record, Step};
 pub(crate) use joined::Joined;
 pub(crate) use opener::Opener;
+pub(crate) use opening::Opening;
 pub use plan::{Planned, plan};
 
 use crate::media::MediaNews;
@@ -206,8 +208,7 @@ impl Source {
             Traffic::Tcp(file) => match file.pause {
                 None => Self::Flow(AnyFlow::Tcp(TcpFlow::new(
                     &cc.map_or_else(|| Template::new(&file.tcp), |cc| Template::of(&file.tcp, cc)),
-                    start,
-                    stop,
+                    (start, stop),
                     file.size,
                     of_control,
                 ))),

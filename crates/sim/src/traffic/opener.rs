@@ -1,7 +1,9 @@
 //! What opens connections: a generator, whose connections know nothing of each other, or a client, whose connections do.
 
 use super::client::{Client, News, Step};
+use super::dialogue::Exchange;
 use super::generator::Generator;
+use super::opening::Ends;
 use sojourn_aqm::Instant;
 
 /// A source of connections.
@@ -30,8 +32,23 @@ impl Opener {
     /// What is to be done now.
     pub fn next(&mut self, now: Instant) -> Option<Step> {
         match self {
-            Self::Generator(generator) => generator.next(now).map(|(flow, free)| Step::Open(flow, free)),
+            Self::Generator(generator) => generator.next(now).map(|(opening, free)| Step::Open(opening, free)),
             Self::Client(client) => client.next(now),
+        }
+    }
+
+    /// What the connections are made of.
+    pub fn ends(&self) -> &Ends {
+        match self {
+            Self::Generator(generator) => &generator.ends,
+            Self::Client(client) => &client.ends,
+        }
+    }
+
+    /// Memory of exchanges that are over.
+    pub fn reuse(&mut self, exchanges: Vec<Exchange>) {
+        if let Self::Generator(generator) = self {
+            generator.reuse(exchanges);
         }
     }
 

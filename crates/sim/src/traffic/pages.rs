@@ -1,7 +1,8 @@
 //! Pages of one size, each over a connection of its own: at regular intervals, or at random.
 
 use super::dialogue::{Exchange, Script};
-use super::generator::{AnyPattern, Job, Pattern};
+use super::generator::{AnyPattern, Pattern};
+use super::opening::Job;
 use crate::scenario::{TcpSpec, WebSpec};
 use sojourn_aqm::{Duration, Instant, Rng};
 
@@ -33,11 +34,13 @@ impl Pattern for Pages {
         self.due
     }
 
-    fn draw(&mut self) -> Job {
+    fn draw(&mut self, spare: &mut Vec<Exchange>) -> Job {
         let interval = self.interval();
         self.due += interval;
         let WebSpec { request, think, size, .. } = self.spec;
-        Job::Dialogue(Script::once(Exchange { pause: Duration::ZERO, request, think, response: size }))
+        let mut exchanges = std::mem::take(spare);
+        exchanges.push(Exchange { pause: Duration::ZERO, request, think, response: size });
+        Job::Dialogue(Script::list(exchanges))
     }
 
     fn tcp(&self) -> &TcpSpec {

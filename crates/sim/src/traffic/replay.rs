@@ -4,7 +4,9 @@
 //! number of the first packet that was sent with it, and in `ts_ecr` its place, both modulo 2^32. So the segments of a
 //! super-packet have all but the place in common, as a card wants them that joins and cuts them.
 
-use super::generator::{AnyPattern, Job, Pattern};
+use super::dialogue::Exchange;
+use super::generator::{AnyPattern, Pattern};
+use super::opening::Job;
 use super::udp::Seen;
 use super::{Endpoints, Host};
 use crate::capture::replay::{Replay, Sent};
@@ -148,7 +150,7 @@ impl Pattern for Transfers {
         self.replay.transfers.get(self.next).map_or(Instant::NEVER, |transfer| self.start + transfer.at)
     }
 
-    fn draw(&mut self) -> Job {
+    fn draw(&mut self, _: &mut Vec<Exchange>) -> Job {
         let bytes = self.replay.transfers[self.next].bytes;
         self.next += 1;
         Job::Upload(bytes)

@@ -31,10 +31,25 @@ pub(crate) struct TcpFlow {
 
 impl TcpFlow {
     /// A connection that is opened at `start` for `size` bytes, or for ever; its congestion control draws from `rng`.
-    pub fn new(template: &Template, start: Instant, stop: Instant, size: Option<u64>, rng: Rng) -> Self {
+    pub fn new(template: &Template, (start, stop): (Instant, Instant), size: Option<u64>, rng: Rng) -> Self {
         let goal = size.unwrap_or(OUT_OF_REACH);
         let (sender, receiver, card) = (template.sender(rng), template.receiver(), template.card());
         Self { open: size.is_some(), start, stop, goal, card, sender, receiver, begun: start, size }
+    }
+
+    /// Becomes the transfer that [`Self::new`] makes, of so many bytes that were asked for at an instant, with the memory of the
+    /// one that has ended.
+    pub fn begin_again(
+        &mut self,
+        template: &Template,
+        (start, stop): (Instant, Instant),
+        (begun, bytes): (Instant, u64),
+        rng: Rng,
+    ) {
+        template.renew(&mut self.sender, &mut self.receiver, rng);
+        (self.card, self.open) = (template.card(), true);
+        (self.start, self.stop, self.begun) = (start, stop, begun);
+        (self.goal, self.size) = (bytes, Some(bytes));
     }
 
     /// A segment, or several as one, comes up to the receiver.
@@ -111,6 +126,12 @@ impl Template {
     #[inline]
     pub(super) fn receiver(&self) -> Receiver {
         self.receiver.clone()
+    }
+
+    /// Makes both ends anew, with the memory that those of a connection that has ended have.
+    pub(super) fn renew(&self, sender: &mut Sender, receiver: &mut Receiver, rng: Rng) {
+        sender.become_like(&self.sender, rng);
+        receiver.become_like(&self.receiver);
     }
 
     /// The card of a receiving host, if it joins segments.

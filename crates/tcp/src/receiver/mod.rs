@@ -99,6 +99,14 @@ impl Receiver {
         }
     }
 
+    /// Becomes a copy of `other`, to which nothing has come; the memory that it has it keeps.
+    pub fn become_like(&mut self, other: &Self) {
+        let memory = std::mem::replace(&mut self.reassembly, Reassembly::new());
+        *self = other.clone();
+        self.reassembly = memory;
+        self.reassembly.forget();
+    }
+
     /// The same at the other end of a sender whose congestion control has `needs`: both hosts run it, so ECN, its form and
     /// its codepoints are as it asks.
     pub fn serving(mut self, needs: &Needs) -> Self {

@@ -34,6 +34,14 @@ impl Reassembly {
         Self { nxt: 0, out_of_order: Vec::new(), sacks: Vec::new(), duplicate: None, fin: u64::MAX }
     }
 
+    /// Nothing has arrived.
+    pub fn forget(&mut self) {
+        let (mut out_of_order, mut sacks) = (std::mem::take(&mut self.out_of_order), std::mem::take(&mut self.sacks));
+        out_of_order.clear();
+        sacks.clear();
+        *self = Self { out_of_order, sacks, ..Self::new() };
+    }
+
     /// The SYN has arrived. Returns whether it was the first.
     pub fn open(&mut self) -> bool {
         let first = self.nxt == 0;

@@ -10,7 +10,8 @@ mod tables;
 mod tests;
 
 use super::dialogue::{Exchange, Script};
-use super::generator::{AnyPattern, Job, Pattern};
+use super::generator::{AnyPattern, Pattern};
+use super::opening::Job;
 use crate::random::{gamma, normal, normal_below, weibull};
 use crate::scenario::{Http, PackMimeSpec, TcpSpec};
 use farima::{Farima, scale_for};
@@ -46,19 +47,15 @@ pub(super) fn packmime(spec: &PackMimeSpec, start: Instant, seed: u64, index: u3
 }
 
 impl PackMime {
-    fn exchange(&mut self, pause: Duration, request: u64, response: u64) -> Exchange {
-        Exchange { pause, request, think: think(&mut self.think), response }
-    }
-
-    /// One request, and under HTTP/1.1 perhaps more.
-    fn exchanges(&mut self) -> Vec<Exchange> {
+    /// One request, and under HTTP/1.1 perhaps more, behind what is in `exchanges`.
+    fn exchanges(&mut self, exchanges: &mut Vec<Exchange>) {
         let (request, response) = (self.requests.draw(), self.responses.draw());
-        let mut exchanges = vec![self.exchange(Duration::ZERO, request, response)];
-        let Some(persistence) = &mut self.persistence else { return exchanges };
-        for (pause, response) in persistence.more(response) {
-            exchanges.push(self.exchange(pause, request, response));
+        let rng = &mut self.think;
+        let mut ask = |pause, response| exchanges.push(Exchange { pause, request, think: think(rng), response });
+        ask(Duration::ZERO, response);
+        if let Some(persistence) = &mut self.persistence {
+            persistence.more(response, ask);
         }
-        exchanges
     }
 }
 
@@ -67,10 +64,12 @@ impl Pattern for Box<PackMime> {
         self.due
     }
 
-    fn draw(&mut self) -> Job {
+    fn draw(&mut self, spare: &mut Vec<Exchange>) -> Job {
         let gap = self.gaps.draw();
         self.due += gap;
-        Job::Dialogue(Script::list(self.exchanges()))
+        let mut exchanges = std::mem::take(spare);
+        self.exchanges(&mut exchanges);
+        Job::Dialogue(Script::list(exchanges))
     }
 
     fn tcp(&self) -> &TcpSpec {
@@ -208,15 +207,14 @@ impl Persistence {
         Self { rng, page_gap, object_gap }
     }
 
-    /// Pauses and sizes of the responses behind the first, of size `first`.
-    fn more(&mut self, first: u64) -> Vec<(Duration, u64)> {
+    /// Tells `ask` pauses and sizes of the responses behind the first, of size `first`.
+    fn more(&mut self, first: u64, mut ask: impl FnMut(Duration, u64)) {
         let rng = &mut self.rng;
         if rng.uniform() >= PERSISTENT {
-            return Vec::new();
+            return;
         }
         let pages = if rng.uniform() < ONE_PAGE { 1 } else { at_least_two(rng, 0.417) };
         let sizes = LogNormals::new(rng, (10.62, 0.94), 3.22, 2.43);
-        let mut more = Vec::new();
         for page in 0..pages {
             let single = pages > 1 && rng.uniform() < ONE_OBJECT;
             let objects = if single { 1 } else { at_least_two(rng, 1.578) };
@@ -227,10 +225,9 @@ impl Persistence {
                 let gap = if object == 0 { self.page_gap } else { self.object_gap };
                 let pause = Duration::from_secs_f64(gap.draw(rng).min(LONGEST_PAUSE_S));
                 let size = if first <= LARGEST_VALIDATION { first } else { whole_bytes(sizes.draw(rng)) };
-                more.push((pause, size));
+                ask(pause, size);
             }
         }
-        more
     }
 }
 

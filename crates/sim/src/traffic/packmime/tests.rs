@@ -132,7 +132,7 @@ fn typical(mean_of: impl Fn(u64) -> f64) -> f64 {
 #[test]
 fn persistent_connections_have_the_published_number_of_requests() {
     let mut persistence = Persistence::new(Rng::from_state(1));
-    let all: Vec<Vec<(Duration, u64)>> = (0..2 * DRAWS).map(|_| persistence.more(10_000)).collect();
+    let all: Vec<Vec<(Duration, u64)>> = (0..2 * DRAWS).map(|_| more(&mut persistence, 10_000)).collect();
     let requests = mean(&all.iter().map(|more| 1.0 + more.len() as f64).collect::<Vec<_>>());
     assert!((requests - 1.20).abs() < 0.01, "{requests} requests per connection");
     // A one-page connection always has several objects, so every persistent connection shows.
@@ -143,7 +143,13 @@ fn persistent_connections_have_the_published_number_of_requests() {
 }
 
 fn persistence_sizes(persistence: &mut Persistence, first: u64) -> Vec<u64> {
-    (0..1000).flat_map(|_| persistence.more(first)).map(|(_, size)| size).collect()
+    (0..1000).flat_map(|_| more(persistence, first)).map(|(_, size)| size).collect()
+}
+
+fn more(persistence: &mut Persistence, first: u64) -> Vec<(Duration, u64)> {
+    let mut asked = Vec::new();
+    persistence.more(first, |pause, size| asked.push((pause, size)));
+    asked
 }
 
 #[test]
@@ -167,7 +173,12 @@ fn clouds_with_the_same_seed_are_the_same() {
         let AnyPattern::PackMime(mut cloud) = packmime(&spec(protocol), Instant::ZERO, seed, index) else {
             panic!("a PackMime cloud")
         };
-        (0..1000).map(|_| (cloud.gaps.draw(), cloud.exchanges())).collect::<Vec<_>>()
+        let exchanges = |cloud: &mut PackMime| {
+            let mut exchanges = Vec::new();
+            cloud.exchanges(&mut exchanges);
+            exchanges
+        };
+        (0..1000).map(|_| (cloud.gaps.draw(), exchanges(&mut cloud))).collect::<Vec<_>>()
     };
     assert_eq!(draw(Http::V1_1, 1, 0), draw(Http::V1_1, 1, 0));
     assert_ne!(draw(Http::V1_1, 1, 0), draw(Http::V1_1, 2, 0));

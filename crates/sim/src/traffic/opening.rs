@@ -1,0 +1,74 @@
+//! A connection that is about to be opened: what it is for, and how it becomes a flow in a slot that is new, or in the memory of
+//! one that has ended.
+
+use super::AnyFlow;
+use super::dialogue::{DialogueFlow, Exchange, Script};
+use super::load::LoadFlow;
+use super::quic::{self, QuicFlow};
+use super::tcp::{TcpFlow, Template};
+use sojourn_aqm::{Instant, Rng};
+
+/// The two ends of a connection that has not begun.
+#[allow(clippy::large_enum_variant)] // one per opener
+pub(crate) enum Ends {
+    Tcp(Template),
+    Quic(quic::Template),
+}
+
+/// A connection that is opened now.
+pub(crate) struct Opening {
+    /// When it was asked for.
+    pub(super) asked: Instant,
+    /// What its congestion controls draw from.
+    pub(super) rng: Rng,
+    pub(super) job: Job,
+}
+
+/// What a connection is for.
+pub(super) enum Job {
+    /// The source sends so many bytes.
+    Upload(u64),
+    /// The sink asks, the source answers.
+    Dialogue(Script),
+    /// The source keeps so many bytes unsent.
+    Load(u64),
+}
+
+impl Opening {
+    /// The flow that it becomes at `now`.
+    pub fn flow(self, now: Instant, ends: &Ends) -> AnyFlow {
+        let (Self { asked, rng, job }, times) = (self, (now, Instant::NEVER));
+        match (job, ends) {
+            (Job::Upload(bytes), Ends::Tcp(ends)) => {
+                AnyFlow::Tcp(TcpFlow::new(ends, times, Some(bytes), rng).asked_at(asked))
+            }
+            (Job::Upload(bytes), Ends::Quic(ends)) => {
+                AnyFlow::Quic(Box::new(QuicFlow::new(ends, now, Instant::NEVER, Some(bytes), rng).asked_at(asked)))
+            }
+            (Job::Dialogue(script), Ends::Tcp(ends)) => {
+                AnyFlow::Dialogue(Box::new(DialogueFlow::new(ends, script, asked, times, rng)))
+            }
+            (Job::Load(unsent), Ends::Tcp(ends)) => AnyFlow::Load(Box::new(LoadFlow::new(ends, now, unsent, rng))),
+            (Job::Dialogue(_) | Job::Load(_), Ends::Quic(_)) => unreachable!("a scenario has QUIC for files only"),
+        }
+    }
+
+    /// Puts it in the place of `old`, which has ended: with its memory, if it is of the same kind. Returns that of the old one's
+    /// exchanges, where it is not used.
+    pub fn replace(self, old: &mut AnyFlow, now: Instant, ends: &Ends) -> Option<Vec<Exchange>> {
+        let (asked, times) = (self.asked, (now, Instant::NEVER));
+        match (self.job, old, ends) {
+            (Job::Dialogue(script), AnyFlow::Dialogue(old), Ends::Tcp(ends)) => {
+                old.begin_again(ends, script, asked, times, self.rng).into_memory()
+            }
+            (Job::Upload(bytes), AnyFlow::Tcp(old), Ends::Tcp(ends)) => {
+                old.begin_again(ends, times, (asked, bytes), self.rng);
+                None
+            }
+            (job, old, ends) => {
+                *old = Self { job, ..self }.flow(now, ends);
+                None
+            }
+        }
+    }
+}
