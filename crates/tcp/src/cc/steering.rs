@@ -20,6 +20,9 @@ pub struct Needs {
     /// Each segment that is marked lost is told: [`lost`](super::CongestionControl::lost) is called. For a control that
     /// steers.
     pub losses: bool,
+    /// Over QUIC a recovery lasts until a round trip brings no loss, as in Google's QUIC, and not for one round trip: it keeps
+    /// to packet conservation in the first one only, as over TCP. For a control that steers.
+    pub long_recovery: bool,
     /// Segments leave at a pacing rate: what the control sets, or 200 % of the window per RTT in the first half of slow
     /// start and 120 % after it.
     pub paces: bool,

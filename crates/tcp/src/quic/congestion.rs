@@ -121,6 +121,11 @@ impl Congestion {
 
     /// `OnCongestionEvent`, of a packet that was sent at `sent`.
     pub fn on_event(&mut self, place: &Place, sent: Instant, cause: Cause) {
+        if (self.state, cause) == (State::Recovery, Cause::Loss) && self.prolongs_recovery() {
+            // The recovery goes on until what is sent after this loss is acknowledged.
+            (self.recovery_start, self.entered) = (Some(place.now), place.now);
+            return;
+        }
         let within = self.is_in_recovery(sent);
         if within && (self.state, cause) != (State::Cwr, Cause::Loss) {
             return;
@@ -282,6 +287,10 @@ impl Congestion {
             Kind::NewReno(_) => None,
             Kind::Registered(control) => control.min_rtt(),
         }
+    }
+
+    fn prolongs_recovery(&self) -> bool {
+        matches!(&self.kind, Kind::Registered(control) if control.prolongs_recovery())
     }
 
     /// `InCongestionRecovery`.

@@ -73,6 +73,11 @@ impl Registered {
         self.needs.steers
     }
 
+    /// Whether a recovery lasts until a round trip brings no loss.
+    pub fn prolongs_recovery(&self) -> bool {
+        self.needs.long_recovery
+    }
+
     /// The connection is there; `rtt` was measured by the handshake.
     pub fn opened(&mut self, path: &Path, rtt: Duration, pacer: &mut Pacer) {
         if let Some(sampler) = &mut self.sampler {

@@ -7,10 +7,13 @@ use super::control::Control;
 use super::recovery::Sent;
 use super::stream::Chunk;
 use super::{AckFrame, Config, EcnCounts};
-use crate::cc::AnyCc;
+use crate::RateSample;
+use crate::cc::{Ack, AnyCc, CongestionControl, Flight, Needs, Window};
+use crate::config::State;
 use crate::timer::Purpose;
 use sojourn_aqm::{Duration, Instant};
 use std::str::{FromStr, SplitWhitespace};
+use std::sync::{Arc, Mutex};
 
 /// What RFC 9002 says, from a second implementation in Python: `tests/quic/generate.py` writes it.
 const SCRIPT: &str = include_str!("../../tests/quic/recovery.txt");
@@ -93,4 +96,55 @@ fn standing(control: &Control) -> String {
 
 fn word<T: FromStr>(words: &mut SplitWhitespace) -> T {
     words.next().and_then(|word| word.parse().ok()).expect("a number")
+}
+
+/// Writes down which states it enters.
+#[derive(Clone, Debug)]
+struct Scribe {
+    long_recovery: bool,
+    entered: Arc<Mutex<Vec<State>>>,
+}
+
+impl CongestionControl for Scribe {
+    fn needs(&self) -> Needs {
+        Needs { steers: true, long_recovery: self.long_recovery, ..Needs::default() }
+    }
+    fn increase(&mut self, _: &mut Window, _: u32, _: impl Fn() -> Ack) {
+        panic!("the window is steered");
+    }
+    fn ssthresh(&mut self, window: &Window) -> u32 {
+        window.ssthresh
+    }
+    fn min_cwnd(&self, _: &Window) -> u32 {
+        4
+    }
+    fn entered(&mut self, _: &mut Flight, state: State) {
+        self.entered.lock().expect("one thread").push(state);
+    }
+    fn steer(&mut self, _: &mut Flight, _: &RateSample) {}
+}
+
+#[test]
+fn a_recovery_lasts_until_a_round_trip_brings_no_loss_where_the_control_asks_for_that() {
+    let states = |long_recovery| {
+        let entered = Arc::new(Mutex::new(Vec::new()));
+        let cc = AnyCc::own(Scribe { long_recovery, entered: Arc::clone(&entered) });
+        let mut control = Control::new(&Config { cc, ..config("reno", 1448, false) });
+        let ms = |ms: u64| Instant::from_nanos(ms * 1_000_000);
+        control.open(ms(0), Duration::from_millis(40));
+        // Ten packets per round trip, of which the first one of two rounds is lost.
+        for (round, ranges) in [vec![(1, 9)], vec![(11, 19), (1, 9)], vec![(20, 29), (11, 19)]].into_iter().enumerate()
+        {
+            let sent = ms(50 * round as u64);
+            for number in 0..10 {
+                let number = 10 * round as u64 + number;
+                control.on_sent(Sent::new(number, 1448, sent, false, Chunk::default()));
+            }
+            control.on_ack(sent + Duration::from_millis(40), &AckFrame { ranges, delay: Duration::ZERO, ecn: None });
+        }
+        drop(control);
+        Arc::into_inner(entered).expect("the control is gone").into_inner().expect("one thread")
+    };
+    assert_eq!(states(true), [State::Recovery, State::Open]);
+    assert_eq!(states(false), [State::Recovery, State::Open, State::Recovery, State::Open]);
 }
