@@ -146,10 +146,11 @@ impl Transmission {
 
     /// The application is about to write: if the sender has less than a segment to send, room in the window and nothing
     /// lost that waits to be sent again, the application was what limited it.
-    pub fn check_application(&mut self, control: &Control) {
+    pub fn check_application(&mut self, now: Now, control: &Control) {
+        let is_idle_below = self.is_idle_below(now);
         let Some(sampler) = &mut self.sampler else { return };
         let in_flight = self.board.in_flight();
-        let idle = self.queue.waiting_bytes() < control.window.mss as u64;
+        let idle = is_idle_below && self.queue.waiting_bytes() < control.window.mss as u64;
         if idle && in_flight < control.window.cwnd && self.board.lost_out <= self.board.retrans_out {
             sampler.mark_app_limited(in_flight);
         }

@@ -24,7 +24,7 @@
 //! |---|---|
 //! | the connection's life, the order in which an acknowledgment is dealt with | `sender`, `handshake` |
 //! | what an acknowledgment tells | `ack` |
-//! | sending: the send sequence, bursts, the receiver's window, headers, ECN | `transmission`, `queue`, `send_buffer`, `segmentation`, `offered`, `output`, `ecn` |
+//! | sending: the send sequence, bursts, the receiver's window, headers, ECN | `transmission`, `queue`, `send_buffer`, `segmentation`, `small_queue`, `offered`, `output`, `ecn` |
 //! | the congestion control and its window, and when that may grow | `cc`, `control`, `validation` |
 //! | what a control may ask for: rate samples, pacing, to set the window itself | `flight`, `rate_sample`, `min_filter`, `pacing` |
 //! | what is out and what is known of it | `scoreboard`, `segment` |
@@ -118,6 +118,7 @@ mod segment;
 mod segmentation;
 mod send_buffer;
 mod sender;
+mod small_queue;
 pub mod stack;
 mod timer;
 mod tlp;
@@ -154,6 +155,12 @@ pub trait Wire {
     #[inline]
     fn has_room(&self) -> bool {
         true
+    }
+
+    /// When the device of the sender's host will have sent all that was handed to it; in the past where nothing waits there.
+    #[inline]
+    fn leaves(&self) -> Instant {
+        Instant::ZERO
     }
 
     /// Whether the host watches what the sender does, from its first event on: then it is told.

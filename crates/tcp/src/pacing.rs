@@ -97,11 +97,7 @@ impl Pacer {
     /// Sets the rate of a control that sets none: 200 % of the window per RTT in the first half of slow start, 120 % after
     /// it. `out` segments are out.
     pub fn follow(&mut self, window: &Window, out: u32, rtt: &RoundTrip) {
-        let percent = if window.cwnd < window.ssthresh / 2 { SLOW_START_PERCENT } else { PERCENT };
-        let segments = window.cwnd.max(out) as u64;
-        // As Linux: bytes per second from eight times the RTT in microseconds; before a sample that counts as one.
-        let bytes = (window.mss as u64 * (1_000_000 / 100 * 8) * percent).saturating_mul(segments);
-        let bytes_per_s = bytes / rtt.srtt_us_x8().max(1);
+        let bytes_per_s = bytes_per_s(window, out, rtt);
         self.set_rate(Some(Rate::from_bps(bytes_per_s.saturating_mul(8))));
     }
 
@@ -115,6 +111,15 @@ impl Pacer {
     }
 }
 
+/// The rate of a control that sets none (`tcp_update_pacing_rate`), which Linux knows also of a connection that is not paced.
+pub(crate) fn bytes_per_s(window: &Window, out: u32, rtt: &RoundTrip) -> u64 {
+    let percent = if window.cwnd < window.ssthresh / 2 { SLOW_START_PERCENT } else { PERCENT };
+    let segments = window.cwnd.max(out) as u64;
+    // As Linux: bytes per second from eight times the RTT in microseconds; before a sample that counts as one.
+    let bytes = (window.mss as u64 * (1_000_000 / 100 * 8) * percent).saturating_mul(segments);
+    bytes / rtt.srtt_us_x8().max(1)
+}
+
 /// So many segments of a connection leave unpaced: the initial window.
 const UNPACED: u32 = 10;
 
@@ -125,7 +130,7 @@ const SLOW_START_PERCENT: u64 = 200;
 const PERCENT: u64 = 120;
 
 /// Linux `sk_pacing_shift`.
-const PACING_SHIFT: u32 = 10;
+pub(crate) const PACING_SHIFT: u32 = 10;
 
 /// Linux `tcp_tso_rtt_log`.
 const RTT_SHIFT: u32 = 9;

@@ -47,6 +47,11 @@ impl SendQueue {
         Self { buffered: true, ..self }
     }
 
+    /// Bytes of a full segment.
+    pub fn mss(&self) -> u64 {
+        self.mss
+    }
+
     /// New segments have `mss` bytes.
     #[inline]
     pub fn set_mss(&mut self, mss: u32) {

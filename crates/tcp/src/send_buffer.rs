@@ -159,6 +159,11 @@ impl SendBuffer {
         }
     }
 
+    /// Whether one burst is out at the most.
+    pub fn is_nearly_idle(&self) -> bool {
+        self.out.len() <= 1
+    }
+
     /// What is sent next, where segments have `mss` bytes.
     pub fn front(&self, queue: &SendQueue, mss: u32) -> Option<Front> {
         let piece = self.waiting.front()?;
@@ -203,7 +208,7 @@ const HEADROOM: u64 = 256 + 320;
 const DESCRIPTOR: u64 = 256;
 
 /// What a piece takes beside its bytes: its descriptor, and headers in a block of 1 KiB.
-const OVERHEAD: u64 = 1_024 + DESCRIPTOR;
+pub(crate) const OVERHEAD: u64 = 1_024 + DESCRIPTOR;
 
 /// Bytes that the application hands over in a call.
 const CALL: u64 = 65_536;

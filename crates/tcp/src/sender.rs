@@ -138,7 +138,7 @@ impl Sender {
     /// The application, which has not stopped, has `bytes` more to send.
     pub fn write(&mut self, now: Instant, bytes: u64, wire: &mut impl Wire) {
         if self.handshake.is_established() {
-            self.transmission.check_application(&self.control);
+            self.transmission.check_application(self.enter(now), &self.control);
         }
         self.transmission.queue.write(bytes);
         self.on_room(now, wire);
@@ -184,7 +184,7 @@ impl Sender {
     pub fn on_timer(&mut self, now: Instant, wire: &mut impl Wire) {
         let now = self.enter(now);
         let Self { transmission: tx, recovery, control, .. } = self;
-        if tx.pacer.as_mut().is_some_and(|pacer| pacer.wake(now.at)) {
+        if tx.wakes(now) {
             tx.send_held(now, control, recovery, wire);
         }
         if tx.timer.is_due(now) {
@@ -213,7 +213,7 @@ impl Sender {
     /// When [`Self::on_timer`] is to be called.
     pub fn deadline(&self) -> Instant {
         let tx = &self.transmission;
-        let timer = tx.timer.deadline(tx.rtt.clock());
+        let timer = tx.timer.deadline(tx.rtt.clock()).min(tx.has_room_below_at());
         tx.pacer.as_ref().map_or(timer, |pacer| pacer.wakes().min(timer))
     }
 

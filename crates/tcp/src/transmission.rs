@@ -3,6 +3,7 @@
 //! Source: Linux `tcp_write_xmit`, `tcp_event_new_data_sent`, `tcp_retransmit_skb`; bursts have their own file,
 //! `segmentation.rs`.
 
+mod below;
 mod by_pipe;
 mod writing;
 
@@ -22,6 +23,7 @@ use crate::scoreboard::Scoreboard;
 use crate::segment::{Acked, Tags};
 use crate::segmentation::{BUFFER, Bursts, Outlook, Turn};
 use crate::send_buffer::SendBuffer;
+use crate::small_queue::SmallQueue;
 use crate::stack::Stack;
 use crate::timer::{Purpose, RetransmitTimer};
 use crate::validation::AfterSending;
@@ -50,6 +52,8 @@ pub(crate) struct Transmission {
     host_paces: Option<Option<Rate>>,
     /// What the application has written, where it writes ahead.
     buffer: Option<Box<SendBuffer>>,
+    /// What waits below, where that is bounded.
+    small: Option<Box<SmallQueue>>,
     bursts: Bursts,
     /// The wire is told of bursts: they are super-packets.
     offloads: bool,
@@ -76,6 +80,7 @@ impl Transmission {
             pacer: None,
             host_paces: None,
             buffer,
+            small: SmallQueue::of(stack),
             bursts: Bursts::new(stack),
             offloads: false,
             stack,
@@ -149,6 +154,7 @@ impl Transmission {
     pub fn send_one(&mut self, len: u16, now: Now, control: &mut Control, episode: &mut Episode, wire: &mut impl Wire) {
         let first = self.queue.nxt();
         self.send_of_burst(len, now, control, episode, wire);
+        self.handed_down(now, self.queue.payload_since(first), wire);
         self.after_burst(now, 1, first);
     }
 
@@ -214,7 +220,7 @@ impl Transmission {
         wire: &mut impl Wire,
     ) {
         let mut head_sent = false;
-        while !self.is_held(now) {
+        while !self.is_held(now) && !self.is_full_below(now, self.queue.mss(), 1, None) {
             let Some(i) = next(&mut self.board) else { break };
             self.retransmit(i, now, &mut recovery.episode, wire);
             head_sent |= i == 0;
@@ -248,6 +254,7 @@ impl Transmission {
             sampler.on_sent(&segment, Sent { out, in_flight, lost: self.board.lost_total });
         }
         self.output.again(&segment, self.ecn.of_retransmission(), now, wire);
+        self.handed_down(now, segment.len.into(), wire);
         if let Some(pacer) = &mut self.pacer {
             pacer.on_burst(now.at, 1, segment.len as u64);
         }
@@ -430,6 +437,10 @@ impl Transmission {
                 Turn::WaitsForWindow => return true,
                 Turn::Waits => return false,
             };
+            let payload = u64::from(segments) * u64::from(control.window.mss);
+            if self.is_full_below(now, payload, 0, Some(control)) {
+                return false;
+            }
             if self.offloads {
                 wire.begin_burst();
             }
@@ -443,6 +454,7 @@ impl Transmission {
             if self.offloads {
                 wire.end_burst();
             }
+            self.handed_down(now, self.queue.payload_since(first), wire);
             self.bursts.end(sent, left);
             self.after_burst(now, sent, first);
             if sent < segments {

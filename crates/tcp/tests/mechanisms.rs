@@ -50,6 +50,7 @@ const READ_IN: &[(&str, &[&str])] = &[
     ("ect_on_retransmissions", &["ecn"]),
     ("bursts", &["segmentation", "receiver/mod", "stack/mod"]),
     ("buffers_sends", &["send_buffer"]),
+    ("small_queues", &["small_queue"]),
     ("fin_beyond_window", &["segmentation"]),
     ("sizes_bursts_by_rate", &["segmentation"]),
     ("paces", &["pacing", "stack/mod"]),

@@ -118,6 +118,11 @@ impl Access {
         self.serializer.is_some()
     }
 
+    /// When all that has entered will have been sent.
+    pub fn free_at(&self) -> Instant {
+        self.free_at
+    }
+
     #[inline]
     pub fn arrival(&mut self, now: Instant, bytes: u32) -> Instant {
         let Some(serializer) = &mut self.serializer else { return now + self.delay };

@@ -250,6 +250,15 @@ impl<P: Probe, T: Topology> Network<P, T> {
         }
     }
 
+    /// When the access link of a slot will have sent all that one end has given it; in the past where that takes no time.
+    #[inline]
+    pub fn leaves(&self, slot: u32, from_source: bool) -> Instant {
+        let route = &self.routes[slot as usize];
+        let over_access_link = if T::HAS_CELLS { from_source == route.access_at_source() } else { from_source };
+        let is_there = !over_access_link || route.transparent;
+        if is_there { Instant::ZERO } else { self.details[slot as usize].up.free_at() }
+    }
+
     /// A packet reaches its first link, in the order of the others.
     #[inline]
     pub fn on_entry(&mut self, now: Instant, link: usize) {

@@ -380,6 +380,11 @@ impl<W: Wire> Wire for Half<'_, W> {
     }
 
     #[inline]
+    fn leaves(&self) -> Instant {
+        self.wire.leaves()
+    }
+
+    #[inline]
     fn watches(&self) -> bool {
         self.wire.watches()
     }

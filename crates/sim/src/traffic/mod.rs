@@ -304,6 +304,11 @@ impl<P: Probe, T: Topology> Wire for Port<'_, P, T> {
     }
 
     #[inline]
+    fn leaves(&self) -> Instant {
+        self.network.leaves(self.slot, self.from_source)
+    }
+
+    #[inline]
     fn watches(&self) -> bool {
         self.network.probe.watches()
     }

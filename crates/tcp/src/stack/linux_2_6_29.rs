@@ -54,6 +54,7 @@ pub const STACK: Stack = Stack {
     ect_on_retransmissions: false,
     bursts: false,
     buffers_sends: false,
+    small_queues: false,
     fin_beyond_window: false,
     sizes_bursts_by_rate: false,
     paces: false,

@@ -30,6 +30,7 @@ pub const STACK: Stack = Stack {
     ecn_fallback: true,
     bursts: true,
     buffers_sends: true,
+    small_queues: true,
     fin_beyond_window: true,
     tunes_window: true,
     // The first window advertised, 64,240 bytes, would allow for more: the limit of 16 rules.

@@ -106,6 +106,8 @@ pub struct Stack {
     pub bursts: bool,
     /// The application writes ahead, as far as a buffer of the socket takes it, in pieces that no burst crosses.
     pub buffers_sends: bool,
+    /// What waits of a connection in its host below TCP is bounded, also in a wired host (`tcp_small_queue_check`).
+    pub small_queues: bool,
     /// A last segment that carries the FIN, or a lone FIN, leaves whatever the congestion window says.
     pub fin_beyond_window: bool,
     /// With segmentation offload a burst is about a millisecond of the rate (`tcp_xmit_size_goal` since Linux 3.12); else it

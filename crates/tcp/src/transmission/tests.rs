@@ -147,3 +147,38 @@ fn a_held_burst_waits_for_its_departure_and_so_does_what_is_lost() {
         assert!(rig.tx.is_held(now));
     }
 }
+
+/// A device that takes 10 ms for each segment.
+struct Slow<'a>(&'a mut Vec<Header>, Instant);
+
+impl Wire for Slow<'_> {
+    fn transmit(&mut self, header: &Header, _: u32, _: Ecn) {
+        self.0.push(*header);
+        self.1 += sojourn_aqm::Duration::from_millis(10);
+    }
+    fn leaves(&self) -> Instant {
+        self.1
+    }
+}
+
+#[test]
+fn two_bursts_wait_below_and_the_next_goes_when_one_has_left() {
+    for (name, first, then) in [("linux-3.13", 20, 0), ("linux-6.1", 4, 2)] {
+        let mut rig = Rig::new(stack(name), 20, 1 << 20);
+        let now = rig.now(0);
+        let wire = &mut Slow(&mut rig.sent, now.at);
+        rig.tx.send_new(now, &mut rig.control, &mut rig.recovery, wire);
+        rig.tx.write_ahead(now, &mut rig.control, &mut rig.recovery, wire);
+        assert_eq!(rig.take().len(), first, "{name}");
+        let now = rig.now(20);
+        assert_eq!(
+            rig.tx.has_room_below_at(),
+            if then > 0 { now.at } else { Instant::NEVER },
+            "{name}: a pair has left"
+        );
+        assert_eq!(rig.tx.wakes(now), then > 0, "{name}");
+        let wire = &mut Slow(&mut rig.sent, rig.tx.rtt.clock().instant(40));
+        rig.tx.send_held(now, &mut rig.control, &mut rig.recovery, wire);
+        assert_eq!(rig.take().len(), then, "{name}");
+    }
+}

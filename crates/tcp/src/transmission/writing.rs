@@ -27,7 +27,7 @@ impl Transmission {
             buffer.expand(control.window.cwnd, recovery.reordering(), control.window.mss);
         }
         if buffer.wakes(&self.queue) {
-            self.check_application(control);
+            self.check_application(now, control);
             self.write_ahead(now, control, recovery, wire);
         }
     }
