@@ -57,7 +57,7 @@ def _percent(draw: random.Random, least: float = 0.1, most: float = 60) -> str:
 
 
 def _correlation(draw: random.Random) -> str:
-    return f" {draw.uniform(0, 100):.{draw.choice((0, 2))}f}%" if draw.random() < 0.4 else ""
+    return f" {draw.uniform(1, 100):.{draw.choice((0, 2))}f}%" if draw.random() < 0.4 else ""
 
 
 def _delay(draw: random.Random) -> tuple[str, str, int]:

@@ -1,6 +1,6 @@
 """Vectors of the kernel's queue disciplines, for our tests: ``python -m sojourn.kernel.vectors FOLDER``.
 
-Those of FQ-PIE, CAKE, COBALT, SFB and fq are of Linux 6.1; with ``--version 7.3`` those of what is newer.
+Those of FQ-PIE, CAKE, COBALT, SFB, fq and netem are of Linux 6.1; with ``--version 7.3`` those of what is newer.
 A vector is what `sojourn aqm diff --vector` reads: `NAME.jsonl.gz`, a line per packet, and `NAME.meta.json`.
 """
 
@@ -46,9 +46,14 @@ MADE_UP = {
     "cake.roots": ("cake", 60),
     "sfb.rehash": ("sfb", 13),
     "fq.paced": ("fq", 33),
+    "netem.braces": ("netem", 17),
+    "netem.chain": ("netem", 108),
+    "netem.duplicates": ("netem", 47),
+    "netem.gilbert": ("netem", 79),
+    "netem.slots": ("netem", 27),
 }
 """By name: the pattern of `SEED` that is recorded, with `MADE_PACKETS`. Between them they have every mode of tins,
-shapers and none, overflows, ingress, cells, hosts by class and by address, and many drops and marks."""
+shapers and none, overflows, ingress, cells, hosts by class and by address, and many drops and marks; netem's laws."""
 NEWER = {
     "cake-7.3.autorate": ("cake", 169),
     "cake-7.3.overflow": ("cake", 26),
@@ -77,6 +82,10 @@ def lines(arrivals: Arrivals) -> Iterator[str]:
     )
     verdicts = {SENT_CODE: "pass", MARKED_CODE: "mark"}
     named = _named(arrivals)
+    if "copy" in arrivals.columns:
+        named = [
+            {**more, "copy": 1} if copy else more for more, copy in zip(named, arrivals.columns["copy"], strict=True)
+        ]
     for (at, size, flow, ecn, fate, end), more in zip(rows, named, strict=True):
         departure = end - origin if fate in verdicts else -1
         row = {"arrival_ns": at - origin, "size": size, "flow": flow, "ecn": ecn, **more}
@@ -139,6 +148,8 @@ def main(folder: Path, version: str) -> None:
             "created": f"mono {arrivals.created_ns}",
             "kernel": kernel.version,
         }
+        if one.complete:
+            meta["aqm"] = one.aqm
         _write(folder / f"{name}.meta.json", f"{json.dumps(meta)}\n".encode())
         fates = np.bincount(arrivals.recorded["fate"], minlength=10)
         click.echo(f"{name}: {fates[SENT_CODE]} passed, {fates[MARKED_CODE]} marked, {fates[2:].sum()} dropped")

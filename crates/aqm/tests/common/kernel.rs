@@ -4,7 +4,7 @@
 //! vectors are not part of this repository; where they are absent a test says so and passes.
 #![allow(dead_code)] // each test that includes this file uses its own part of it
 
-pub use sojourn_aqm::replay::Verdict;
+pub use sojourn_aqm::replay::{Told, Verdict};
 
 use sojourn_aqm::replay::tc::Line;
 use sojourn_aqm::replay::{self, Arrival, Replay, Wire};
@@ -19,6 +19,8 @@ pub struct Vector {
     pub name: String,
     /// tc's words: the kind of qdisc and its parameters.
     pub qdisc: String,
+    /// Ours with all its parameters, where that was recorded.
+    pub aqm: Option<String>,
     /// Rate of the link.
     pub rate: Rate,
     /// Bytes that the link adds to each packet.
@@ -49,6 +51,8 @@ pub struct Packet {
     pub dscp: u8,
     /// The hosts at its ends; 1 and 2 where none were recorded.
     pub hosts: (u32, u32),
+    /// Whether the kernel's queue made it of the one before.
+    pub copy: bool,
     /// What became of it.
     pub fate: Fate,
 }
@@ -114,10 +118,16 @@ pub fn differences(vector: &Vector, fates: &[Fate]) -> Option<String> {
 
 /// Plays the arrivals into a queue above a link.
 pub fn replay(vector: &Vector, queue: Box<dyn Qdisc<u32>>) -> Vec<Fate> {
+    replay_told(vector, queue, Line::parse(&vector.qdisc).expect("tc's words").told())
+}
+
+/// The same where it is said of which drops the sender is told.
+pub fn replay_told(vector: &Vector, queue: Box<dyn Qdisc<u32>>, told: Told) -> Vec<Fate> {
     let arrival = |packet: &Packet| Arrival { at: vector.origin + packet.arrival, meta: packet.meta() };
     let arrivals: Vec<_> = vector.packets.iter().map(arrival).collect();
-    let told = Line::parse(&vector.qdisc).expect("tc's words").told();
-    let fates = Replay::new(&arrivals, queue, Wire::of_kernel(vector.rate, vector.overhead)).run();
+    let copies: Vec<_> = vector.packets.iter().map(|packet| packet.copy).collect();
+    let replay = Replay::new(&arrivals, queue, Wire::of_kernel(vector.rate, vector.overhead));
+    let fates = replay.with_copies(&copies).run();
     let fate = |fate: &replay::Fate| Fate {
         verdict: fate.verdict(told),
         departure: fate.departure().map(|at| at - vector.origin),
@@ -137,6 +147,7 @@ impl Vector {
         Self {
             name: name.to_string(),
             qdisc: meta["qdisc"].as_str().expect("qdisc is a string").to_string(),
+            aqm: meta["aqm"].as_str().map(str::to_string),
             rate: Rate::from_bps(meta["rate_bps"].as_u64().expect("rate_bps")),
             overhead: meta["overhead"].as_u64().expect("overhead") as u32,
             seed: meta["seed"].as_u64().expect("seed"),
@@ -178,6 +189,7 @@ fn packet(line: &str) -> Packet {
     };
     let departure = Some(number("departure_ns")).filter(|&nanos| nanos >= 0).map(Duration::from_nanos);
     Packet {
+        copy: optional("copy", 0) == 1,
         arrival: Duration::from_nanos(number("arrival_ns")),
         size: number("size") as u32,
         flow: number("flow") as u32,

@@ -1,0 +1,50 @@
+//! netem of Linux 6.1, packet by packet: vectors with its draws (`python -m sojourn.kernel.vectors`).
+
+#[path = "common/kernel.rs"]
+mod kernel;
+
+use kernel::{Fate, Told, Vector, Verdict, differences, own_vectors, replay_told};
+use sojourn_aqm::{Limits, registry};
+
+/// Losses by four states and by two, marked or not, duplicates, damage, reordering with a gap, correlations and tables of
+/// jitter, a rate with cells, slots, and something in the braces.
+#[test]
+fn netem_agrees_with_the_kernel_on_every_packet() {
+    let found = own_vectors("netem.");
+    assert_eq!(found.len(), 5);
+    for vector in &found {
+        let aqm = vector.aqm.as_deref().expect("its parameters");
+        assert_eq!(differences(vector, &fates(vector, aqm)), None, "{}: {aqm}", vector.name);
+    }
+    let all = || found.iter().flat_map(|vector| &vector.packets);
+    let count = |verdict| all().filter(|packet| packet.fate.verdict == verdict).count();
+    assert!([Verdict::Pass, Verdict::Mark, Verdict::Drop].iter().all(|&verdict| count(verdict) > 300));
+    assert!(all().filter(|packet| packet.copy).count() > 50);
+}
+
+/// What a vector shows of a parameter: without it, or with another, packets fare otherwise.
+#[test]
+fn the_vectors_tell_parameters_apart() {
+    let found = own_vectors("netem.");
+    for (name, from, to) in [
+        ("netem.chain", "gap 5", "gap 4"),
+        ("netem.chain", "57.70%", "57.60%"),
+        ("netem.chain", "paretonormal", "pareto"),
+        ("netem.duplicates", "11 41", "11 40"),
+        ("netem.gilbert", "bytes 10466", "bytes 9000"),
+        ("netem.slots", "50000ns", "49999ns"),
+        ("netem.braces", "quantum 1567B", "quantum 300B"),
+    ] {
+        let vector = found.iter().find(|vector| vector.name == name).expect("a vector");
+        let aqm = vector.aqm.as_deref().expect("its parameters");
+        let other = aqm.replace(from, to);
+        assert_ne!(aqm, other, "{name}: {from}");
+        assert!(differences(vector, &fates(vector, &other)).is_some(), "{name}: {other}");
+    }
+}
+
+/// What a queue makes of a vector. All drops are one verdict: which of them the sender is told of was not recorded.
+fn fates(vector: &Vector, aqm: &str) -> Vec<Fate> {
+    let queue = registry::parse(aqm).expect(aqm).build(Limits::default(), vector.host());
+    replay_told(vector, queue, Told { early: false, limit: false, queued: false })
+}
