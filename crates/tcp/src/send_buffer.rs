@@ -6,8 +6,8 @@
 //! has room: no flow is held back for long.
 //!
 //! `Differs:` its largest size (`tcp_wmem`) is out of reach, as that of the receiver's window is. An application that stops
-//! takes back what was not sent, as one does that resets its connection. A retransmission divides no piece, and SACKs join
-//! none. At the end of a call of the application a segment that is not full waits for the next call while anything is out,
+//! takes back what was not sent, as one does that resets its connection. A retransmission divides no piece; of the bursts,
+//! which SACKs join (`tcp_shift_skb_data`), the share counts that segments have. At the end of a call of the application a segment that is not full waits for the next call while anything is out,
 //! where Linux waits only while another such segment is out (Minshall).
 
 use crate::FIRST_BYTE;
@@ -23,6 +23,8 @@ pub(crate) struct SendBuffer {
     waiting: VecDeque<Piece>,
     /// Ends of the bursts that are not wholly acknowledged.
     out: VecDeque<u64>,
+    /// Bursts that SACKs have joined to others: their bytes remain, but not their descriptors.
+    joined: u64,
     /// Memory that the pieces may take, in bytes (`sk_sndbuf`).
     size: u64,
     /// End of what was pushed last.
@@ -73,6 +75,7 @@ impl SendBuffer {
         let empty = || Self {
             waiting: VecDeque::new(),
             out: VecDeque::new(),
+            joined: 0,
             size: FIRST_SIZE,
             pushed: FIRST_BYTE,
             call: CALL,
@@ -82,18 +85,19 @@ impl SendBuffer {
     }
 
     /// The connection is established, or the application has found no room while the congestion window of `cwnd` segments
-    /// had some: there is to be room for twice as many, of `mss` bytes each, whichever way they are divided.
-    pub fn expand(&mut self, cwnd: u32, reordering: u32, mss: u32) {
+    /// had some: there is to be room for two or three `windows`, in segments of `mss` bytes, whichever way they are divided.
+    pub fn expand(&mut self, windows: u64, cwnd: u32, reordering: u32, mss: u32) {
         let segments = u64::from(cwnd.max(LEAST_SEGMENTS).max(reordering + 1));
         let of_segment = (u64::from(mss) + OPTIONS + HEADROOM).next_power_of_two() + DESCRIPTOR;
-        self.size = self.size.max(2 * segments * of_segment);
+        self.size = self.size.max(windows * segments * of_segment);
     }
 
-    /// Everything before `una` is acknowledged.
-    pub fn on_acknowledged(&mut self, una: u64) {
+    /// Everything before `una` is acknowledged, and `sacked` of the `packets` out are SACKed.
+    pub fn on_acknowledged(&mut self, una: u64, sacked: u32, packets: u32) {
         while self.out.front().is_some_and(|&end| end <= una) {
             self.out.pop_front();
         }
+        self.joined = self.out.len() as u64 * u64::from(sacked) / u64::from(packets.max(1));
     }
 
     /// Everything before `nxt` has been sent, the last of it in one burst.
@@ -182,7 +186,7 @@ impl SendBuffer {
 
     /// Memory that the pieces take (`sk_wmem_queued`).
     fn taken(&self, queue: &SendQueue) -> u64 {
-        queue.written() - queue.una() + (self.waiting.len() + self.out.len()) as u64 * OVERHEAD
+        queue.written() - queue.una() + ((self.waiting.len() + self.out.len()) as u64 - self.joined) * OVERHEAD
     }
 }
 
@@ -226,7 +230,7 @@ mod tests {
         queue.open(bytes);
         queue.established();
         let mut buffer = *SendBuffer::of(Stack::find("linux-6.1").expect("a stack")).expect("it has one");
-        buffer.expand(10, 3, MSS);
+        buffer.expand(2, 10, 3, MSS);
         (buffer, queue)
     }
 
@@ -256,10 +260,13 @@ mod tests {
         assert_eq!(buffer.front(&queue, MSS), Some(Front { left: 12, is_last: false, pushed: false }));
         assert!(!buffer.wakes(&queue));
         queue.acknowledge(FIRST_BYTE + 3 * 1_448);
-        buffer.on_acknowledged(queue.una());
+        buffer.on_acknowledged(queue.una(), 0, 7);
         assert_eq!(buffer.taken(&queue), 41 * 1_448 + 6 * 1_280);
+        buffer.on_acknowledged(queue.una(), 4, 7);
+        assert_eq!(buffer.taken(&queue), 41 * 1_448 + 4 * 1_280, "SACKs have joined two of four bursts");
+        buffer.on_acknowledged(queue.una(), 0, 7);
         assert!(!buffer.wakes(&queue));
-        buffer.expand(45, 3, MSS);
+        buffer.expand(2, 45, 3, MSS);
         assert!(buffer.wakes(&queue), "207,360 bytes are enough");
     }
 

@@ -41,6 +41,7 @@ pub(super) const NEEDS: Needs = Needs {
     samples: true,
     steers: false,
     losses: false,
+    wide_buffer: false,
     long_recovery: false,
     reports: false,
     paces: false,

@@ -20,6 +20,9 @@ pub struct Needs {
     /// Each segment that is marked lost is told: [`lost`](super::CongestionControl::lost) is called. For a control that
     /// steers.
     pub losses: bool,
+    /// The send buffer has room for three windows and not for two, since the control may go into slow start within a recovery
+    /// (`bbr_sndbuf_expand`).
+    pub wide_buffer: bool,
     /// Over QUIC a recovery lasts until a round trip brings no loss, as in Google's QUIC, and not for one round trip: it keeps
     /// to packet conservation in the first one only, as over TCP. For a control that steers.
     pub long_recovery: bool,

@@ -1,6 +1,7 @@
 //! The application writes ahead of what is sent, into the socket's [`SendBuffer`](crate::send_buffer::SendBuffer).
 
 use super::Transmission;
+use crate::cc::CongestionControl;
 use crate::control::Control;
 use crate::recovery::Recovery;
 use crate::send_buffer::Wrote;
@@ -10,7 +11,7 @@ impl Transmission {
     /// The connection is established: the buffer gets the size that goes with the window.
     pub fn open_buffer(&mut self, control: &Control, recovery: &Recovery) {
         if let Some(buffer) = &mut self.buffer {
-            buffer.expand(control.window.cwnd, recovery.reordering(), control.window.mss);
+            buffer.expand(windows(control), control.window.cwnd, recovery.reordering(), control.window.mss);
         }
     }
 
@@ -18,13 +19,13 @@ impl Transmission {
     #[inline]
     pub fn make_room(&mut self, now: Now, control: &mut Control, recovery: &mut Recovery, wire: &mut impl Wire) {
         let Some(buffer) = &mut self.buffer else { return };
-        buffer.on_acknowledged(self.queue.una());
+        buffer.on_acknowledged(self.queue.una(), self.board.sacked_out, self.board.packets_out());
         if !buffer.is_full() {
             return;
         }
         let has_window = self.board.in_flight() < control.window.cwnd;
         if has_window {
-            buffer.expand(control.window.cwnd, recovery.reordering(), control.window.mss);
+            buffer.expand(windows(control), control.window.cwnd, recovery.reordering(), control.window.mss);
         }
         if buffer.wakes(&self.queue) {
             self.check_application(now, control);
@@ -56,4 +57,9 @@ impl Transmission {
             buffer.close();
         }
     }
+}
+
+/// How many windows the send buffer is to hold.
+fn windows(control: &Control) -> u64 {
+    if control.cc.needs().wide_buffer { 3 } else { 2 }
 }

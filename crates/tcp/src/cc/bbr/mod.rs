@@ -176,7 +176,7 @@ impl CongestionControl for Bbr {
     ];
 
     fn needs(&self) -> Needs {
-        Needs { steers: true, paces: true, long_recovery: true, ..Needs::default() }
+        Needs { steers: true, paces: true, wide_buffer: true, long_recovery: true, ..Needs::default() }
     }
 
     fn attach(&mut self, stack: &Stack) {

@@ -174,7 +174,7 @@ impl CongestionControl for Bbr3 {
     ];
 
     fn needs(&self) -> Needs {
-        Needs { steers: true, losses: true, paces: true, ..Needs::default() }
+        Needs { steers: true, losses: true, paces: true, wide_buffer: true, ..Needs::default() }
     }
 
     fn attach(&mut self, stack: &Stack) {

@@ -119,6 +119,7 @@ const NEEDS: Needs = Needs {
     samples: true,
     steers: true,
     losses: false,
+    wide_buffer: false,
     long_recovery: false,
     reports: false,
     paces: true,
