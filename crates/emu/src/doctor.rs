@@ -235,6 +235,7 @@ fn measure(rate: &str) -> Option<Measured> {
         down: link(Side::Down),
         seed: 1,
         command: Command::Own(Box::new(move |host| i32::from(send(SocketAddr::new(host, port)).is_err()))),
+        attach: None,
         peer: None,
         cc: None,
         meter: false,

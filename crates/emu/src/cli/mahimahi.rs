@@ -66,6 +66,7 @@ pub fn parse(name: &str, words: &[String], line: &[String]) -> Result<Parsed, Er
         down: direction(Side::Down, down),
         seed: 1,
         command: args.command()?,
+        attach: None,
         peer: None,
         cc: None,
         // There are meters of both directions, or none.

@@ -4,7 +4,7 @@ use super::args::{Args, Opt, describe, text};
 use super::{Parsed, Request, SIDES};
 use crate::Error;
 use crate::path::{DirectionConfig, Gso, Kind, LogConfig, LogFormat, Side};
-use crate::shell::Shell;
+use crate::shell::{Command, Place, Shell};
 use serde_json::{Map, Value, json};
 use sojourn_aqm::class::ClassId;
 use sojourn_aqm::params::unknown;
@@ -78,6 +78,8 @@ fn request(name: &str, kinds: [Kind; 2], args: &Args, line: &[String]) -> Result
             .map_err(|_| Error::Input(format!("--seed: {text:?} is no whole number; write e.g. --seed 1")))?,
     };
     let (gso, classes, mtu) = (gso(args)?, classes(args)?, mtu(args)?);
+    let attach = attach(args)?;
+    let waits = attach.is_some() && args.command.is_empty();
     let [up, down] = kinds;
     let direction = |side: Side, kind| -> Result<DirectionConfig, Error> {
         let plain = DirectionConfig::new(side, kind);
@@ -87,6 +89,7 @@ fn request(name: &str, kinds: [Kind; 2], args: &Args, line: &[String]) -> Result
             logs: log.iter().map(|folder| log_of(folder, side, line)).collect(),
             pcap: args.get("--pcap").map(PathBuf::from),
             gso,
+            ethernet: attach.is_some(),
             classes: classes.clone(),
             ..plain
         })
@@ -96,16 +99,50 @@ fn request(name: &str, kinds: [Kind; 2], args: &Args, line: &[String]) -> Result
         up: direction(Side::Up, up)?,
         down: direction(Side::Down, down)?,
         seed,
-        command: args.command()?,
+        command: if waits { Command::Own(Box::new(|_| until_told())) } else { args.command()? },
+        attach,
         peer: args.get("--peer").map(|command| text("--peer", command.to_string())).transpose()?,
         cc: args.get("--cc").map(str::to_string),
         meter: args.has("--meter"),
         meter_web: args.has("--meter-web"),
         given: args.get("--name").map(given).transpose()?,
-        prompts: args.command.is_empty(),
+        prompts: args.command.is_empty() && !waits,
         spin: span("--spin", Duration::ZERO)?,
     };
     Ok(Request { shell, strict: args.has("--strict"), quiet: args.has("--quiet"), log })
+}
+
+/// The interface to attach to.
+fn attach(args: &Args) -> Result<Option<Place>, Error> {
+    let Some(interface) = args.get("--attach") else {
+        return match args.get("--netns") {
+            Some(_) => Err(Error::Input("--netns: says where an interface is; add --attach INTERFACE".to_string())),
+            None => Ok(None),
+        };
+    };
+    for (option, why) in
+        [("--peer", "the other end is what it is"), ("--cc", "the machine's programs choose their own")]
+    {
+        if args.has(option) {
+            return Err(Error::Input(format!("{option}: at an interface that is there {why}; leave it out")));
+        }
+    }
+    let namespace = args.get("--netns").map(|which| match which {
+        file if file.contains('/') => PathBuf::from(file),
+        pid if pid.chars().all(|c| c.is_ascii_digit()) => PathBuf::from(format!("/proc/{pid}/ns/net")),
+        name => Path::new("/run/netns").join(name),
+    });
+    Ok(Some(Place { interface: interface.to_string(), namespace }))
+}
+
+/// What runs in a shell without a command that is attached to an interface: nothing, until it is told to end.
+fn until_told() -> i32 {
+    use nix::sys::signal::{SigSet, Signal};
+    let told: SigSet = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP].into_iter().collect();
+    match told.thread_block().and_then(|()| told.wait()) {
+        Ok(_) => 0,
+        Err(_) => 1,
+    }
 }
 
 /// The largest IP packet, where `--mtu` says it: as a link has it.
@@ -421,6 +458,16 @@ const COMMON: &[Opt] = &[
     Opt { name: "--name", value: "NAME", about: "The name for `sojourn ctl`, which changes the shell while it runs." },
     Opt { name: "--seed", value: "N", about: "Seed of all random streams [1]." },
     Opt { name: "--cc", value: "NAME", about: "Congestion control of TCP at both ends, e.g. cubic." },
+    Opt {
+        name: "--attach",
+        value: "INTERFACE",
+        about: "What passes this interface passes the shell: up is what goes out.",
+    },
+    Opt {
+        name: "--netns",
+        value: "NAME",
+        about: "With --attach: its network namespace (name, number of a process, file).",
+    },
     Opt { name: "--peer", value: "COMMAND", about: "Run this sh command at the outer end, in its own network." },
     Opt { name: "--mtu", value: "BYTES", about: "Largest IP packet [that of a link in JSON, else 1500 B]." },
     Opt { name: "--window", value: "TIME", about: "Packets due within this time may leave together [50us]." },

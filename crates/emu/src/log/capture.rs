@@ -45,6 +45,10 @@ impl Capture {
     /// A packet passes.
     pub fn packet(&mut self, at: Instant, packet: &Packet, packets: &Packets) {
         let page = packets.page(packet.page);
+        // The file is one of raw IP.
+        if page.headers.version == 0 {
+            return;
+        }
         let mut head = [0; SNAP];
         let size = own_head(page, packet, &mut head);
         let stamp = self.epoch_ns + at.as_nanos();

@@ -40,6 +40,11 @@ impl Buffer {
         self.len = len.min(ROOM);
     }
 
+    /// What was read, to be changed in place.
+    pub fn frame_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes.as_mut().expect("it is given back only when dropped")[..self.len]
+    }
+
     /// What was read: virtio header and IP packet.
     pub fn frame(&self) -> &[u8] {
         &self.bytes.as_ref().expect("it is given back only when dropped")[..self.len]
@@ -52,5 +57,5 @@ impl Drop for Buffer {
     }
 }
 
-/// Virtio header and the largest IP packet.
-const ROOM: usize = 10 + 65_536;
+/// Virtio header, a link's header and the largest IP packet.
+const ROOM: usize = 10 + super::ethernet::MOST_LINK + 65_536;

@@ -112,6 +112,8 @@ pub struct DirectionConfig {
     pub pcap: Option<PathBuf>,
     /// What becomes of super-packets.
     pub gso: Gso,
+    /// Whether frames are those of Ethernet, of which what is not IP waits and leaves as well; else they are IP.
+    pub ethernet: bool,
     /// Classes that packets from or to a port of TCP or UDP name, as a sender's `SO_PRIORITY` or a filter of its host would.
     pub classes: Vec<(u16, ClassId)>,
 }
@@ -123,7 +125,19 @@ impl DirectionConfig {
         let mtu = if let Kind::Link(spec) = &kind { spec.mtu } else { MTU };
         let (logs, classes) = (Vec::new(), Vec::new());
         let number = side.index();
-        Self { side, number, kind, window: WINDOW, mtu, epoch_ns: 0, logs, pcap: None, gso: Gso::Cut, classes }
+        Self {
+            side,
+            number,
+            kind,
+            window: WINDOW,
+            mtu,
+            epoch_ns: 0,
+            logs,
+            pcap: None,
+            gso: Gso::Cut,
+            ethernet: false,
+            classes,
+        }
     }
 }
 

@@ -55,7 +55,7 @@ impl Vnet {
 /// What the headers of an IP packet or superframe say; offsets are from the start of the IP header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Headers {
-    /// 4 or 6.
+    /// 4 or 6; 0 of a frame that is not IP.
     pub version: u8,
     /// TCP or UDP where the transport header is whole and in the first fragment; else 0.
     pub transport: u8,
@@ -93,6 +93,13 @@ impl Headers {
             6 => Self::ip6(ip),
             _ => None,
         }
+    }
+
+    /// What is to be known of a frame that is not IP: its link's header tells which flow it is of.
+    pub fn other(link: &[u8]) -> Self {
+        let mixed = link.iter().fold(0, |sum, &byte| mix(sum, byte.into()));
+        let flow = (mixed ^ mixed >> 32) as u32;
+        Self { version: 0, transport: 0, at: 0, end: 0, flow, hosts: (0, 0), dscp: 0, ecn: Ecn::NotEct }
     }
 
     fn ip4(ip: &[u8]) -> Option<Self> {

@@ -5,6 +5,7 @@
 //! join. The order within a flow never changes.
 
 use super::damage::damaged;
+use super::ethernet::{self, MOST_LINK};
 use super::header::{
     CWR, DATA_VALID, FIN, GSO_NONE, GSO_TCP4, GSO_TCP6, GSO_UDP, NEEDS_CSUM, PSH, RST, SYN, TCP, UDP, URG, VNET, Vnet,
     patch, patch_ecn,
@@ -15,7 +16,7 @@ use std::io::{self, IoSlice};
 
 /// Where a direction writes what leaves it.
 pub trait Sink {
-    /// Writes one frame: virtio header and IP packet, of one flow, in parts.
+    /// Writes one frame: virtio header, a link's header if frames have one, and IP packet, of one flow, in parts.
     fn write(&mut self, parts: &[IoSlice<'_>]) -> io::Result<()>;
 }
 
@@ -130,6 +131,7 @@ impl Superframe {
         }
         let before = packets.page(last.page);
         page.headers.transport == TCP
+            && page.link_header() == before.link_header()
             && seq(page, packet) == self.seq
             && continues(page, packet)
             && before.headers.matches(before.head(), &page.headers, page.head(), PSH | FIN | CWR)
@@ -150,18 +152,29 @@ impl Superframe {
         let first = packets.get(self.handles[0]);
         let page = packets.page(first.page);
         if let Some(flip) = first.flip {
-            let taken = out.write(&[IoSlice::new(&damaged(page, first, flip))]).is_ok();
+            let frame = damaged(page, first, flip);
+            let mut front = [0; VNET + MOST_LINK];
+            let size = ethernet::join(&frame, page.link_header(), &mut front);
+            let taken = out.write(&[IoSlice::new(&front[..size]), IoSlice::new(&frame[VNET..])]).is_ok();
             return self.written(taken, packets, done);
         }
         let plain = self.handles.len() == 1 && !page.split;
         let size = if plain { plain_head(page, first, &mut head) } else { self.head(packets, &mut head) };
-        let mut parts = [IoSlice::new(&[]); MOST + 1];
-        parts[0] = IoSlice::new(&head[..size]);
+        let mut parts = [IoSlice::new(&[]); MOST + 2];
+        let mut front = [0; VNET + MOST_LINK];
         let mut count = 1;
+        if page.link_header().is_empty() {
+            parts[0] = IoSlice::new(&head[..size]);
+        } else {
+            let before = ethernet::join(&head, page.link_header(), &mut front);
+            parts[0] = IoSlice::new(&front[..before]);
+            parts[1] = IoSlice::new(&head[VNET..size]);
+            count = 2;
+        }
         if plain {
             // Headers that are too long for `head` are not cut off there.
-            parts[1] = IoSlice::new(&page.bytes()[size..]);
-            count = 2;
+            parts[count] = IoSlice::new(&page.bytes()[size..]);
+            count += 1;
         } else {
             let mut i = 0;
             while i < self.handles.len() {

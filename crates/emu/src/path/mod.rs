@@ -11,6 +11,7 @@ pub(crate) mod config;
 mod counters;
 mod course;
 mod damage;
+mod ethernet;
 mod fresh;
 mod header;
 pub(crate) mod join;
@@ -72,6 +73,8 @@ pub struct Direction {
     keeps: bool,
     /// Whether they do where the queue takes them.
     gso_keeps: bool,
+    /// Whether frames have a link's header.
+    ethernet: bool,
     /// Classes that packets name by a port.
     classes: Vec<(u16, ClassId)>,
     /// What it does now, and what of that changes.
@@ -127,6 +130,7 @@ impl Direction {
             now: Instant::ZERO,
             keeps,
             gso_keeps,
+            ethernet: config.ethernet,
             classes: config.classes,
             present: Present::new(config.kind, seed, index),
         })
@@ -135,12 +139,13 @@ impl Direction {
     /// One read of the TUN device at `at`, never before the last [`Self::run`]: virtio header and packet or superframe.
     ///
     /// Every packet of a superframe arrives at `at`, and is judged alone, unless super-packets are kept.
-    pub fn arrive(&mut self, at: Instant, buffer: Buffer) {
+    pub fn arrive(&mut self, at: Instant, mut buffer: Buffer) {
         let at = at.max(self.now);
         self.change_until(at);
         self.now = at;
         let course = &mut self.course;
-        let Some(number) = course.packets.admit(buffer) else {
+        let link = if self.ethernet { ethernet::split(&mut buffer) } else { Some(0) };
+        let Some(number) = link.and_then(|link| course.packets.admit(buffer, link)) else {
             course.counters.malformed += 1;
             return;
         };

@@ -2,6 +2,7 @@
 
 use super::buffer::Buffer;
 use super::damage::Flip;
+use super::ethernet;
 use super::header::{GSO_NONE, GSO_TCP4, GSO_TCP6, GSO_UDP, Headers, TCP, UDP, VNET, Vnet};
 use sojourn_aqm::{Ecn, Instant, TcpView};
 
@@ -35,6 +36,8 @@ pub struct Packet {
 pub struct Page {
     bytes: Bytes,
     refs: u32,
+    /// Bytes of its link's header, which is before the virtio header; none where frames are IP.
+    link: u8,
     /// Its virtio header.
     pub vnet: Vnet,
     /// Its headers.
@@ -64,6 +67,15 @@ pub struct Packets {
 impl Page {
     /// Virtio header, headers and payload.
     pub fn bytes(&self) -> &[u8] {
+        &self.whole()[self.link.into()..]
+    }
+
+    /// The link's header; empty where frames are IP.
+    pub fn link_header(&self) -> &[u8] {
+        &self.whole()[..self.link.into()]
+    }
+
+    fn whole(&self) -> &[u8] {
         match &self.bytes {
             Bytes::Large(buffer) => buffer.frame(),
             Bytes::Small(bytes, len) => &bytes[..*len as usize],
@@ -102,18 +114,20 @@ impl Page {
 }
 
 impl Packets {
-    /// Takes a frame over and keeps it until [`Self::let_go`]; its number, or nothing if it is no IP packet, or a
-    /// superframe that cannot be cut.
-    pub fn admit(&mut self, buffer: Buffer) -> Option<u32> {
-        let frame = buffer.frame();
+    /// Takes a frame over and keeps it until [`Self::let_go`], with a link's header of `link` bytes before it or none; its
+    /// number, or nothing if it is no IP packet (where there are no link's headers), or a superframe that cannot be cut.
+    pub fn admit(&mut self, buffer: Buffer, link: usize) -> Option<u32> {
+        let (link, frame) = buffer.frame().split_at(link);
         let vnet = Vnet::parse(frame)?;
-        let headers = Headers::parse(&frame[VNET..])?;
+        let headers = if link.is_empty() || ethernet::is_ip(link) { Headers::parse(&frame[VNET..]) } else { None };
+        let headers = headers.or_else(|| (!link.is_empty()).then(|| Headers::other(link)))?;
+        let (link, frame) = (link.len() as u8, buffer.frame());
         let split = vnet.gso != GSO_NONE;
         if split && !can_be_cut(&vnet, &headers) {
             return None;
         }
         let bytes = self.copy(frame).unwrap_or(Bytes::Large(buffer));
-        let page = Page { bytes, refs: 1, vnet, headers, split };
+        let page = Page { bytes, refs: 1, link, vnet, headers, split };
         Some(match self.free_pages.pop() {
             Some(number) => {
                 self.pages[number as usize] = Some(page);
@@ -279,7 +293,7 @@ mod tests {
             let mut buffer = pool.take();
             buffer.room()[..frame.len()].copy_from_slice(&frame);
             buffer.set_len(frame.len());
-            let page = packets.admit(buffer).expect("it is IP");
+            let page = packets.admit(buffer, 0).expect("it is IP");
             packets.insert(Packet {
                 page,
                 number: number as u32,

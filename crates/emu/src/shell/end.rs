@@ -91,4 +91,4 @@ pub fn no_tun(error: &io::Error) -> String {
 }
 
 /// Most superframes that wait in a device.
-const QUEUE: u32 = 10_000;
+pub const QUEUE: u32 = 10_000;

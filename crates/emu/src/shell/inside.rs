@@ -21,6 +21,7 @@ use nix::unistd::{Pid, getpid};
 use std::ffi::CString;
 use std::fmt::Display;
 use std::io;
+use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::{AsFd, BorrowedFd};
 
 /// What the inner side is to be.
@@ -68,7 +69,16 @@ pub fn main(plan: &Plan, command: &Command, parent: Pid, shell: &Channel, gatewa
         Ok((1, _)) => {}
         _ => return 1,
     }
-    run(plan, command, shell, gateway)
+    run(&plan.env, plan.block.host().0, command, shell, gateway)
+}
+
+/// What the inner side does where there is no other network namespace: it runs the command, with further variables `env`.
+pub fn main_here(env: &[(String, String)], command: &Command, parent: Pid, shell: &Channel) -> i32 {
+    let prepared = process::adopt_orphans(true).and_then(|_| process::follow_parent(parent, SHELL_IS_GONE));
+    match (prepared, shell.receive(&mut [0])) {
+        (Ok(true), Ok((1, _))) => run(env, IpAddr::V4(Ipv4Addr::LOCALHOST), command, shell, None),
+        _ => 1,
+    }
 }
 
 struct Made {
@@ -176,7 +186,7 @@ fn spawn_peer(plan: &Plan, in_user_namespace: bool) -> Result<(), Error> {
             let _ = process::keep_capabilities();
         }
         let _ = process::follow_parent(me, Signal::SIGKILL);
-        export(plan);
+        export(&plan.env);
         let _ = process::ordinary_signals();
         let error = process::become_program(&words);
         eprintln!("Error: --peer: {error}");
@@ -188,7 +198,7 @@ fn spawn_peer(plan: &Plan, in_user_namespace: bool) -> Result<(), Error> {
 
 /// Runs the command and waits for its end, then ends whatever it has left behind. The gateway's process remains until the
 /// shell needs it no more.
-fn run(plan: &Plan, command: &Command, shell: &Channel, gateway: Option<Pid>) -> i32 {
+fn run(env: &[(String, String)], host: IpAddr, command: &Command, shell: &Channel, gateway: Option<Pid>) -> i32 {
     for signal in FOR_THE_COMMAND {
         let _ = process::on(signal, SigHandler::SigIgn);
     }
@@ -204,7 +214,7 @@ fn run(plan: &Plan, command: &Command, shell: &Channel, gateway: Option<Pid>) ->
     let spawned = process::spawn(|| {
         // Whoever kills this process kills the command; what that leaves comes to the shell.
         let _ = process::follow_parent(me, Signal::SIGKILL);
-        export(plan);
+        export(env);
         for signal in FOR_THE_COMMAND {
             let _ = process::on(signal, SigHandler::SigDfl);
         }
@@ -214,7 +224,7 @@ fn run(plan: &Plan, command: &Command, shell: &Channel, gateway: Option<Pid>) ->
             Command::Own(function) => {
                 // Starting is over, as after an exec.
                 drop(exec.take());
-                return function(plan.block.host().0);
+                return function(host);
             }
         };
         let error = process::become_program(words);
@@ -278,8 +288,8 @@ fn wait_for(command: Pid, waited: &SigSet) -> Option<WaitStatus> {
     }
 }
 
-fn export(plan: &Plan) {
-    for (name, value) in &plan.env {
+fn export(env: &[(String, String)]) {
+    for (name, value) in env {
         // Safe wrappers do not exist, because another thread might read; there is none.
         process::set_variable(name, value);
     }

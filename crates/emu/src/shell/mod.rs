@@ -1,6 +1,7 @@
 //! Shells: a command in a network namespace of its own, behind two directions of a path.
 
 mod address;
+pub(crate) mod attach;
 mod control;
 pub(crate) mod desk;
 pub(crate) mod end;
@@ -29,6 +30,8 @@ use crate::sys::netlink::Netlink;
 use crate::sys::process;
 use crate::sys::tun::Tun;
 use address::Block;
+pub use attach::Place;
+use attach::{Attached, attach};
 use control::{Lease, Leases, Listener};
 use desk::Desk;
 use end::{End, Site};
@@ -66,6 +69,8 @@ pub struct Shell {
     pub seed: u64,
     /// What runs inside.
     pub command: Command,
+    /// An interface that was there before, whose packets pass the shell; the command then runs where the shell was started.
+    pub attach: Option<Place>,
     /// A command for the outer end, in `sh`'s language; that end is then a network namespace of its own.
     pub peer: Option<CString>,
     /// TCP's congestion control at both ends.
@@ -107,7 +112,7 @@ pub fn run(shell: Shell, own: &dyn Catalogue) -> Result<Outcome, Error> {
     let before = SigSet::thread_get_mask().map_err(machine)?;
     // What an inner side leaves that somebody has killed comes here.
     let adopted = process::adopt_orphans(true).unwrap_or(false);
-    let outcome = Session::start(shell).and_then(|session| session.run(own));
+    let outcome = Session::of(shell).and_then(|session| session.run(own));
     let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&before), None);
     let _ = process::adopt_orphans(adopted);
     if let Some(terminal) = terminal {
@@ -121,7 +126,8 @@ struct Session {
     shell: Shell,
     inner: End,
     outside: Outside,
-    leases: Leases,
+    leases: Option<Leases>,
+    attached: Option<Attached>,
     inside: Channel,
     process: Pid,
     signals: nix::sys::signalfd::SignalFd,
@@ -134,6 +140,54 @@ struct Session {
 }
 
 impl Session {
+    fn of(shell: Shell) -> Result<Self, Error> {
+        match shell.attach.clone() {
+            Some(place) => Self::attach(shell, &place),
+            None => Self::start(shell),
+        }
+    }
+
+    /// At an interface that was there before.
+    fn attach(shell: Shell, place: &Place) -> Result<Self, Error> {
+        let others = process::children();
+        let signals = process::signal_fd(&PASSED_ON).map_err(machine)?;
+        let (inside, theirs) = Channel::pair().map_err(machine)?;
+        let (mut inside, me) = (Some(inside), getpid());
+        let env = [("SOJOURN_SHELL".to_string(), shell.name.clone())];
+        let process = process::spawn(|| {
+            // This end is for the parent alone: with it the command ends.
+            drop(inside.take());
+            inside::main_here(&env, &shell.command, me, &theirs)
+        });
+        let process = process.map_err(machine)?;
+        drop(theirs);
+        let inside = inside.ok_or_else(|| machine(io::Error::from(io::ErrorKind::UnexpectedEof)))?;
+        let made = attach(place);
+        if made.is_err() {
+            drop(inside);
+            let _ = waitpid(process, None);
+            return Err(made.err().expect("it is an error"));
+        }
+        let (inner, outer, attached) = made?;
+        let outside = Outside { end: outer, far: None };
+        let (helpers, gateways) = (Helpers::default(), Gateways::default());
+        let (leases, attached, plain_senders) = (None, Some(attached), false);
+        Ok(Self {
+            shell,
+            inner,
+            outside,
+            leases,
+            attached,
+            inside,
+            process,
+            signals,
+            helpers,
+            gateways,
+            others,
+            plain_senders,
+        })
+    }
+
     fn start(shell: Shell) -> Result<Self, Error> {
         let others = process::children();
         let signals = process::signal_fd(&PASSED_ON).map_err(machine)?;
@@ -186,14 +240,25 @@ impl Session {
         gateway.into_iter().for_each(|pid| gateways.watch(pid));
         let end = outer.or(made).ok_or_else(|| machine(io::Error::from(io::ErrorKind::UnexpectedEof)))?;
         let outside = Outside { end, far };
-        let leases = Leases::new(lease, shell.cc.clone());
-        let session =
-            Self { shell, inner, outside, leases, inside, process, signals, helpers, gateways, others, plain_senders };
-        Ok(session)
+        let (leases, attached) = (Some(Leases::new(lease, shell.cc.clone())), None);
+        Ok(Self {
+            shell,
+            inner,
+            outside,
+            leases,
+            attached,
+            inside,
+            process,
+            signals,
+            helpers,
+            gateways,
+            others,
+            plain_senders,
+        })
     }
 
     fn run(self, own: &dyn Catalogue) -> Result<Outcome, Error> {
-        let Self { mut shell, inner, outside, leases, inside, process, signals, helpers, .. } = self;
+        let Self { mut shell, inner, outside, leases, attached, inside, process, signals, helpers, .. } = self;
         let (gateways, others) = (self.gateways, self.others);
         let zero_ns = clock::monotonic_ns();
         let epoch_ns = clock::epoch_ns();
@@ -220,8 +285,8 @@ impl Session {
             _ => None,
         };
         let gauges = board.map(Gauges::of);
-        let block = leases.block();
-        let senders = if self.plain_senders { Senders::watch(block).ok() } else { None };
+        let block = leases.as_ref().filter(|_| self.plain_senders).map(Leases::block);
+        let senders = block.and_then(|block| Senders::watch(block).ok());
         let exact = clock::exact_timers().is_ok();
         let first = clock::run_first().is_ok();
         let (cpu_ns, before) = (clock::cpu_ns(), Load::now());
@@ -233,6 +298,7 @@ impl Session {
             inner,
             outside,
             leases,
+            attached,
             inside,
             signals,
             zero_ns,
@@ -254,10 +320,10 @@ impl Session {
         let far = pump.outside.far.as_mut().and_then(|far| far.end.as_mut());
         let ends = [Some(&mut pump.inner), Some(&mut pump.outside.end), far].into_iter().flatten();
         let losses = ends.map(|end| end.netlink.losses(end.index).unwrap_or_default()).collect();
-        let Pump { up, down, inner, outside, leases, inside, stalls, gateways, .. } = pump;
+        let Pump { up, down, inner, outside, leases, attached, inside, stalls, gateways, .. } = pump;
         let reports = [up.finish(), down.finish()];
         // The devices go, and with them the routes to them; then the addresses are free for others.
-        drop((inner, outside));
+        drop((attached, inner, outside));
         drop(leases);
         let _ = inside.send(&[message::DONE], &[], true);
         let keeper = waitpid(process, None);

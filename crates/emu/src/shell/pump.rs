@@ -1,5 +1,6 @@
 //! The loop between the two devices: read what has arrived, do what is due, wait.
 
+use super::attach::Attached;
 use super::control::Leases;
 use super::desk::Desk;
 use super::end::End;
@@ -41,8 +42,10 @@ pub struct Pump<'a> {
     pub inner: End,
     /// Where packets go that leave the shell, and come from.
     pub outside: Outside,
-    /// Addresses given to shells inside.
-    pub leases: Leases,
+    /// Addresses given to shells inside; none where no shell can be.
+    pub leases: Option<Leases>,
+    /// What holds it at an interface that was there before.
+    pub attached: Option<Attached>,
     /// The process on the inner side.
     pub inside: Channel,
     /// Signals sent to the shell.
@@ -94,7 +97,7 @@ impl Pump<'_> {
                         _ => (self.outside.far_tun(), &mut self.down),
                     };
                     let Some(tun) = tun else { continue };
-                    let read = read(tun, direction, &pool, self.zero_ns)?;
+                    let read = read(tun, direction, &pool, self.zero_ns, self.attached.is_some())?;
                     (now, drained) = (now.max(read.at), drained && read.drained);
                 }
             }
@@ -134,6 +137,9 @@ impl Pump<'_> {
             for &token in ready.iter().filter(|&&token| token > FAR) {
                 if let Some(status) = self.on(token, &poll, &mut command) {
                     poll.remove(self.inside.as_fd())?;
+                    if let Some(attached) = &mut self.attached {
+                        attached.detach();
+                    }
                     ending = Some((status, Instant::from_nanos(self.now().as_nanos() + LINGER_NS)));
                 }
             }
@@ -191,7 +197,7 @@ impl Pump<'_> {
                     SHELLS_INSIDE => (self.inner.listener.as_ref(), Some((&mut outer.netlink, outer.index))),
                     _ => (outer.listener.as_ref(), None),
                 };
-                let connection = self.leases.accept(listener?, inside)?;
+                let connection = self.leases.as_mut()?.accept(listener?, inside)?;
                 let _ = poll.add(connection, CONNECTIONS + connection.as_raw_fd() as u64, Interest::READ);
             }
             DESK => {
@@ -211,7 +217,7 @@ impl Pump<'_> {
             connection => {
                 let outer = &mut self.outside.end;
                 let fd = (connection - CONNECTIONS) as i32;
-                self.leases.ended(fd, Some((&mut outer.netlink, outer.index)));
+                self.leases.as_mut()?.ended(fd, Some((&mut outer.netlink, outer.index)));
             }
         }
         None
@@ -252,8 +258,8 @@ struct Read {
     drained: bool,
 }
 
-/// Reads what a device has for a direction.
-fn read(tun: &Tun, direction: &mut Direction, pool: &Pool, zero_ns: u64) -> io::Result<Read> {
+/// Reads what a device has for a direction; of the devices of a shell, what is for neighbours alone is left out unless `all`.
+fn read(tun: &Tun, direction: &mut Direction, pool: &Pool, zero_ns: u64, all: bool) -> io::Result<Read> {
     let mut at = Instant::ZERO;
     for _ in 0..BATCH {
         at = Instant::from_nanos(monotonic_ns().saturating_sub(zero_ns));
@@ -262,7 +268,7 @@ fn read(tun: &Tun, direction: &mut Direction, pool: &Pool, zero_ns: u64) -> io::
             None => return Ok(Read { at, drained: true }),
             Some(length) => buffer.set_len(length),
         }
-        if !is_local_noise(buffer.frame()) {
+        if all || !is_local_noise(buffer.frame()) {
             direction.arrive(at, buffer);
         }
     }

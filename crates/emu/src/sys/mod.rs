@@ -1,5 +1,6 @@
 //! Safe wrappers of what the shells ask of Linux. Unsafe code is in this folder only.
 
+pub mod bpf;
 pub mod clock;
 pub mod diag;
 pub mod fds;

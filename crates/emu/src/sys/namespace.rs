@@ -24,6 +24,17 @@ pub fn new_network(unprivileged: bool) -> io::Result<bool> {
     Ok(true)
 }
 
+/// Does something in the network namespace of a file, such as `/proc/1/ns/net`, and comes back; only for a process with a
+/// single thread.
+pub fn within<T>(file: &Path, does: impl FnOnce() -> T) -> io::Result<T> {
+    use nix::sched::setns;
+    let (there, here) = (fs::File::open(file)?, fs::File::open("/proc/self/ns/net")?);
+    setns(&there, CloneFlags::CLONE_NEWNET)?;
+    let done = does();
+    setns(&here, CloneFlags::CLONE_NEWNET)?;
+    Ok(done)
+}
+
 /// A mount namespace of its own, in which `file` has the text of `replacement`.
 pub fn replace_file(file: &str, replacement: &str) -> io::Result<()> {
     use nix::mount::{MsFlags, mount};

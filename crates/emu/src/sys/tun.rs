@@ -22,13 +22,22 @@ impl Tun {
     ///
     /// Returns the device and its name. The descriptor does not block.
     pub fn create(name: &str) -> io::Result<(Self, String)> {
+        Self::create_as(name, libc::IFF_TUN)
+    }
+
+    /// The same with Ethernet's header in each frame, behind the virtio header: a TAP device.
+    pub fn create_tap(name: &str) -> io::Result<(Self, String)> {
+        Self::create_as(name, libc::IFF_TAP)
+    }
+
+    fn create_as(name: &str, kind: libc::c_int) -> io::Result<(Self, String)> {
         let file = OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open(DEVICE)?;
         // SAFETY: an all-zero ifreq is valid; it has an array of characters and a union of plain numbers.
         let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
         for (to, from) in request.ifr_name.iter_mut().zip(name.bytes().take(libc::IFNAMSIZ - 1)) {
             *to = from as libc::c_char;
         }
-        request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_VNET_HDR) as libc::c_short;
+        request.ifr_ifru.ifru_flags = (kind | libc::IFF_NO_PI | libc::IFF_VNET_HDR) as libc::c_short;
         // SAFETY: TUNSETIFF reads and writes one ifreq.
         check(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF, &mut request) })?;
         let name = request.ifr_name.iter().take_while(|&&c| c != 0).map(|&c| c as u8 as char).collect();

@@ -45,7 +45,7 @@ fn acknowledgments_are_thinned_and_a_replay_of_the_log_agrees() {
 fn a_segment_of_a_superframe_has_a_header_of_its_own() {
     let tcp = Tcp { seq: u32::MAX - 999, ack: 5, payload: vec![7; 3000], size: 1448, ..Tcp::default() };
     let mut packets = Packets::default();
-    let page = packets.admit(buffer(&tcp.frame())).unwrap();
+    let page = packets.admit(buffer(&tcp.frame()), 0).unwrap();
     let packet = |offset: u32, len: u16| Packet {
         page,
         number: 0,

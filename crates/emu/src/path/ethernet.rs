@@ -1,0 +1,98 @@
+//! Frames of an interface: what is before IP, kept as it came.
+//!
+//! Sources: IEEE 802.3 §3.2.6 (the field after the addresses), IEEE 802.1Q §9.6 (tags of four bytes). A frame that is not IP
+//! waits and is sent like others, as one flow for each pair of addresses and type.
+
+use super::buffer::Buffer;
+use super::header::VNET;
+
+/// Bytes of the link's header of an Ethernet frame behind its virtio header, with up to two VLAN tags; `None` if it is none.
+fn length(frame: &[u8]) -> Option<usize> {
+    let mut at = 12;
+    for _ in 0..MOST_TAGS {
+        if !TAGS.contains(&kind(frame, at)?) {
+            break;
+        }
+        at += 4;
+    }
+    kind(frame, at).map(|_| at + 2)
+}
+
+/// Whether what follows a link's header of `link` bytes says that it is IP.
+pub fn is_ip(link: &[u8]) -> bool {
+    link.last_chunk::<2>().is_some_and(|kind| IP.contains(&u16::from_be_bytes(*kind)))
+}
+
+/// Puts the link's header of a frame before its virtio header, which from then on counts from IP; the number of its bytes.
+pub fn split(buffer: &mut Buffer) -> Option<usize> {
+    let link = length(buffer.frame().get(VNET..)?)?;
+    let frame = buffer.frame_mut();
+    frame[..VNET + link].rotate_left(VNET);
+    shift(&mut frame[link..link + VNET], |at| at.saturating_sub(link as u16));
+    Some(link)
+}
+
+/// The virtio header `vnet` of a frame with the link's header `link` behind it again; the number of bytes in `out`.
+pub fn join(vnet: &[u8], link: &[u8], out: &mut [u8; VNET + MOST_LINK]) -> usize {
+    out[..VNET].copy_from_slice(&vnet[..VNET]);
+    out[VNET..VNET + link.len()].copy_from_slice(link);
+    shift(&mut out[..VNET], |at| at + link.len() as u16);
+    VNET + link.len()
+}
+
+/// Changes where the virtio header says that things are: its fields `hdr_len` and `csum_start`, unless they are not used.
+fn shift(vnet: &mut [u8], change: impl Fn(u16) -> u16) {
+    for at in [2, 6] {
+        let field = u16::from_ne_bytes([vnet[at], vnet[at + 1]]);
+        if field > 0 {
+            vnet[at..at + 2].copy_from_slice(&change(field).to_ne_bytes());
+        }
+    }
+}
+
+fn kind(frame: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_be_bytes(frame.get(at..at + 2)?.try_into().ok()?))
+}
+
+/// Customer's and service provider's tags.
+const TAGS: [u16; 2] = [0x8100, 0x88a8];
+const MOST_TAGS: usize = 2;
+const IP: [u16; 2] = [0x0800, 0x86dd];
+
+/// Bytes of the longest link's header: two addresses, two tags, the type.
+pub const MOST_LINK: usize = 14 + 4 * MOST_TAGS;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::path::Pool;
+
+    #[test]
+    fn a_links_header_goes_before_the_virtio_header_and_back() {
+        for (tags, link) in [(&[][..], 14), (&[0x81, 0, 0, 7][..], 18), (&[0x88, 0xa8, 0, 9, 0x81, 0, 0, 7][..], 22)] {
+            // A sum to be completed that begins 20 bytes into IP.
+            let mut vnet = [1, 0, 0, 0, 0, 0, 0, 0, 16, 0];
+            vnet[6..8].copy_from_slice(&(link as u16 + 20).to_ne_bytes());
+            let frame = [&vnet[..], &[2; 6], &[4; 6], tags, &[0x08, 0, 0x45, 0, 0, 20]].concat();
+            let mut buffer = Pool::new().take();
+            buffer.room()[..frame.len()].copy_from_slice(&frame);
+            buffer.set_len(frame.len());
+            assert_eq!(split(&mut buffer), Some(link));
+            let (before, rest) = buffer.frame().split_at(link);
+            assert!(is_ip(before));
+            assert_eq!((u16::from_ne_bytes([rest[6], rest[7]]), &rest[VNET..]), (20, &[0x45, 0, 0, 20][..]));
+            let mut out = [0; VNET + MOST_LINK];
+            let size = join(rest, before, &mut out);
+            assert_eq!([&out[..size], &rest[VNET..]].concat(), frame);
+        }
+    }
+
+    #[test]
+    fn what_is_too_short_is_no_frame() {
+        let mut buffer = Pool::new().take();
+        for size in [0, VNET, VNET + 13] {
+            buffer.set_len(size);
+            assert_eq!(split(&mut buffer), None);
+        }
+    }
+}
