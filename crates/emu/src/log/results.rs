@@ -79,12 +79,13 @@ pub fn results(
                 replayed.arrived(at, l, number, &record.meta());
             }
             Kind::Sent | Kind::Marked => {
-                let meta = &metas[l][number as usize];
-                replayed.sent(at, l, number, meta, kind == Kind::Marked);
+                let meta = since(&metas[l][number as usize], at, value);
+                replayed.sent(at, l, number, &meta, kind == Kind::Marked);
             }
             Kind::Limit | Kind::Early | Kind::Late | Kind::HardLimit | Kind::Replaced => {
-                let (meta, reason) = (&metas[l][number as usize], kind.reason().expect("these are the drops"));
-                replayed.dropped(at, l, number, meta, reason);
+                let (meta, reason) =
+                    (since(&metas[l][number as usize], at, value), kind.reason().expect("these are the drops"));
+                replayed.dropped(at, l, number, &meta, reason);
             }
             Kind::Idle => replayed.asked(at, l),
             Kind::Lost => replayed.lost(at, l),
@@ -103,11 +104,17 @@ pub fn results(
     }
     let mut output = replayed.finish();
     add_up(&mut payload);
-    let since = |start: Instant| (start - Instant::ZERO).as_secs_f64();
-    let begun = payload.iter().find(|&&(start, _)| since(start) == output.summary.warmup_s);
+    let begun_at = |start: Instant| (start - Instant::ZERO).as_secs_f64();
+    let begun = payload.iter().find(|&&(start, _)| begun_at(start) == output.summary.warmup_s);
     let (begin, left) = begun.expect("the statistics begin at one of their instants");
     output.summary.goodput_bps = left[0].values().sum::<u64>() as f64 * 8.0 / (end - *begin).as_secs_f64();
     Ok(Results { output, payload, agreement, overdue, refused })
+}
+
+/// A packet as its queue had it that it left at `at` after `sojourn` nanoseconds: where netem holds another discipline,
+/// that is the time in the inner queue.
+fn since(arrived: &Meta, at: Instant, sojourn: u64) -> Meta {
+    Meta { enqueued: Instant::from_nanos(at.as_nanos().saturating_sub(sojourn)), ..*arrived }
 }
 
 /// The link of a log of direction `side`.

@@ -161,6 +161,26 @@ proptest! {
 }
 
 #[test]
+fn a_sojourn_time_behind_netem_is_that_of_the_inner_queue_as_in_a_simulation() {
+    let folder = tempfile::tempdir().unwrap();
+    let logs = [("down.records", Side::Down), ("up.records", Side::Up)].map(|(name, side)| {
+        let path = folder.path().join(name);
+        let table = serde_json::json!({ "rate": "12 Mbit/s", "aqm": "netem delay 20ms { droptail }" });
+        let spec = LinkSpec::parse("link", &table, Path::new("/")).unwrap();
+        let kind = PathKind::Link(Box::new(spec));
+        let (number, config) = (side.index(), config(path.clone(), LogFormat::Records));
+        assert_eq!(run(DirectionConfig { side, number, kind, ..config }), None);
+        read(&std::fs::read(path).unwrap()).unwrap()
+    });
+    let probes = Probes { packets: true, ..Probes::default() };
+    let statistics = Statistics::given(Instant::ZERO, Instant::ZERO + Duration::from_millis(50));
+    let found = results(&["link".to_string()], &logs, &probes, statistics, sojourn_aqm::registry::REGISTERED).unwrap();
+    // Four datagrams of 1 ms come behind 20 ms of netem at once; the link takes one after the other.
+    let mean = found.output.summary.links.forward.sojourn_ms.mean.unwrap();
+    assert!((mean - 1.5).abs() < 1e-6, "{mean}");
+}
+
+#[test]
 fn captures_have_every_packet_when_it_arrives_and_when_it_leaves() {
     let folder = tempfile::tempdir().unwrap();
     let prefix = folder.path().join("taken");
