@@ -87,7 +87,7 @@ def test_the_emulator_counts_from_the_warm_up_that_was_found() -> None:
     result.scenario.document["flows"] = result.scenario.document["flows"][:1]
     starts = [round(1e9 * result.warmup_s), *result.table("windows")["start_ns"]]
     payload = {at: [{_flow_number(ends, True): (30_000_000_000 - at) // 10_000}, {}] for at in starts}
-    _add_traffic(result, [report], payload)
+    _add_traffic(result, [report], payload, [0])
     steps = 3000 - round(result.warmup_s * 100)
     [group], [flow] = result.totals["groups"], result.totals["flows"]
     assert group["bytes"] == flow["bytes"] == 1000 * steps
