@@ -137,3 +137,77 @@ fn ect_1_on_everything_where_stack_and_control_say_so() {
     assert!(shown.segments.iter().all(capable), "else only data is, as ECT(0)");
     assert_eq!((shown.told, shown.reductions), (0, 0));
 }
+
+/// Of Linux 7.3 with `tcp_ecn` 0, 1 and 3 at either end (`python -m sojourn.kernel.accurate_ecn`): the bits of the SYN, of its
+/// answer and of data, and the codepoint of data.
+#[test]
+fn the_handshake_is_that_of_linux_7_3() {
+    let ends =
+        [(*Stack::find("linux-6.1").expect("a stack"), false), (*Stack::find("linux-6.1").expect("a stack"), true)];
+    let ends = [ends[0], ends[1], (accurate(), true)];
+    let (none, classic) = ([0b011, 0b000, 0b000], [0b011, 0b001, 0b000]);
+    let kernel = [
+        [([0; 3], Ecn::NotEct); 3],
+        [(none, Ecn::NotEct), (classic, Ecn::Ect0), (classic, Ecn::Ect0)],
+        [([0b111, 0b000, 0b000], Ecn::NotEct), ([0b111, 0b001, 0b000], Ecn::Ect0), ([0b111, 0b010, 0b101], Ecn::Ect0)],
+    ];
+    let here = ends.map(|(client, asks)| {
+        ends.map(|(server, ecn)| {
+            let mut sender = crate::ecn::EcnSender::new(&client, asks, &Needs::default());
+            let stack: &'static Stack = Box::leak(Box::new(server));
+            let config = ReceiverConfig { stack, mss: 1448, sack: true, delayed_ack: true, ecn, receive_window: None };
+            let (asked, codepoint) = sender.of_syn();
+            let (mut answer, syn) = (Flags::default(), Header { flags: Flags::SYN.with(asked), ..Header::default() });
+            Receiver::new(config)
+                .on_segment(ms(1), &syn, codepoint, &mut |header: &Header, _: Ecn| answer = header.flags);
+            sender.answered(answer);
+            let (flags, of_data) = sender.of_new();
+            ([asked, answer, flags].map(Flags::ace), of_data)
+        })
+    });
+    assert_eq!(here, kernel);
+}
+
+/// What the receiver of Linux 7.3 acknowledged under CoDel that marks, and with which bits
+/// (`python -m sojourn.kernel.accurate_ecn --vector`).
+const KERNEL: &str = include_str!("../../tests/vectors/accurate_ecn.txt");
+
+/// Its delayed acknowledgments go by round-trip times that the vector does not have, so that of those only the bits are
+/// compared, where both ends send one at the same instant. A change of the codepoint is told at once by both.
+#[test]
+fn a_receiver_counts_and_tells_as_linux_7_3() {
+    let stack: &'static Stack = Box::leak(Box::new(accurate()));
+    let config = ReceiverConfig { stack, mss: 1448, sack: true, delayed_ack: true, ecn: true, receive_window: None };
+    let mut receiver = Receiver::new(config);
+    let (mut here, mut there, mut changes) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut seq, mut last) = (FIRST_BYTE, Ecn::Ect0);
+    let syn = Header { flags: Flags::SYN.with_ace(7), ..Header::default() };
+    receiver.on_segment(ms(10), &syn, Ecn::NotEct, &mut |_: &Header, _: Ecn| ());
+    for line in KERNEL.lines() {
+        let mut words = line.split(' ');
+        let (kind, mut numbers) = (words.next(), words.map(|word| word.parse::<u64>().expect("a number")));
+        let at = Instant::from_nanos(numbers.next().expect("an instant"));
+        if kind == Some("ack") {
+            there.push((at, numbers.next().expect("bits")));
+            continue;
+        }
+        let mut wire = |at: Instant, header: &Header| here.push((at, header.flags.ace() as u64));
+        while receiver.deadline() < at {
+            let due = receiver.deadline();
+            receiver.on_timer(due, &mut |header: &Header, _: Ecn| wire(due, header));
+        }
+        let ecn = Ecn::ALL[numbers.next().expect("a codepoint") as usize];
+        let len = numbers.next().expect("bytes") as u16;
+        let ts_ecr = stack.clock().ticks(at - Duration::from_millis(20)) as u32;
+        let header = Header { seq, len, flags: Flags::ACK.with_ace(5), ts_ecr, ..Header::default() };
+        seq += len as u64;
+        if std::mem::replace(&mut last, ecn) != ecn {
+            changes.push(at);
+        }
+        receiver.on_segment(at, &header, ecn, &mut |header: &Header, _: Ecn| wire(at, header));
+    }
+    let bits = |acks: &[(Instant, u64)], at: Instant| acks.iter().find(|ack| ack.0 == at).map(|ack| ack.1);
+    let both: Vec<_> = there.iter().filter_map(|&(at, of)| Some((of, bits(&here, at)?))).collect();
+    assert!(both.len() > 200 && both.iter().all(|(there, here)| there == here), "{both:?}");
+    assert!(changes.len() > 30 && changes.iter().all(|&at| bits(&here, at).is_some() && bits(&there, at).is_some()));
+}
