@@ -261,7 +261,7 @@ fn a_packet_that_is_handed_on_leaves_nothing_that_the_queue_would_not_have_left(
             let seen = |queue: &SingleQueue<Codel, u32>| {
                 let mut seen = vec![];
                 queue.observe(&mut |name, value| seen.push((name, value)));
-                (seen, queue.stats().clone(), queue.backlog())
+                (seen, *queue.stats(), queue.backlog())
             };
             assert_eq!(seen(&plain), seen(&quick), "{profile}, packet {n}");
         }
