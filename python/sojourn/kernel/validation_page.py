@@ -218,6 +218,5 @@ of the others {spread} lie within the spread of the simulator's seeds, and {apar
 its means, and what makes seeds differ where that is known.
 """
 TAIL = """PIE and RED draw other random numbers here than there, and `fq_codel` hashes flows with another key. What the
-simulator's stack does not have: Linux sends the last segment of a connection, the one with the FIN, whatever the window
-(no matter in this grid), and a part of a segment where the receiver's window ends within one.
+simulator's stack does not have: a part of a segment where the receiver's window ends within one.
 """
