@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import polars as pl
 
-from sojourn.kernel import engine, offload_grid
+from sojourn.kernel import control_grid, engine, offload_grid
 from sojourn.kernel.grid import (
     AQMS,
     CONTROLS,
@@ -164,3 +164,17 @@ def test_the_table_has_every_cell_with_both_sides() -> None:
     assert frame["agrees"].to_list() == [True, False]
     assert frame.select("delivered_mbps_there", "delivered_mbps_here").row(1) == (9.0, 4.5)
     assert frame.schema["rate_mbps"] == pl.Int64 and frame["duration_s"].to_list() == [60, 60]
+
+
+def test_a_grid_of_controls_counts_them_one_by_one() -> None:
+    points = control_grid.grid()
+    assert len(points) == len(set(points)) == 10 * 2 * 2 * 3 * 3
+    marked = [point for point in points if point.ecn]
+    assert {point.control for point in marked} == {"dctcp"}
+    limits = {(p.rate, p.rtt): p.scenario().document["link"]["limit"] for p in points if p.aqm == "droptail"}
+    # One bandwidth-delay product of packets of 1500 bytes.
+    assert limits == {(10, 20): "17 packets", (10, 100): "83 packets", (50, 20): "83 packets", (50, 100): "417 packets"}
+    near, far = (Cell(points[0], THERE, {**THERE, "delay": delay}) for delay in (10.5, 40.0))
+    text = page(points, [near, far], "Linux", {points[0]: again(far, THERE)}, None, control_grid.WORDS)
+    assert "| bbr | 36 | 2 | 1 | 20.0 |" in text
+    assert "| dctcp | 36 | 0 | 0 |  |" in text

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from sojourn.kernel.grid import SEEDS_HERE, WARMUP_S, AnyPoint, Cell, Repeated
+from sojourn.kernel.grid import CONTROLS, SEEDS_HERE, WARMUP_S, AnyPoint, Cell, Repeated
 from sojourn.validation.recorded import unwrapped
 from sojourn.validation.sides import Numbers
 
@@ -80,7 +80,14 @@ def page(
     outside = sorted((cell for cell in cells if not cell.agrees), key=lambda cell: -cell.distance)
     verdicts = [_verdict(again[cell.point]) for cell in outside]
     count = {word: verdicts.count(word) for word in (CHANCE, NOT_TOLD, APART)}
-    parts = [head, *_summary(points, cells, again), "", "## The cells that do not agree", ""]
+    parts = [
+        head,
+        *_summary(points, cells, again),
+        "",
+        *_by_control(points, cells),
+        "## The cells that do not agree",
+        "",
+    ]
     parts.append(unwrapped(AGAIN).format(seeds=SEEDS_HERE, outside=len(outside), **count))
     parts += [*_marked(outside), "", *_explained(outside, again, words), "", unwrapped(words.tail)]
     return "\n".join(parts)
@@ -136,6 +143,20 @@ def _summary(points: Sequence[AnyPoint], cells: Sequence[Cell], again: Mapping[A
                 first = f"| {aqm} | {'yes' if ecn else ''} | {rate} | {len(wanted)} | {len(mine)}"
                 lines.append(f"{first} | {agreeing} | {beyond} | {told} |")
     return lines
+
+
+def _by_control(points: Sequence[AnyPoint], cells: Sequence[Cell]) -> list[str]:
+    """Cells by congestion control, where a grid is about these: there are more than Reno and CUBIC."""
+    controls = dict.fromkeys(point.control for point in points)
+    if len(controls) <= len(CONTROLS):
+        return []
+    lines = ["| control | cells | run | agree | worst, bands |", "|" + "---|" * 5]
+    for control in controls:
+        wanted = sum(point.control == control for point in points)
+        mine = [cell for cell in cells if cell.point.control == control]
+        worst = f"{max(cell.distance for cell in mine):.1f}" if mine else ""
+        lines.append(f"| {control} | {wanted} | {len(mine)} | {sum(cell.agrees for cell in mine)} | {worst} |")
+    return [*lines, ""]
 
 
 def _marked(outside: Sequence[Cell]) -> list[str]:
