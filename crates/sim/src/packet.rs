@@ -1,4 +1,4 @@
-//! Packets in flight: a record of one cache line each, and beside it the SACK blocks that few of them have.
+//! Packets in flight: a record of one cache line each, and apart from them the SACK blocks that few of them have.
 
 use sojourn_aqm::class::ClassId;
 use sojourn_aqm::{Ecn, Meta};
@@ -52,9 +52,10 @@ impl Packet {
 #[derive(Debug, Default)]
 pub struct Packets {
     records: Vec<Record>,
-    /// By place: the SACK blocks of packets that have any.
-    sacks: Vec<Sack>,
     free: Vec<Handle>,
+    /// The SACK blocks of packets that have any, and the places of those that are no more.
+    sacks: Vec<Sack>,
+    free_sacks: Vec<u32>,
 }
 
 /// A packet with its transport header, but for the SACK blocks: one cache line.
@@ -70,6 +71,8 @@ struct Record {
     flags: Flags,
     /// [`SACKS`], [`DAMAGED`].
     marks: u8,
+    /// Where its SACK blocks lie, if there are any.
+    sacks: u32,
 }
 
 impl Record {
@@ -77,7 +80,7 @@ impl Record {
     fn empty() -> Self {
         let (flow, slot, len, dscp, more, segment) = (0, 0, 0, 0, 0, 0);
         let packet = Packet { flow, slot, len, ecn: Ecn::NotEct, dscp, more, segment, to_sink: false };
-        Self { packet, seq: 0, ack: 0, ts_val: 0, ts_ecr: 0, len: 0, flags: Flags::default(), marks: 0 }
+        Self { packet, seq: 0, ack: 0, ts_val: 0, ts_ecr: 0, len: 0, flags: Flags::default(), marks: 0, sacks: 0 }
     }
 
     /// Field by field, where it lies: what is made elsewhere first is copied.
@@ -100,12 +103,12 @@ impl Record {
 
     /// The same the other way.
     #[inline(always)]
-    fn write(&self, header: &mut Header, sacks: &[Sack], handle: Handle) {
+    fn write(&self, header: &mut Header, sacks: &[Sack]) {
         (header.seq, header.ack) = (self.seq, self.ack);
         (header.ts_val, header.ts_ecr) = (self.ts_val, self.ts_ecr);
         (header.len, header.flags) = (self.len, self.flags);
         if self.marks & SACKS != 0 {
-            header.sack = sacks[handle as usize];
+            header.sack = sacks[self.sacks as usize];
         } else {
             header.sack.clear();
         }
@@ -129,9 +132,25 @@ impl Packets {
         record.put(packet);
         record.set(header);
         if record.marks & SACKS != 0 {
-            self.sacks[handle as usize] = header.sack;
+            self.keep_sacks(handle, header.sack);
         }
         handle
+    }
+
+    /// Keeps the SACK blocks of a packet.
+    #[inline]
+    fn keep_sacks(&mut self, handle: Handle, sack: Sack) {
+        let place = match self.free_sacks.pop() {
+            Some(place) => {
+                self.sacks[place as usize] = sack;
+                place
+            }
+            None => {
+                self.sacks.push(sack);
+                (self.sacks.len() - 1) as u32
+            }
+        };
+        self.records[handle as usize].sacks = place;
     }
 
     /// A new place.
@@ -139,7 +158,6 @@ impl Packets {
     #[inline(never)]
     fn append(&mut self) -> Handle {
         self.records.push(Record::empty());
-        self.sacks.push(Sack::default());
         (self.records.len() - 1) as Handle
     }
 
@@ -152,17 +170,23 @@ impl Packets {
     #[inline(always)]
     pub fn take(&mut self, handle: Handle, header: &mut Header) -> Packet {
         let record = &self.records[handle as usize];
-        record.write(header, &self.sacks, handle);
+        record.write(header, &self.sacks);
+        if record.marks & SACKS != 0 {
+            self.free_sacks.push(record.sacks);
+        }
         let packet = record.packet;
-        self.remove(handle);
+        self.free.push(handle);
         packet
     }
 
     /// Stores a second packet like `handle`.
     pub fn copy(&mut self, handle: Handle) -> Handle {
         let copy = self.free.pop().unwrap_or_else(|| self.append());
-        self.records[copy as usize] = self.records[handle as usize];
-        self.sacks[copy as usize] = self.sacks[handle as usize];
+        let record = self.records[handle as usize];
+        self.records[copy as usize] = record;
+        if record.marks & SACKS != 0 {
+            self.keep_sacks(copy, self.sacks[record.sacks as usize]);
+        }
         copy
     }
 
@@ -179,6 +203,10 @@ impl Packets {
     /// Forgets a packet.
     #[inline]
     pub fn remove(&mut self, handle: Handle) {
+        let record = &self.records[handle as usize];
+        if record.marks & SACKS != 0 {
+            self.free_sacks.push(record.sacks);
+        }
         self.free.push(handle);
     }
 
@@ -246,7 +274,7 @@ impl Packets {
     #[inline]
     pub fn header(&self, handle: Handle) -> Header {
         let mut header = Header::default();
-        self.records[handle as usize].write(&mut header, &self.sacks, handle);
+        self.records[handle as usize].write(&mut header, &self.sacks);
         header
     }
 }
@@ -310,5 +338,33 @@ mod tests {
             change(packets.packet_mut(next));
             assert!(!packets.join(head, next));
         }
+    }
+
+    #[test]
+    fn sack_blocks_lie_apart_and_their_places_are_used_again() {
+        let mut packets = Packets::default();
+        let with = |blocks: &[(u64, u64)]| {
+            let mut header = Header { flags: Flags::ACK, ack: 1, ..Header::default() };
+            blocks.iter().for_each(|&block| header.sack.push(block));
+            header
+        };
+        let put = |packets: &mut Packets, header: &Header| {
+            let packet =
+                Packet { flow: 0, slot: 0, len: 52, ecn: Ecn::NotEct, dscp: 0, more: 0, segment: 0, to_sink: false };
+            packets.insert(packet, header)
+        };
+        let headers = [with(&[(5, 9)]), with(&[]), with(&[(7, 8), (2, 3)]), with(&[(1, 2)])];
+        let handles = headers.map(|header| put(&mut packets, &header));
+        assert_eq!(handles.map(|handle| packets.header(handle)), headers);
+        let copy = packets.copy(handles[2]);
+        let mut header = Header::default();
+        packets.take(handles[2], &mut header);
+        assert_eq!((header, packets.header(copy)), (headers[2], headers[2]));
+        packets.remove(handles[0]);
+        let again = [with(&[(11, 12)]), with(&[(13, 14)])];
+        let handles_again = again.map(|header| put(&mut packets, &header));
+        assert_eq!(handles_again.map(|handle| packets.header(handle)), again);
+        assert_eq!((packets.header(copy), packets.header(handles[3])), (headers[2], headers[3]));
+        assert_eq!(packets.sacks.len(), 4, "as many as there were at a time");
     }
 }
