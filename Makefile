@@ -85,7 +85,7 @@ museum: $(VENV)/.made ## plant every historic error of the bug museum and see th
 	SOJOURN_MUSEUM=all $(CARGO) test --package sojourn-aqm --locked --test museum -- --nocapture
 
 .PHONY: museum-score
-museum-score: $(VENV)/.built ## which rows of the scorecard see which error of the bug museum; writes the table in docs/score.md
+museum-score: $(VENV)/.built ## which rows of the scorecard see which error of the bug museum; writes the table in docs/score/sees.md
 	$(BIN)/python tests/score_museum.py
 
 .PHONY: docs

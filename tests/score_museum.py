@@ -1,7 +1,7 @@
 """Which rows of the scorecard see an error: mutants of the bug museum as shared libraries beside the real thing.
 
 `make museum-score` builds `libsojourn_aqm.so` with one mutant of crates/aqm/tests/museum after the other (in a copy of
-the crates), scores it with the unchanged queue manager as the baseline, and writes the table in docs/score.md.
+the crates), scores it with the unchanged queue manager as the baseline, and writes the table in docs/score/sees.md.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pathlib import Path
 from sojourn.base.markdown import part, replaced, table
 
 REPO = Path(__file__).parents[1]
-PAGE = REPO / "docs" / "score.md"
+PAGE = REPO / "docs" / "score" / "sees.md"
 HEADINGS = ("mutant", "scored as", "rows with another grade", "rows with a significant difference")
 OF = {
     "codel-time-inside-the-root": "codel",

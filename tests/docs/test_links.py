@@ -91,4 +91,4 @@ def test_the_check_sees_documents_and_links() -> None:
     assert {"README.md", "CONTRIBUTING.md", "design.md", "scenario.md", "results.md"} <= {d.name for d in DOCUMENTS}
     assert {"CHANGELOG.md", "architecture.md", "queues.md"} <= {document.name for document in DOCUMENTS}
     assert sum(len(links(document)) for document in DOCUMENTS) >= 200
-    assert anchors(ROOT / "docs" / "scenario.md") >= {"the-run", "probes", "link-and-reverse"}
+    assert anchors(ROOT / "docs" / "scenario" / "link.md") >= {"link-and-reverse", "links"}

@@ -1,4 +1,4 @@
-"""docs/scenario.md and docs/results.md name every key, default, table and column, and no others."""
+"""The pages of scenario files and results name every key, default, table and column, and no others."""
 
 from __future__ import annotations
 
@@ -25,11 +25,18 @@ SECTIONS = {
 
 
 def part(document: str, heading: str) -> str:
-    """Return the text under a heading, up to the next of the same level."""
-    text = (DOCS / document).read_text(encoding="utf-8")
-    level = re.search(rf"^(#+) {re.escape(heading)}$", text, re.MULTILINE)
-    assert level, f"{document} has no heading {heading!r}"
-    return re.split(rf"^{level[1]} ", text[level.end() :], flags=re.MULTILINE)[0]
+    """Return the text under a heading of a page or of one in its folder, up to the next of the same level."""
+    page = DOCS / document
+    for text in (path.read_text(encoding="utf-8") for path in (page, *sorted(page.with_suffix("").glob("*.md")))):
+        if level := re.search(rf"^(#+) {re.escape(heading)}$", text, re.MULTILINE):
+            return re.split(rf"^{level[1]} ", text[level.end() :], flags=re.MULTILINE)[0]
+    raise AssertionError(f"{document} has no heading {heading!r}")
+
+
+def keys(section: str) -> str:
+    """Return what is said of a section's keys; applications, which are flows, have a page of their own."""
+    more = (DOCS / "scenario" / "applications.md").read_text(encoding="utf-8") if section == "flows" else ""
+    return part("scenario.md", SECTIONS[section]) + more
 
 
 def rows(text: str) -> list[list[str]]:
@@ -62,14 +69,14 @@ def schema_tables() -> dict[str, list[dict[str, Any]]]:
 
 @pytest.mark.parametrize("section", SECTIONS)
 def test_scenario_keys(section: str) -> None:
-    documented = names(part("scenario.md", SECTIONS[section])) - ({"kind"} if section == "flows" else set())
+    documented = names(keys(section)) - ({"kind"} if section == "flows" else set())
     known = {key for table in schema_tables()[section] for key in table} - {"kind"}
     assert documented == known
 
 
 @pytest.mark.parametrize("section", SECTIONS)
 def test_scenario_defaults(section: str) -> None:
-    shown = {(name, row[1]) for row in rows(part("scenario.md", SECTIONS[section])) for name in names(f"| {row[0]} |")}
+    shown = {(name, row[1]) for row in rows(keys(section)) for name in names(f"| {row[0]} |")}
     for table in schema_tables()[section]:
         for key, about in table.items():
             if about.get("default", "") != "":
@@ -177,14 +184,14 @@ def test_summary_keys(result: Result, wireless: Result, settled: Result) -> None
     assert known <= documented
 
 
-def toml_blocks() -> list[str]:
-    return re.findall(
-        r"^```toml\n(.*?)^```$", (DOCS / "scenario.md").read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
-    )
+def toml_blocks(document: str) -> list[str]:
+    text = (DOCS / document).read_text(encoding="utf-8")
+    return re.findall(r"^```toml\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
 
 
 def test_the_examples_can_run(tmp_path: Path) -> None:
-    scenario, wlan, graph, house, changes, draw, tables, sweep = toml_blocks()
+    scenario, changes, draw, tables, sweep = toml_blocks("scenario.md")
+    wlan, graph, house = toml_blocks("scenario/graph.md")
     assert len(Scenario.parse(wlan).document["wlan"]["stations"]) == 2
     assert Scenario.parse(scenario).document["flows"][0]["count"] == 4
     assert Scenario.parse(graph).routes
@@ -203,7 +210,7 @@ def test_the_examples_can_run(tmp_path: Path) -> None:
 
 
 def test_the_errors_are_as_shown() -> None:
-    scenario = toml_blocks()[0]
+    scenario = toml_blocks("scenario.md")[0]
     for right, wrong in (('rate = "10 Mbit/s"', 'rate = "10"'), ("rtt =", "rtts =")):
         with pytest.raises(InputError) as refused:
             Scenario.parse(scenario.replace(right, wrong))

@@ -476,7 +476,7 @@ s.sendall(b"hello"); print(s.recv(5))
 
 
 def test_a_shell_loads_nothing_that_it_does_not_need() -> None:
-    """Start-up is cheap because of what is not imported; its CPU time is measured in docs/emulator.md."""
+    """Start-up is cheap because of what is not imported; its CPU time is measured in docs/emulator/measured.md."""
     command = [sys.executable, "-X", "importtime", "-m", "sojourn", "delay", "0s", "--", "true"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=LONG_S, check=True)
     loaded = {line.rpartition("|")[2].strip().partition(".")[0] for line in done.stderr.splitlines()}
