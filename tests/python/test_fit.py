@@ -141,36 +141,51 @@ def test_coverage_of_a_value_of_zero_is_told_as_a_share_of_the_range() -> None:
     assert 0 < key["half_width_most"] < 1
 
 
-def _measured(sets: Mapping[str, str], *words: str) -> list[dict[str, Any]]:
-    """What one run says."""
-    result = Scenario.parse(LINE, sets).run(77)
+def _measured(scenario: str, sets: Mapping[str, str], seeds: Sequence[int], *words: str) -> list[dict[str, Any]]:
+    """What runs say, in the mean."""
+    results = [Scenario.parse(scenario, sets).run(seed) for seed in seeds]
     table = [{"metric": word, "value": 0.0} for word in words or WORDS]
     numbers = data_of({"free": {"x": "1..2"}, "measured": table}).numbers
-    return [{"metric": number.metric, "value": value_of(result, number)} for number in numbers]
+    means = [float(np.mean([value_of(result, number) for result in results])) for number in numbers]
+    return [{"metric": number.metric, "value": mean} for number, mean in zip(numbers, means, strict=True)]
 
 
-def _simulated(data: Data) -> Simulate:
-    return simulator(data, lambda sets: Scenario.parse(LINE, sets), Runner(None, progress=False))
+def _simulated(data: Data, scenario: str = LINE) -> Simulate:
+    return simulator(data, lambda sets: Scenario.parse(scenario, sets), Runner(None, progress=False))
 
 
 def test_rate_and_round_trip_time_are_found_again() -> None:
-    measured = _measured({"link.rate": "7.3 Mbit/s", "flows.0.rtt": "63 ms"})
-    data = data_of({"free": {"link.rate": "1..50 Mbit/s", "flows.0.rtt": "5..200 ms"}, "measured": measured})
-    told = report(data, [_fitted(data, simulate := _simulated(data))], simulate)
-    rate, rtt = told["keys"]
-    assert rate["value"] == pytest.approx(7.3, rel=0.05)
-    assert rtt["value"] == pytest.approx(63, rel=0.05)
-    assert told["explained"] and told["tied"] == []
-    assert all(abs(one["residual"]) < 3 for one in told["numbers"])
+    """Of single runs of ten seconds, whose round-trip time is not known better than by a tenth or two."""
+    covered = []
+    for seed in (77, 78, 79, 80):
+        measured = _measured(LINE, {"link.rate": "7.3 Mbit/s", "flows.0.rtt": "63 ms"}, [seed])
+        data = data_of({"free": {"link.rate": "1..50 Mbit/s", "flows.0.rtt": "5..200 ms"}, "measured": measured})
+        told = report(data, [_fitted(data, simulate := _simulated(data))], simulate)
+        rate, rtt = told["keys"]
+        assert rate["value"] == pytest.approx(7.3, rel=0.01)
+        assert rtt["value"] == pytest.approx(63, rel=0.25)
+        covered += [one["low"] < truth < one["high"] for one, truth in ((rate, 7.3), (rtt, 63.0))]
+        assert told["explained"] and told["tied"] == []
+        assert all(abs(one["residual"]) < 3 for one in told["numbers"])
+    assert sum(covered) >= 7
 
 
 def test_two_delays_on_one_path_cannot_be_told_apart() -> None:
-    """Bands that leave nothing to noise: the sum of the delays is known well, and each of them not at all."""
-    measured = _measured({"link.delay": "10 ms", "flows.0.access_delay": "15 ms"}, "goodput", "mean", "drops")
-    tables = [{**one, "band": 0.02 * abs(one["value"])} for one in measured]
-    data = data_of({"free": {"link.delay": "1..40 ms", "flows.0.access_delay": "1..40 ms"}, "measured": tables})
-    told = report(data, [_fitted(data, simulate := _simulated(data))], simulate)
-    assert told["tied"] == [["flows.0.access_delay", "link.delay"]]
+    """The sum of the delays is known, and each of them not at all.
+
+    A single Reno over a short queue and the means of ten runs: where runs are noisier, the fit may take an end of the
+    valley for all of it (docs/fit.md).
+    """
+    line = LINE.replace('aqm = "codel"', 'limit = "12 packets"').replace("10 s", "20 s")
+    line = line.replace("count = 2", 'cc = "reno"')
+    sets = {"link.delay": "10 ms", "flows.0.access_delay": "15 ms"}
+    measured = _measured(line, sets, range(60, 70), "goodput", "mean", "drops")
+    for band in (0.02, 0.05):
+        tables = [{**one, "band": band * abs(one["value"])} for one in measured]
+        data = data_of({"free": {"link.delay": "1..40 ms", "flows.0.access_delay": "1..40 ms"}, "measured": tables})
+        told = report(data, [_fitted(data, simulate := _simulated(data, line))], simulate)
+        assert told["tied"] == [["flows.0.access_delay", "link.delay"]]
+        assert sum(one["value"] for one in told["keys"]) == pytest.approx(25, rel=0.2)
 
 
 SCENARIO_AND_DATA = (
