@@ -2,7 +2,7 @@
 //! process.
 //!
 //! The nodes of a scenario's graph, or of its row of links, have one device each. This process reads what the nodes send,
-//! takes it over the links of its route in virtual time ([`mesh`]), and writes it to the node where the route ends. Routers
+//! takes it over the links of its route in virtual time (`mesh`), and writes it to the node where the route ends. Routers
 //! are nodes like others, whose forwarding happens here: it takes no time, and does not touch the packets.
 
 mod mesh;
