@@ -5,6 +5,7 @@ from __future__ import annotations
 from copy import copy
 from typing import Any
 
+import polars as pl
 import pytest
 
 import sojourn as sj
@@ -48,7 +49,9 @@ def test_drops_are_those_of_the_table_of_packets(aqm: str) -> None:
 
 def brute(result: Result) -> list[tuple[int, int]]:
     """Flow and length of every burst of the forward link, packet by packet."""
-    table = result.table("packets").filter(link=0).sort("arrival")
+    waiting = result.table("waiting").with_columns(fate=pl.lit(0, pl.UInt8))
+    columns = ["link", "flow", "arrival", "time_ns", "fate"]
+    table = pl.concat([result.table("packets").select(columns), waiting.select(columns)]).filter(link=0).sort("arrival")
     found: list[tuple[int, int]] = []
     for flow in table["flow"].unique().sort():
         length = 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import runpy
 from dataclasses import replace
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -210,7 +211,9 @@ def test_the_page_holds_every_row_and_needs_nothing_else(cli: Cli, tmp_path: Pat
     for row in found["rows"]:
         for column in row["columns"].values():
             for name, number in column["numbers"].items():
-                assert number["value"] is None or NUMBERS[name].metric.show(number["value"], number["ci95"]) in text
+                assert number["value"] is None or NUMBERS[name].metric.show(
+                    number["value"], number["ci95"]
+                ) in unescape(text)
 
 
 def test_the_written_study_gives_the_runs_of_the_scorecard(cli: Cli, tmp_path: Path) -> None:
