@@ -109,7 +109,9 @@ def run(scenario: Scenario, seed: int, progress: Callable[[float], None] | None 
         document = scenario.document
         several = topology.is_one(document)
         words = (
-            topology.words(scenario, seed, folder, classes_of(document)) if several else _words(scenario, seed, folder)
+            topology.words(scenario, seed, folder, spec, classes_of(document))
+            if several
+            else _words(scenario, seed, folder)
         )
         with _free:
             load = _emulate(words, spec, progress)

@@ -24,7 +24,7 @@ def enter(scenario: Scenario, seed: int, node: str) -> int:
         folder = Path(name)
         spec = engine.spec_of(scenario, seed)
         (folder / "spec.json").write_text(json.dumps(spec), encoding="utf-8")
-        line = topology.words(scenario, seed, folder, engine.classes_of(scenario.document), (node, command))
+        line = topology.words(scenario, seed, folder, spec, engine.classes_of(scenario.document), (node, command))
         environment = {**os.environ, "SOJOURN_ECN": "1" if spec["ecn"] else "0"}
         with subprocess.Popen([*topology.SHELL, *line], env=environment) as running:
             while running.poll() is None:

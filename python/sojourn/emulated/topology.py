@@ -34,22 +34,27 @@ def links(document: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def words(
-    scenario: Scenario, seed: int, folder: Path, classes: list[str], enter: tuple[str, list[str]] | None = None
+    scenario: Scenario,
+    seed: int,
+    folder: Path,
+    spec: dict[str, Any],
+    classes: list[str],
+    enter: tuple[str, list[str]] | None = None,
 ) -> list[str]:
-    """Command line that runs a scenario whose clients find what they are to do in `folder / "spec.json"`.
+    """Command line that runs a scenario whose clients find `spec`, what they are to do, in `folder / "spec.json"`.
 
     Logs come into the folder, unless a node is entered: its name and the command there.
     """
     document = scenario.document
     script = [sys.executable, programs.__file__]
-    ports = json.loads((folder / "spec.json").read_text(encoding="utf-8"))
+    ports = sorted({group["port"] for group in spec["groups"]})
     told = {
         "scenario": scenario.canonical,
         "seed": seed,
         "log": None if enter else str(folder),
         "gso": "keep" if document["flows"][0].get("gso") else "cut",
         "classes": classes,
-        "server": [*script, "serve", *(str(port) for port in sorted({group["port"] for group in ports["groups"]}))],
+        "server": [*script, "serve", *map(str, ports)],
         "client": [*script, "client", str(folder / "spec.json")],
         "enter": {"node": enter[0], "command": enter[1]} if enter else None,
     }

@@ -46,11 +46,10 @@ enum Parsed {
 /// Only for a process with a single thread.
 pub fn main(words: &[String], own: &dyn Catalogue) -> Ended {
     let code = |code| Ended { code, log: None };
-    if let Some(("ctl", rest)) = words.split_first().map(|(name, rest)| (name.as_str(), rest)) {
-        return ctl::main(rest);
-    }
-    if let Some(("topology", rest)) = words.split_first().map(|(name, rest)| (name.as_str(), rest)) {
-        return topology::main(rest, own);
+    match words.split_first().map(|(name, rest)| (name.as_str(), rest)) {
+        Some(("ctl", rest)) => return ctl::main(rest),
+        Some(("topology", rest)) => return topology::main(rest, own),
+        _ => {}
     }
     match parse(words, own) {
         Ok(Parsed::Help(text)) => {

@@ -108,11 +108,16 @@ impl Command {
 /// Runs the command of `shell` to its end; who gives it orders may name queue managers of `own` as well. Only for a process
 /// with a single thread, as it forks.
 pub fn run(shell: Shell, own: &dyn Catalogue) -> Result<Outcome, Error> {
+    and_back(|| Session::of(shell).and_then(|session| session.run(own)))
+}
+
+/// Does something with processes of its own, after which terminal, signals and orphans of this one are as before.
+pub(crate) fn and_back<T>(does: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     let terminal = Terminal::remember();
     let before = SigSet::thread_get_mask().map_err(machine)?;
     // What an inner side leaves that somebody has killed comes here.
     let adopted = process::adopt_orphans(true).unwrap_or(false);
-    let outcome = Session::of(shell).and_then(|session| session.run(own));
+    let outcome = does();
     let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&before), None);
     let _ = process::adopt_orphans(adopted);
     if let Some(terminal) = terminal {
@@ -162,13 +167,14 @@ impl Session {
         let process = process.map_err(machine)?;
         drop(theirs);
         let inside = inside.ok_or_else(|| machine(io::Error::from(io::ErrorKind::UnexpectedEof)))?;
-        let made = attach(place);
-        if made.is_err() {
-            drop(inside);
-            let _ = waitpid(process, None);
-            return Err(made.err().expect("it is an error"));
-        }
-        let (inner, outer, attached) = made?;
+        let (inner, outer, attached) = match attach(place) {
+            Ok(made) => made,
+            Err(error) => {
+                drop(inside);
+                let _ = waitpid(process, None);
+                return Err(error);
+            }
+        };
         let outside = Outside { end: outer, far: None };
         let (helpers, gateways) = (Helpers::default(), Gateways::default());
         let (leases, attached, plain_senders) = (None, Some(attached), false);

@@ -110,12 +110,7 @@ impl Mesh {
             routes.add((client, server), &to_server, group.server);
         }
         let all = |node: usize| -> Vec<IpAddr> {
-            let of_groups = plan.groups.iter().enumerate().flat_map(move |(number, group)| {
-                let (server, client) = Group::addresses(number);
-                let here = [(group.server, server), (group.client, client)];
-                here.into_iter().filter(move |&(at, _)| at == node).map(|(_, address)| address)
-            });
-            addresses(node).into_iter().chain(of_groups).collect()
+            addresses(node).into_iter().chain(plan.addresses_of_groups(node)).collect()
         };
         for (from, to) in pairs(plan.nodes.len()) {
             let Some(links) = Plan::path(scenario, from, to) else { continue };

@@ -17,17 +17,15 @@ use crate::Error;
 use crate::path::Gso;
 use crate::shell::load::Load;
 use crate::shell::stalls::Stalls;
-use crate::shell::terminal::Terminal;
-use crate::shell::{PASSED_ON, PROMPT, machine};
+use crate::shell::{PASSED_ON, PROMPT, and_back, machine};
 use crate::sys::clock;
 use crate::sys::fds::Channel;
 use crate::sys::process;
 use mesh::{Common, Mesh, mtu};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
 use nix::sys::wait::waitpid;
 use nix::unistd::{Pid, getpid};
-use node::{Node, Program, Said, begin, receive_end};
+use node::{Node, Program, Role, Said, begin, receive_end};
 use plan::{Group, Plan};
 use pump::Pump;
 use sojourn_aqm::class::ClassId;
@@ -60,19 +58,7 @@ pub struct Topology {
 
 /// Runs the programs of a topology to their end. Only for a process with a single thread, as it forks.
 pub fn run(topology: &Topology) -> Result<Outcome, Error> {
-    let terminal = Terminal::remember();
-    let before = SigSet::thread_get_mask().map_err(machine)?;
-    let adopted = process::adopt_orphans(true).unwrap_or(false);
-    let others = process::children();
-    let mut nodes = Nodes { keepers: Vec::new(), others };
-    let outcome = start(topology, &mut nodes);
-    drop(nodes);
-    let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&before), None);
-    let _ = process::adopt_orphans(adopted);
-    if let Some(terminal) = terminal {
-        terminal.restore();
-    }
-    outcome
+    and_back(|| start(topology, &mut Nodes { keepers: Vec::new(), others: process::children() }))
 }
 
 /// The processes of the nodes; with it they end, and what they leave.
@@ -190,7 +176,7 @@ fn node<'a>(topology: &Topology, plan: &Plan, number: usize, entered: Option<usi
     let mut programs = Vec::new();
     if of_groups().any(|(_, group)| group.server == number) {
         let env = vec![("SOJOURN_INSIDE", own.clone()), ("SOJOURN_SHELL", plan.nodes[number].clone())];
-        programs.push(Program { words: topology.server.clone(), env, gated: true });
+        programs.push(Program { words: topology.server.clone(), env, role: Role::Server });
     }
     for (place, _) in of_groups().filter(|(_, group)| group.client == number) {
         let (server, client) = Group::addresses(place);
@@ -201,7 +187,7 @@ fn node<'a>(topology: &Topology, plan: &Plan, number: usize, entered: Option<usi
             ("SOJOURN_INSIDE", client.to_string()),
             ("SOJOURN_SHELL", plan.nodes[number].clone()),
         ];
-        programs.push(Program { words, env, gated: true });
+        programs.push(Program { words, env, role: Role::Client });
     }
     if let (Some((_, words)), true) = (&topology.enter, entered == Some(number)) {
         let env = vec![
@@ -209,28 +195,23 @@ fn node<'a>(topology: &Topology, plan: &Plan, number: usize, entered: Option<usi
             ("SOJOURN_SHELL", plan.nodes[number].clone()),
             ("PROMPT_COMMAND", PROMPT.to_string()),
         ];
-        programs.push(Program { words: words.clone(), env, gated: false });
+        programs.push(Program { words: words.clone(), env, role: Role::Entered });
     }
-    let addresses = of_groups().flat_map(|(place, group)| {
-        let (server, client) = Group::addresses(place);
-        [(group.server, server), (group.client, client)]
-    });
-    let addresses = addresses.filter(|&(at, _)| at == number).map(|(_, address)| address).collect();
+    let addresses = plan.addresses_of_groups(number).collect();
     Node { number, mtu: mtu(&topology.scenario), addresses, hosts, programs }
 }
 
 /// The programs whose end is the end of the run: the user's command, or the clients.
 fn awaited(nodes: &[Node<'_>], entered: bool) -> Vec<(usize, usize)> {
-    let mut found = Vec::new();
-    for (node, one) in nodes.iter().enumerate() {
-        for (number, program) in one.programs.iter().enumerate() {
-            let is_client = program.gated && program.env.iter().any(|&(name, _)| name == "SOJOURN_HOST");
-            if if entered { !program.gated } else { is_client } {
-                found.push((node, number));
-            }
-        }
-    }
-    found
+    let role = if entered { Role::Entered } else { Role::Client };
+    let awaited = |one: &Node<'_>| -> Vec<usize> {
+        one.programs.iter().enumerate().filter(|(_, program)| program.role == role).map(|(number, _)| number).collect()
+    };
+    nodes
+        .iter()
+        .enumerate()
+        .flat_map(|(node, one)| awaited(one).into_iter().map(move |number| (node, number)))
+        .collect()
 }
 
 /// Text of `/etc/hosts`: every node by its name.

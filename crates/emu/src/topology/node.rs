@@ -45,8 +45,26 @@ pub struct Program {
     pub words: Vec<CString>,
     /// Further variables of its environment.
     pub env: Vec<(&'static str, String)>,
+    /// What it is there for.
+    pub role: Role,
+}
+
+/// What a program of a node is there for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// It has the data of groups.
+    Server,
+    /// It asks for those of a group.
+    Client,
+    /// It is the user's.
+    Entered,
+}
+
+impl Program {
     /// Whether it says when it is ready, and is told when the run begins; others are started then.
-    pub gated: bool,
+    fn gated(&self) -> bool {
+        self.role != Role::Entered
+    }
 }
 
 /// What a node's process says, by the first byte.
@@ -175,8 +193,7 @@ impl Keeper<'_> {
         let poll = Poll::new()?;
         poll.add(self.channel.as_fd(), CHANNEL, Interest::READ)?;
         poll.add(self.signals.as_fd(), SIGNALS, Interest::READ)?;
-        let gated = |program: &&Program| program.gated;
-        let mut expected = self.node.programs.iter().filter(gated).count();
+        let mut expected = self.node.programs.iter().filter(|program| program.gated()).count();
         self.start(true)?;
         for (number, gate) in (0..).zip(&self.gates) {
             poll.add(gate.as_fd(), GATES + number, Interest::READ)?;
@@ -227,7 +244,7 @@ impl Keeper<'_> {
 
     /// Starts the programs with a gate, or those without.
     fn start(&mut self, gated: bool) -> io::Result<()> {
-        for (number, program) in self.node.programs.iter().enumerate().filter(|(_, program)| program.gated == gated) {
+        for (number, program) in self.node.programs.iter().enumerate().filter(|(_, program)| program.gated() == gated) {
             let mut gate = None;
             if gated {
                 let (ours, theirs) = Channel::pair()?;

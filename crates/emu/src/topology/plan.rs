@@ -58,6 +58,15 @@ impl Plan {
         self.nodes.iter().position(|node| node == name)
     }
 
+    /// The addresses that groups of flows have at a node.
+    pub fn addresses_of_groups(&self, node: usize) -> impl Iterator<Item = IpAddr> {
+        let all = self.groups.iter().enumerate().flat_map(|(number, group)| {
+            let (server, client) = Group::addresses(number);
+            [(group.server, server), (group.client, client)]
+        });
+        all.filter(move |&(at, _)| at == node).map(|(_, address)| address)
+    }
+
     /// The links from one node to another of least propagation delay, by their numbers; none where there is no path.
     pub fn path(scenario: &Scenario, from: usize, to: usize) -> Option<Vec<u16>> {
         if scenario.graph.is_some() {
