@@ -37,20 +37,8 @@ impl Default for Dctcp {
 }
 
 /// What DCTCP asks for, in either version.
-pub(super) const NEEDS: Needs = Needs {
-    samples: true,
-    steers: false,
-    losses: false,
-    wide_buffer: false,
-    long_recovery: false,
-    reports: false,
-    paces: false,
-    ecn: true,
-    echo_per_packet: true,
-    accurate_ecn: false,
-    ect1: false,
-    ect_on_control: true,
-};
+pub(super) const NEEDS: Needs =
+    Needs { samples: true, ecn: true, echo_per_packet: true, ect_on_control: true, ..Needs::NONE };
 
 impl CongestionControl for Dctcp {
     const SOURCE: &'static str = "Linux 6.1 tcp_dctcp.c; RFC 8257; M. Alizadeh et al., SIGCOMM 2010";

@@ -7,7 +7,7 @@ use crate::stack::Stack;
 use sojourn_aqm::{Duration, Instant, Rate};
 
 /// What a control asks of its sender, once, before the connection is opened. By default nothing, which costs nothing.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Needs {
     /// [`reported`](super::CongestionControl::reported) is called for every acknowledgment, also one of nothing new.
     pub reports: bool,
@@ -42,7 +42,29 @@ pub struct Needs {
     pub ect_on_control: bool,
 }
 
+impl Default for Needs {
+    fn default() -> Self {
+        Self::NONE
+    }
+}
+
 impl Needs {
+    /// Nothing is asked for.
+    pub const NONE: Self = Self {
+        reports: false,
+        samples: false,
+        steers: false,
+        losses: false,
+        wide_buffer: false,
+        long_recovery: false,
+        paces: false,
+        ecn: false,
+        echo_per_packet: false,
+        accurate_ecn: false,
+        ect1: false,
+        ect_on_control: false,
+    };
+
     /// Whether `stack` has what is asked for. Reports, samples, pacing, steering and accurate ECN need a stack that decides
     /// on recovery first, then on the window, then sends (`linux-3.13` and later).
     pub fn fit(&self, stack: &Stack) -> bool {

@@ -118,16 +118,12 @@ impl Path {
 const NEEDS: Needs = Needs {
     samples: true,
     steers: true,
-    losses: false,
-    wide_buffer: false,
-    long_recovery: false,
-    reports: false,
     paces: true,
     ecn: true,
-    echo_per_packet: false,
     accurate_ecn: true,
     ect1: true,
     ect_on_control: true,
+    ..Needs::NONE
 };
 
 impl CongestionControl for Prague {
