@@ -470,7 +470,7 @@ const COMMON: &[Opt] = &[
     },
     Opt { name: "--peer", value: "COMMAND", about: "Run this sh command at the outer end, in its own network." },
     Opt { name: "--mtu", value: "BYTES", about: "Largest IP packet [that of a link in JSON, else 1500 B]." },
-    Opt { name: "--window", value: "TIME", about: "Packets due within this time may leave together [50us]." },
+    Opt { name: "--window", value: "TIME", about: "Packets due within this time may leave together [100us]." },
     Opt { name: "--spin", value: "TIME", about: "Busy-wait this long before a packet is due [0s]." },
     Opt { name: "--strict", value: "", about: "Exit with 1 if the emulator itself was late or lost packets." },
     Opt { name: "--quiet", value: "", about: "Print a report only if something went wrong." },

@@ -100,7 +100,8 @@ pub struct DirectionConfig {
     pub number: usize,
     /// What it does.
     pub kind: Kind,
-    /// Packets due within this time leave as one write where they can be joined; zero: strictly one by one.
+    /// Where packets follow each other within this time, those that are due within it leave together, as one write where
+    /// they can be joined; zero: strictly one by one.
     pub window: Duration,
     /// Largest IP packet, in bytes.
     pub mtu: u32,
@@ -141,8 +142,8 @@ impl DirectionConfig {
     }
 }
 
-/// What leaves as one write, unless a shell is told otherwise.
-const WINDOW: Duration = Duration::from_micros(50);
+/// What leaves together, unless a shell is told otherwise.
+pub(crate) const WINDOW: Duration = Duration::from_micros(100);
 
 /// Largest IP packet, as Ethernet's.
 const MTU: u32 = 1500;

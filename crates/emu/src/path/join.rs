@@ -1,8 +1,8 @@
 //! What leaves: neighbours of one flow joined again into superframes, so that the kernel is entered once for many.
 //!
-//! A packet joins the open superframe of its flow if it continues its sequence numbers, has equal headers and is due
-//! within the window of the first one; what was not cut leaves as it came. Flows have superframes of their own, else flow queueing would leave nothing to
-//! join. The order within a flow never changes.
+//! A packet joins the open superframe of its flow if it continues its sequence numbers, has equal headers and leaves at
+//! the same turn of the loop; what was not cut leaves as it came. Flows have superframes of their own, else flow
+//! queueing would leave nothing to join. The order within a flow never changes.
 
 use super::damage::damaged;
 use super::ethernet::{self, MOST_LINK};
@@ -11,7 +11,7 @@ use super::header::{
     patch, patch_ecn,
 };
 use super::packets::{MOST_BYTES, MOST_HEADERS, Packet, Packets, Page};
-use sojourn_aqm::{Duration, Instant};
+use sojourn_aqm::Instant;
 use std::io::{self, IoSlice};
 
 /// Where a direction writes what leaves it.
@@ -22,7 +22,7 @@ pub trait Sink {
 
 /// Superframes under construction.
 pub struct Joiner {
-    window: Duration,
+    joins: bool,
     /// The open ones, in the order of their first packets; then spare ones.
     open: Vec<Superframe>,
     used: usize,
@@ -58,10 +58,10 @@ pub struct Written<'a> {
 }
 
 impl Joiner {
-    /// Joins what is due within `window` of its first packet; zero joins nothing.
-    pub fn new(window: Duration) -> Self {
+    /// Joins what leaves together, or writes packets one by one.
+    pub fn new(joins: bool) -> Self {
         let open = (0..MOST_OPEN).map(|_| Superframe { handles: Vec::with_capacity(MOST), ..Default::default() });
-        Self { window, open: open.collect(), used: 0 }
+        Self { joins, open: open.collect(), used: 0 }
     }
 
     /// Takes a packet that is due at `due`; writes what has to leave before it.
@@ -69,7 +69,7 @@ impl Joiner {
         let packet = packets.get(handle);
         let flow = packets.page(packet.page).headers.flow;
         if let Some(i) = self.open[..self.used].iter().position(|one| one.flow == flow) {
-            if due - self.open[i].due <= self.window && self.open[i].takes(packet, packets) {
+            if self.open[i].takes(packet, packets) {
                 self.open[i].add(handle, packet, packets);
                 return;
             }
@@ -78,7 +78,7 @@ impl Joiner {
             self.write(0, packets, out, done);
         }
         let packet = packets.get(handle);
-        self.open[self.used].begin(due, handle, packet, packets, self.window > Duration::ZERO);
+        self.open[self.used].begin(due, handle, packet, packets, self.joins);
         self.used += 1;
     }
 

@@ -123,7 +123,7 @@ impl Direction {
             station,
             course: Course::new(medium, on_off, recorder),
             fresh: Fresh::default(),
-            joiner: Joiner::new(config.window),
+            joiner: Joiner::new(config.window > Duration::ZERO),
             window: config.window,
             dense: false,
             lateness: Histogram::default(),
@@ -257,6 +257,12 @@ impl Direction {
     /// Whether the packets that left last followed each other within the window.
     pub fn is_dense(&self) -> bool {
         self.dense
+    }
+
+    /// Whether packets leave in groups, and the next one leaves in `left` nanoseconds at the latest, so that what arrives
+    /// meanwhile may be read with it: a wake-up costs more than that is worth.
+    pub fn can_wait(&self, left: u64) -> bool {
+        self.dense && left <= 2 * self.window.as_nanos() as u64
     }
 
     /// Whether so many packets are due at `now` that a write of their own is worth it.

@@ -204,20 +204,34 @@ fn one_by_one_every_packet_leaves_when_its_last_bit_does() {
 }
 
 #[test]
-fn neighbours_within_the_window_leave_together() {
-    // 8 packets at 1 Gbit/s, 12 us apart: with a window of 50 us five leave together.
+fn neighbours_that_leave_at_one_turn_are_one_write() {
+    // 8 packets at 1 Gbit/s, 12 us apart.
     let frame = Tcp { payload: vec![1; 8 * 1448], ..Tcp::default() }.frame();
-    let sizes = |window| {
+    let sizes = |window, turns: &[u64]| {
         let mut direction = Direction::new(config(link("rate = 1 Gbit/s"), window), 1).unwrap();
         direction.arrive(at(0), buffer(&frame));
         let mut kernel = Kernel::default();
-        direction.run(at(200_000), &mut kernel);
+        turns.iter().for_each(|&us| direction.run(at(us * 1000), &mut kernel));
         kernel.frames.iter().map(|frame| checked(frame).4.len() / 1448).collect::<Vec<usize>>()
     };
-    assert_eq!(sizes(50), [5, 3]);
-    assert_eq!(sizes(12), [2, 2, 2, 2]);
-    assert_eq!(sizes(11), [1; 8]);
-    assert_eq!(sizes(0), [1; 8]);
+    assert_eq!(sizes(50, &[62, 110]), [5, 3]);
+    assert_eq!(sizes(50, &[200]), [8]);
+    assert_eq!(sizes(0, &[62, 110]), [1; 8]);
+}
+
+#[test]
+fn what_arrives_waits_only_for_a_group_that_leaves_soon() {
+    let frame = Tcp { payload: vec![1; 8 * 1448], ..Tcp::default() }.frame();
+    for (window, dense) in [(50, true), (12, true), (11, false), (0, false)] {
+        let mut direction = Direction::new(config(link("rate = 1 Gbit/s"), window), 1).unwrap();
+        direction.arrive(at(0), buffer(&frame));
+        assert!(!direction.can_wait(0), "nothing has left so far");
+        direction.run(at(62_000), &mut Kernel::default());
+        let end = 2 * window as u64 * 1000;
+        assert_eq!((direction.can_wait(end), direction.can_wait(end + 1)), (dense, false), "{window}");
+        // The next packet is due at 72 us, and has the others of its window with it.
+        assert_eq!(direction.due(), Some(at(72_000 + if dense { window as u64 * 1000 } else { 0 })));
+    }
 }
 
 #[test]
@@ -304,7 +318,7 @@ fn what_the_kernel_refuses_is_counted() {
 #[test]
 fn lateness_does_not_add_up() {
     let frame = Tcp { payload: vec![1; 40 * 1448], ..Tcp::default() }.frame();
-    let mut direction = Direction::new(config(link("rate = 12 Mbit/s"), 50), 1).unwrap();
+    let mut direction = Direction::new(config(link("rate = 12 Mbit/s"), 0), 1).unwrap();
     direction.arrive(at(0), buffer(&frame));
     let mut kernel = Kernel::default();
     // Every call comes 3.5 ms late or so; the packets are decided as of their own times.

@@ -10,7 +10,7 @@ use super::meter::Gauges;
 use super::route::Outside;
 use super::stalls::{HEARTBEAT, Stalls};
 use crate::path::{Direction, Pool, Sink};
-use crate::sys::clock::{Interest, Poll, monotonic_ns};
+use crate::sys::clock::{self, Interest, Poll, monotonic_ns};
 use crate::sys::fds::Channel;
 use crate::sys::tun::{Tun, VIRTIO_HEADER};
 use nix::sys::signal::{Signal, kill};
@@ -80,17 +80,18 @@ impl Pump<'_> {
         let mut late = false;
         // When both directions are to be run at the latest.
         let mut beat = 0;
-        let mut spins = false;
+        // Whether the devices were not waited for, since the loop spins or sleeps until a group of packets leaves.
+        let mut unwatched = false;
         loop {
             let back = self.now();
             late |= self.stalls.back(expected, back);
             let before = late.then(|| self.arrived());
-            // What is in a device makes it readable; whoever looks at the clock instead of sleeping looks there as well.
+            // What is in a device makes it readable; whoever does not wait for that looks there as well.
             let look = late || back.as_nanos() >= beat;
             let mut now = back;
             let mut drained = true;
             for (device, token) in [INNER, OUTER, FAR].into_iter().enumerate() {
-                if look || spins || ready.contains(&token) {
+                if look || unwatched || ready.contains(&token) {
                     let (tun, direction) = match device {
                         0 => (Some(&self.inner.tun), &mut self.up),
                         1 => (Some(&self.outside.end.tun), &mut self.down),
@@ -126,13 +127,19 @@ impl Pump<'_> {
             let now = self.now();
             let left = due.map_or(u64::MAX, |due| due.as_nanos().saturating_sub(now.as_nanos()));
             rounds = rounds.wrapping_add(1);
-            spins = left <= self.spin_ns;
-            if spins && rounds % ROUNDS != 0 {
+            let spins = left <= self.spin_ns;
+            let waits = drained && (self.up.can_wait(left) || self.down.can_wait(left));
+            unwatched = (spins || waits) && rounds % ROUNDS != 0;
+            if spins && unwatched {
                 expected = back;
                 continue;
             }
             let sleep = left.saturating_sub(self.spin_ns).min(HEARTBEAT.as_nanos() as u64);
             expected = Instant::from_nanos(now.as_nanos() + sleep);
+            if unwatched {
+                clock::sleep(sleep);
+                continue;
+            }
             poll.wait(Some(sleep), &mut ready)?;
             for &token in ready.iter().filter(|&&token| token > FAR) {
                 if let Some(status) = self.on(token, &poll, &mut command) {
@@ -298,8 +305,8 @@ impl Sink for Inside<'_> {
 /// Most frames read in a row from one device.
 pub(crate) const BATCH: usize = 8;
 
-/// Rounds without sleep after which the loop looks at what is no packet.
-const ROUNDS: u32 = 64;
+/// Rounds without a look at what is no packet.
+pub(crate) const ROUNDS: u32 = 64;
 
 /// How long the last packets of a command may be under way after its end.
 pub(crate) const LINGER_NS: u64 = 1_000_000_000;

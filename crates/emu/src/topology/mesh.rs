@@ -6,6 +6,7 @@
 
 use super::plan::{Group, Plan, addresses};
 use crate::Error;
+use crate::path::config::WINDOW;
 use crate::path::{Buffer, Direction, DirectionConfig, Gso, Kind, LogConfig, LogFormat, Pool, Report, Side, Sink};
 use sojourn_aqm::class::ClassId;
 use sojourn_aqm::{Duration, Instant};
@@ -179,6 +180,11 @@ impl Mesh {
         [exit, stage].into_iter().flatten().min()
     }
 
+    /// Whether what arrives can wait for the packets that leave in `left` nanoseconds ([`Direction::can_wait`]).
+    pub fn can_wait(&self, left: u64) -> bool {
+        self.exits.iter().any(|exit| exit.can_wait(left))
+    }
+
     /// Frames that were for nobody.
     pub fn unrouted(&self) -> u64 {
         self.unrouted
@@ -278,9 +284,6 @@ pub fn mtu(scenario: &Scenario) -> u32 {
 fn log_of(folder: &Path, number: usize) -> LogConfig {
     LogConfig { path: folder.join(format!("{number}.records")), format: LogFormat::Records, command: String::new() }
 }
-
-/// What waking up later saves, where packets leave together: as much as a shell waits.
-const WINDOW: Duration = Duration::from_micros(50);
 
 impl Sink for &crate::sys::tun::Tun {
     fn write(&mut self, parts: &[IoSlice<'_>]) -> io::Result<()> {

@@ -4,9 +4,9 @@ use super::mesh::Mesh;
 use super::node::Said;
 use crate::Error;
 use crate::shell::machine;
-use crate::shell::pump::{BATCH, LINGER_NS, is_local_noise};
+use crate::shell::pump::{BATCH, LINGER_NS, ROUNDS, is_local_noise};
 use crate::shell::stalls::{HEARTBEAT, Stalls};
-use crate::sys::clock::{Interest, Poll, monotonic_ns};
+use crate::sys::clock::{self, Interest, Poll, monotonic_ns};
 use crate::sys::fds::Channel;
 use crate::sys::tun::Tun;
 use nix::sys::signal::{Signal, kill};
@@ -56,6 +56,8 @@ impl Pump<'_> {
         let mut ending: Option<Instant> = None;
         let mut expected = self.now();
         let (mut late, mut beat) = (false, 0);
+        // Whether the devices were not waited for, since the loop slept until a group of packets left.
+        let (mut unwatched, mut rounds) = (false, 0u32);
         loop {
             let back = self.now();
             late |= self.stalls.back(expected, back);
@@ -64,7 +66,7 @@ impl Pump<'_> {
             let look = late || back.as_nanos() >= beat;
             let (mut now, mut drained) = (back, true);
             for node in 0..self.tuns.len() {
-                if look || ready.contains(&(NODES + node as u64)) {
+                if look || unwatched || ready.contains(&(NODES + node as u64)) {
                     let (at, empty) = self.read(node).map_err(machine)?;
                     (now, drained) = (now.max(at), drained && empty);
                 }
@@ -90,6 +92,12 @@ impl Pump<'_> {
             let left = due.map_or(u64::MAX, |due| due.as_nanos().saturating_sub(now.as_nanos()));
             let sleep = left.min(HEARTBEAT.as_nanos() as u64);
             expected = Instant::from_nanos(now.as_nanos() + sleep);
+            rounds = rounds.wrapping_add(1);
+            unwatched = drained && self.mesh.can_wait(left) && rounds % ROUNDS != 0;
+            if unwatched {
+                clock::sleep(sleep);
+                continue;
+            }
             poll.wait(Some(sleep), &mut ready).map_err(machine)?;
             for &token in ready.iter().filter(|&&token| token >= KEEPERS) {
                 let over = if token == SIGNALS {
