@@ -20,7 +20,7 @@ from typing import Any
 from attack.cases import Case, case
 from attack.judge import judge
 
-FORKING = ("link", "delay", "loss", "mm-link", "mm-delay", "mm-loss", "mm-onoff", "doctor")
+FORKING = ("link", "delay", "loss", "mm-link", "mm-delay", "mm-loss", "mm-onoff", "mm-intermittent", "doctor")
 LONGEST_RUN_S = 1.5
 """A run that was drawn to take longer is stopped as Ctrl-C would: mutation finds units, not patience."""
 MOST_MEMORY = 6 << 30

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -473,6 +474,15 @@ s.sendall(b"hello"); print(s.recv(5))
     assert done.stdout == "b'hello'\n", done.stderr
     done = shell("mm-onoff", "downlink", "1000", "0", *python(code))
     assert done.stdout == "b'hello'\n", done.stderr
+    done = shell("mm-intermittent", "uplink", "1000", "1", *python(code))
+    assert done.stdout == "b'hello'\n", done.stderr
+
+
+def test_a_meter_shows_the_direction_and_the_number_that_is_asked_for() -> None:
+    done = shell("mm-meter", "-d", "--meter-uplink-delay", "sleep", "2.5")
+    lines = done.stderr.splitlines()
+    assert lines, "no line in 2.5 s"
+    assert all(re.fullmatch(r"mm-meter  up +\S+ ms  down +\S+ Mbit/s .* marked", line) for line in lines), lines
 
 
 def test_a_shell_loads_nothing_that_it_does_not_need() -> None:

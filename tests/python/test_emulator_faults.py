@@ -279,7 +279,8 @@ def test_bad_input_is_refused_in_one_line(words: list[str], text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["link", "delay", "loss", "mm-link", "mm-delay", "mm-loss", "mm-onoff", "mm-meter", "ctl"]
+    "name",
+    ["link", "delay", "loss", "mm-link", "mm-delay", "mm-loss", "mm-onoff", "mm-intermittent", "mm-meter", "ctl"],
 )
 def test_help_is_given(name: str) -> None:
     done = shell(name, "--help")

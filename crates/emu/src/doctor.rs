@@ -229,21 +229,8 @@ fn measure(rate: &str) -> Option<Measured> {
         let spec = LinkSpec::parse("", &table, Path::new(".")).expect("the rates below are valid");
         DirectionConfig::new(side, Kind::Link(Box::new(spec)))
     };
-    let shell = Shell {
-        name: "doctor".to_string(),
-        up: link(Side::Up),
-        down: link(Side::Down),
-        seed: 1,
-        command: Command::Own(Box::new(move |host| i32::from(send(SocketAddr::new(host, port)).is_err()))),
-        attach: None,
-        peer: None,
-        cc: None,
-        meter: false,
-        meter_web: false,
-        given: None,
-        prompts: false,
-        spin: Duration::ZERO,
-    };
+    let sends = Command::Own(Box::new(move |host| i32::from(send(SocketAddr::new(host, port)).is_err())));
+    let shell = Shell::new("doctor", [link(Side::Up), link(Side::Down)], sends);
     let outcome = shell::run(shell, REGISTERED);
     let _ = kill(receiver, Signal::SIGKILL);
     let _ = waitpid(receiver, None);

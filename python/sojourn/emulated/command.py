@@ -15,7 +15,7 @@ SHELLS = {
 }
 """Names, and what each does; the last one runs no program."""
 
-MAHIMAHI = ("mm-link", "mm-delay", "mm-loss", "mm-onoff", "mm-meter")
+MAHIMAHI = ("mm-link", "mm-delay", "mm-loss", "mm-onoff", "mm-intermittent", "mm-meter")
 """Mahimahi's names, which work as commands and as names of links to the program."""
 
 

@@ -16,6 +16,11 @@ pub struct Opt {
     pub about: &'static str,
 }
 
+/// A short name of an option and its name: `("-u", "--uplink-log")`.
+pub type Short = (&'static str, &'static str);
+
+const HELP: &[Short] = &[("-h", "--help")];
+
 /// A command line taken apart.
 #[derive(Debug)]
 pub struct Args {
@@ -31,6 +36,11 @@ impl Args {
     /// Takes `line` apart: options of `known` and up to `most` words, then the command, which begins after `--`, or
     /// with the first word that is neither an option nor one of the `most`.
     pub fn parse(line: &[String], known: &[Opt], most: usize) -> Result<Self, Error> {
+        Self::parse_short(line, known, &[], most)
+    }
+
+    /// The same where options also have short names, `-u FILE` or `-uFILE`.
+    pub fn parse_short(line: &[String], known: &[Opt], short: &[Short], most: usize) -> Result<Self, Error> {
         let mut args = Self { options: Vec::new(), words: Vec::new(), command: Vec::new() };
         let mut rest = line.iter();
         while let Some(word) = rest.next() {
@@ -46,11 +56,12 @@ impl Args {
                 args.words.push(word.clone());
                 continue;
             }
-            let (name, given) = match word.split_once('=') {
-                Some((name, value)) => (name, Some(value.to_string())),
-                None => (word.as_str(), None),
+            let long = short.iter().chain(HELP).find(|(short, _)| !word.starts_with("--") && word.starts_with(short));
+            let (name, given) = match (long, word.split_once('=')) {
+                (Some((short, long)), _) => (*long, Some(word[short.len()..].to_string()).filter(|v| !v.is_empty())),
+                (None, Some((name, value))) => (name, Some(value.to_string())),
+                (None, None) => (word.as_str(), None),
             };
-            let name = if name == "-h" { "--help" } else { name };
             let option = known.iter().find(|option| option.name == name).ok_or_else(|| {
                 let names = known.iter().map(|option| option.name);
                 Error::Input(unknown("option", name, names))
@@ -134,6 +145,24 @@ mod tests {
                 (up, words.into(), command.into())
             );
         }
+    }
+
+    #[test]
+    fn short_names_are_those_of_getopt() {
+        let short: &[Short] = &[("-u", "--up"), ("-o", "--once")];
+        for (line, up, once) in [
+            ("-u 1mbit x", Some("1mbit"), false),
+            ("-o -u1mbit -- x -u 2", Some("1mbit"), true),
+            ("x -u 2", None, false),
+        ] {
+            let line: Vec<String> = line.split(' ').map(str::to_string).collect();
+            let args = Args::parse_short(&line, KNOWN, short, 0).unwrap();
+            assert_eq!((args.get("--up"), args.has("--once")), (up, once), "{line:?}");
+            assert_eq!(args.command[0], "x");
+        }
+        let refused = Args::parse_short(&["-ox".to_string()], KNOWN, short, 0).unwrap_err();
+        assert_eq!(refused, Error::Input("--once takes no value; write --once".to_string()));
+        assert!(parse("-u 1mbit", 0).is_err(), "short names are for those who ask for them");
     }
 
     #[test]

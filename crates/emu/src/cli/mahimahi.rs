@@ -1,11 +1,11 @@
-//! Mahimahi's commands with its options: `mm-link`, `mm-delay`, `mm-loss`, `mm-onoff`, `mm-meter`.
+//! Mahimahi's commands with its options: `mm-link`, `mm-delay`, `mm-loss`, `mm-onoff`, `mm-intermittent`, `mm-meter`.
 
-use super::args::{Args, Opt};
+use super::args::{Args, Opt, Short};
 use super::native::loss;
 use super::{Parsed, Request};
 use crate::Error;
 use crate::path::{DirectionConfig, Kind, LogConfig, LogFormat, Side};
-use crate::shell::Shell;
+use crate::shell::{Shell, Shown};
 use serde_json::{Map, Value, json};
 use sojourn_aqm::Duration;
 use sojourn_sim::scenario::{LinkSpec, LossSpec, Steps};
@@ -13,15 +13,16 @@ use std::path::{Path, PathBuf};
 
 /// A command line of `name`; `line` is all of it.
 pub fn parse(name: &str, words: &[String], line: &[String]) -> Result<Parsed, Error> {
-    let (known, usage, most): (&[Opt], _, _) = match name {
-        "mm-link" => (LINK, "mm-link UP-TRACE DOWN-TRACE [OPTION]... [--] [COMMAND]...", 2),
-        "mm-delay" => (HELP, "mm-delay MILLISECONDS [COMMAND]...", 1),
-        "mm-meter" => (METER, "mm-meter [--meter-uplink] [--meter-downlink] [COMMAND]...", 0),
-        "mm-loss" => (HELP, "mm-loss uplink|downlink RATE [COMMAND]...", 2),
-        "mm-onoff" => (HELP, "mm-onoff uplink|downlink MEAN-ON-SECONDS MEAN-OFF-SECONDS [COMMAND]...", 3),
+    let (known, short, usage, most): (&[Opt], &[Short], _, _) = match name {
+        "mm-link" => (LINK, LOGS, "mm-link UP-TRACE DOWN-TRACE [OPTION]... [--] [COMMAND]...", 2),
+        "mm-delay" => (HELP, &[], "mm-delay MILLISECONDS [COMMAND]...", 1),
+        "mm-meter" => (METER, METERS, "mm-meter [-u|--meter-uplink] [-d|--meter-downlink] [COMMAND]...", 0),
+        "mm-loss" => (HELP, &[], "mm-loss uplink|downlink RATE [COMMAND]...", 2),
+        "mm-onoff" => (HELP, &[], "mm-onoff uplink|downlink MEAN-ON-SECONDS MEAN-OFF-SECONDS [COMMAND]...", 3),
+        "mm-intermittent" => (HELP, &[], "mm-intermittent uplink|downlink ON-SECONDS OFF-SECONDS [COMMAND]...", 3),
         _ => return Err(Error::Input(sojourn_aqm::params::unknown("command", name, super::COMMANDS.iter().copied()))),
     };
-    let args = Args::parse(words, known, most)?;
+    let args = Args::parse_short(words, known, short, most)?;
     if args.has("--help") {
         return Ok(Parsed::Help(format!("Usage: {usage}\n\n{}", super::args::describe(known))));
     }
@@ -48,11 +49,13 @@ pub fn parse(name: &str, words: &[String], line: &[String]) -> Result<Parsed, Er
                 }
                 Err(Error::Input(format!("{name}: {what}: {word} is out of range; from 0 to 1000000 s")))
             };
-            let (on, off) = (seconds("mean time on", &args.words[1])?, seconds("mean time off", &args.words[2])?);
+            let fixed = name == "mm-intermittent";
+            let what = if fixed { ["time on", "time off"] } else { ["mean time on", "mean time off"] };
+            let (on, off) = (seconds(what[0], &args.words[1])?, seconds(what[1], &args.words[2])?);
             if on == Duration::ZERO {
-                return Err(Error::Input(format!("{name}: mean time on: 0 s is never on; write e.g. 1")));
+                return Err(Error::Input(format!("{name}: {}: 0 s is never on; write e.g. 1", what[0])));
             }
-            one_way(name, &args.words[0], Kind::OnOff { on, off }, Kind::Loss(None))?
+            one_way(name, &args.words[0], Kind::OnOff { on, off, fixed }, Kind::Loss(None))?
         }
     };
     let [up, down] = kinds;
@@ -61,22 +64,19 @@ pub fn parse(name: &str, words: &[String], line: &[String]) -> Result<Parsed, Er
         ..DirectionConfig::new(side, kind)
     };
     let shell = Shell {
-        name: name.to_string(),
-        up: direction(Side::Up, up),
-        down: direction(Side::Down, down),
-        seed: 1,
-        command: args.command()?,
-        attach: None,
-        peer: None,
-        cc: None,
-        // There are meters of both directions, or none.
-        meter: name == "mm-meter" || METER.iter().any(|meter| meter.name != "--help" && args.has(meter.name)),
-        meter_web: false,
-        given: None,
+        meter: shown(name, &args),
         prompts: args.command.is_empty(),
-        spin: Duration::ZERO,
+        ..Shell::new(name, [direction(Side::Up, up), direction(Side::Down, down)], args.command()?)
     };
     Ok(Parsed::Run(Box::new(Request { shell, strict: false, quiet: true, log: None })))
+}
+
+/// What the live view has. `mm-meter` of which nothing is asked shows everything.
+fn shown(name: &str, args: &Args) -> Shown {
+    let all = args.has("--meter-all");
+    let each = |what: &str| super::SIDES.map(|side| all || args.has(&format!("--meter-{}link{what}", side.name())));
+    let shown = Shown { rates: each(""), delays: each("-delay") };
+    if name == "mm-meter" && !shown.anything() { Shown::EVERYTHING } else { shown }
 }
 
 fn link(args: &Args, side: Side) -> Result<Kind, Error> {
@@ -196,12 +196,22 @@ const LINK: &[Opt] = &[
     METER[1],
     METER[2],
     METER[3],
+    METER[4],
+    METER[5],
 ];
 
+/// Short names of mm-link.
+const LOGS: &[Short] = &[("-u", "--uplink-log"), ("-d", "--downlink-log")];
+
+/// Short names of mm-meter.
+const METERS: &[Short] = &[("-u", "--meter-uplink"), ("-d", "--meter-downlink")];
+
 const METER: &[Opt] = &[
-    Opt { name: "--meter-uplink", value: "", about: "Show rates while the command runs." },
+    Opt { name: "--meter-uplink", value: "", about: "Show rate and drops of the uplink while the command runs." },
+    Opt { name: "--meter-uplink-delay", value: "", about: "Show its queueing delay." },
     Opt { name: "--meter-downlink", value: "", about: "Likewise." },
-    Opt { name: "--meter-all", value: "", about: "Likewise." },
+    Opt { name: "--meter-downlink-delay", value: "", about: "Likewise." },
+    Opt { name: "--meter-all", value: "", about: "All of these." },
     Opt { name: "--help", value: "", about: "Show this." },
 ];
 
@@ -223,6 +233,55 @@ mod tests {
             let table = json!({ "rate": "1mbit", "aqm": text, "limit": found });
             LinkSpec::parse("", &table, Path::new(".")).unwrap();
         }
+    }
+
+    fn shell(line: &str) -> Result<Shell, Error> {
+        let words: Vec<String> = line.split(' ').map(str::to_string).collect();
+        match parse(&words[0], &words[1..], &words)? {
+            Parsed::Run(request) => Ok(request.shell),
+            Parsed::Help(_) => panic!("no help is asked for"),
+        }
+    }
+
+    #[test]
+    fn meters_show_what_is_asked_for() {
+        let both = [true, true];
+        for (line, rates, delays) in [
+            ("mm-meter true", both, both),
+            ("mm-meter -d true", [false, true], [false; 2]),
+            ("mm-meter -u --meter-downlink true", both, [false; 2]),
+            ("mm-meter --meter-uplink-delay true", [false; 2], [true, false]),
+            ("mm-delay 20 true", [false; 2], [false; 2]),
+        ] {
+            assert_eq!(shell(line).unwrap().meter, Shown { rates, delays }, "{line}");
+        }
+        let trace = std::env::temp_dir().join("sojourn-meters.trace");
+        std::fs::write(&trace, "1\n").unwrap();
+        let link = |options: &str| shell(&format!("mm-link {options} {0} {0} -- true", trace.display())).unwrap();
+        assert_eq!(link("--once").meter, Shown::default());
+        assert_eq!(link("--meter-all").meter, Shown::EVERYTHING);
+        let one = link("--meter-downlink --meter-uplink-delay -u up.log -ddown.log");
+        assert_eq!(one.meter, Shown { rates: [false, true], delays: [true, false] });
+        let logs = [&one.up, &one.down].map(|direction| direction.logs[0].path.clone());
+        assert_eq!(logs, [PathBuf::from("up.log"), PathBuf::from("down.log")]);
+    }
+
+    #[test]
+    fn intermittent_links_have_fixed_times() {
+        let seconds = |s| Duration::from_secs(s);
+        let of = |line| shell(line).map(|shell| (shell.up.kind, shell.down.kind));
+        let fixed = |fixed| Kind::OnOff { on: seconds(3), off: seconds(1), fixed };
+        assert_eq!(of("mm-intermittent uplink 3 1 true").unwrap(), (fixed(true), Kind::Loss(None)));
+        assert_eq!(of("mm-onoff downlink 3 1 true").unwrap(), (Kind::Loss(None), fixed(false)));
+        let refused = |line| of(line).unwrap_err().to_string();
+        assert_eq!(
+            refused("mm-intermittent uplink 0 1 true"),
+            "mm-intermittent: time on: 0 s is never on; write e.g. 1"
+        );
+        assert_eq!(
+            refused("mm-intermittent up 1 1"),
+            "mm-intermittent: \"up\" is no direction; write uplink or downlink"
+        );
     }
 
     #[test]

@@ -14,7 +14,7 @@ use std::io::{Write, stderr, stdout};
 
 /// Names of the commands that [`main`] understands.
 pub const COMMANDS: &[&str] =
-    &["link", "delay", "loss", "ctl", "mm-link", "mm-delay", "mm-loss", "mm-onoff", "mm-meter"];
+    &["link", "delay", "loss", "ctl", "mm-link", "mm-delay", "mm-loss", "mm-onoff", "mm-intermittent", "mm-meter"];
 
 /// How a command line ended.
 #[derive(Clone, Debug, PartialEq, Eq)]

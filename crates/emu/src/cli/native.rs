@@ -4,7 +4,7 @@ use super::args::{Args, Opt, describe, text};
 use super::{Parsed, Request, SIDES};
 use crate::Error;
 use crate::path::{DirectionConfig, Gso, Kind, LogConfig, LogFormat, Side};
-use crate::shell::{Command, Place, Shell};
+use crate::shell::{Command, Place, Shell, Shown};
 use serde_json::{Map, Value, json};
 use sojourn_aqm::class::ClassId;
 use sojourn_aqm::params::unknown;
@@ -94,20 +94,19 @@ fn request(name: &str, kinds: [Kind; 2], args: &Args, line: &[String]) -> Result
             ..plain
         })
     };
+    let directions = [direction(Side::Up, up)?, direction(Side::Down, down)?];
+    let command = if waits { Command::Own(Box::new(|_| until_told())) } else { args.command()? };
     let shell = Shell {
-        name: name.to_string(),
-        up: direction(Side::Up, up)?,
-        down: direction(Side::Down, down)?,
         seed,
-        command: if waits { Command::Own(Box::new(|_| until_told())) } else { args.command()? },
         attach,
         peer: args.get("--peer").map(|command| text("--peer", command.to_string())).transpose()?,
         cc: args.get("--cc").map(str::to_string),
-        meter: args.has("--meter"),
+        meter: if args.has("--meter") { Shown::EVERYTHING } else { Shown::default() },
         meter_web: args.has("--meter-web"),
         given: args.get("--name").map(given).transpose()?,
         prompts: args.command.is_empty() && !waits,
         spin: span("--spin", Duration::ZERO)?,
+        ..Shell::new(name, directions, command)
     };
     Ok(Request { shell, strict: args.has("--strict"), quiet: args.has("--quiet"), log })
 }

@@ -26,7 +26,10 @@ impl Case {
         let kind = match bytes.below(4) {
             0 => Kind::Delay(Steps::constant(Duration::from_micros(bytes.next() as i64 * 100))),
             1 => Kind::Loss(Some(LossSpec::Random(f64::from(bytes.next()) / 255.0))),
-            2 => Kind::OnOff { on: Duration::from_micros(500), off: Duration::from_micros(bytes.next() as i64) },
+            2 => {
+                let off = bytes.next() as i64;
+                Kind::OnOff { on: Duration::from_micros(500), off: Duration::from_micros(off), fixed: off % 2 == 1 }
+            }
             _ => link(&mut bytes),
         };
         let gso = [Gso::Cut, Gso::Keep][bytes.below(2)];

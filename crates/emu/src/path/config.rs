@@ -41,12 +41,14 @@ pub enum Kind {
     Delay(Steps<Duration>),
     /// Loss; `None` loses nothing.
     Loss(Option<LossSpec>),
-    /// A link that is on and off for exponentially distributed times with these means; off, it loses every packet.
+    /// A link that is on and off in turn; off, it loses every packet.
     OnOff {
-        /// Mean time on; above zero.
+        /// Time on, above zero; the mean of exponentially distributed ones, or each.
         on: Duration,
-        /// Mean time off; zero for always on.
+        /// Time off, likewise; zero for always on.
         off: Duration,
+        /// Whether times are fixed.
+        fixed: bool,
     },
 }
 

@@ -104,8 +104,8 @@ impl Direction {
             }
             Kind::Delay(delays) => Some(medium(None, delays, false)),
             Kind::Loss(loss) => Some(medium(*loss, &none, false)),
-            Kind::OnOff { on, off } => {
-                on_off = OnOff::new(*on, *off, seed, index);
+            Kind::OnOff { on, off, fixed } => {
+                on_off = OnOff::new([*on, *off], *fixed, seed, index);
                 None
             }
         };

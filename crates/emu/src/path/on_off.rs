@@ -1,30 +1,38 @@
-//! A link that is on and off for exponentially distributed times, as Mahimahi's mm-onoff.
+//! A link that is on and off in turn, for exponentially distributed times as Mahimahi's mm-onoff, or for fixed ones as its
+//! mm-intermittent.
 
 use sojourn_aqm::{Duration, Instant, Rng};
 
 /// On at the start; off, it loses everything.
 #[derive(Clone, Debug)]
 pub struct OnOff {
-    rng: Rng,
+    /// None where times are fixed.
+    rng: Option<Rng>,
     means: [Duration; 2],
     on: bool,
     until: Instant,
 }
 
 impl OnOff {
-    /// On for `on` in the mean, which is above zero, and off for `off`; a mean of zero for always on.
-    pub fn new(on: Duration, off: Duration, seed: u64, index: usize) -> Option<Self> {
+    /// On for `on`, which is above zero, and off for `off`, in the mean or, if `fixed`, each time; zero for always on.
+    pub fn new([on, off]: [Duration; 2], fixed: bool, seed: u64, index: usize) -> Option<Self> {
         if off == Duration::ZERO {
             return None;
         }
-        let mut new =
-            Self { rng: Rng::stream(seed, "on-off", index as u64), means: [off, on], on: true, until: Instant::ZERO };
+        let rng = (!fixed).then(|| Rng::stream(seed, "on-off", index as u64));
+        let mut new = Self { rng, means: [off, on], on: true, until: Instant::ZERO };
         new.until = Instant::ZERO + new.span();
         Some(new)
     }
 
     /// Whether it is on at `now`, which never goes back.
     pub fn is_on(&mut self, now: Instant) -> bool {
+        if self.rng.is_none() {
+            // Whole turns at once: times may be as short as one likes.
+            let turn = (self.means[0] + self.means[1]).as_nanos();
+            let turns = (now - self.until).as_nanos().max(0) / turn;
+            self.until += Duration::from_nanos(turns * turn);
+        }
         while self.until <= now {
             self.on = !self.on;
             let span = self.span();
@@ -36,7 +44,10 @@ impl OnOff {
     /// At least a nanosecond, so that time passes.
     fn span(&mut self) -> Duration {
         let mean = self.means[self.on as usize];
-        mean.mul_f64(self.rng.exponential()).max(Duration::from_nanos(1))
+        match &mut self.rng {
+            Some(rng) => mean.mul_f64(rng.exponential()).max(Duration::from_nanos(1)),
+            None => mean,
+        }
     }
 }
 
@@ -47,7 +58,7 @@ mod tests {
     #[test]
     fn it_is_on_for_its_share_of_the_time() {
         let (on, off) = (Duration::from_millis(30), Duration::from_millis(10));
-        let mut link = OnOff::new(on, off, 1, 0).unwrap();
+        let mut link = OnOff::new([on, off], false, 1, 0).unwrap();
         assert!(link.is_on(Instant::ZERO));
         let n = 1_000_000;
         let states: Vec<bool> = (0..n).map(|ms| link.is_on(Instant::ZERO + Duration::from_millis(ms))).collect();
@@ -57,6 +68,17 @@ mod tests {
         // A switch is missed where two fall into a millisecond.
         let switches = states.windows(2).filter(|pair| pair[0] != pair[1]).count();
         assert!((40_000..50_500).contains(&switches), "{switches}");
-        assert!(OnOff::new(on, Duration::ZERO, 1, 0).is_none());
+        assert!(OnOff::new([on, Duration::ZERO], false, 1, 0).is_none());
+    }
+
+    #[test]
+    fn fixed_times_are_those_that_were_given() {
+        let mut link = OnOff::new([30, 10].map(Duration::from_millis), true, 1, 0).unwrap();
+        let at = |us| Instant::ZERO + Duration::from_micros(us);
+        for (us, on) in [(0, true), (29_999, true), (30_000, false), (39_999, false), (40_000, true), (70_000, false)] {
+            assert_eq!(link.is_on(at(us)), on, "{us} us");
+        }
+        assert!(link.is_on(at(40_000_000)), "a thousand turns later it is on again");
+        assert!(!link.is_on(at(40_030_000)));
     }
 }

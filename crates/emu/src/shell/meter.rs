@@ -14,6 +14,25 @@ use std::time::Duration;
 #[derive(Clone, Default)]
 pub struct Board(Arc<Mutex<[Counters; 2]>>);
 
+/// What the live view has of each direction, up first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Shown {
+    /// Rates, what waits, drops and marks.
+    pub rates: [bool; 2],
+    /// Sojourn times, or delays.
+    pub delays: [bool; 2],
+}
+
+impl Shown {
+    /// All of both.
+    pub const EVERYTHING: Self = Self { rates: [true; 2], delays: [true; 2] };
+
+    /// Whether there is a live view.
+    pub fn anything(self) -> bool {
+        self != Self::default()
+    }
+}
+
 /// Both directions in one period, up first.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sample {
@@ -88,12 +107,12 @@ impl Gauges {
 }
 
 impl Meter {
-    /// Starts to draw what is on `board` on the standard error, `label` first.
-    pub fn start(label: String, kind: &Kind, board: &Board) -> io::Result<Self> {
+    /// Starts to draw what is on `board` on the standard error, as far as it is `shown`, `label` first.
+    pub fn start(label: String, shown: Shown, kind: &Kind, board: &Board) -> io::Result<Self> {
         let (board, ended) = (board.clone(), Arc::new(AtomicBool::new(false)));
         let (theirs, queues) = (ended.clone(), matches!(kind, Kind::Link(_)));
-        let thread =
-            thread::Builder::new().name("meter".to_string()).spawn(move || draw(&board, &theirs, &label, queues))?;
+        let draws = move || draw(&board, &theirs, &label, shown, queues);
+        let thread = thread::Builder::new().name("meter".to_string()).spawn(draws)?;
         Ok(Self { ended, thread: Some(thread) })
     }
 }
@@ -109,7 +128,7 @@ impl Drop for Meter {
     }
 }
 
-fn draw(board: &Board, ended: &AtomicBool, label: &str, queues: bool) {
+fn draw(board: &Board, ended: &AtomicBool, label: &str, shown: Shown, queues: bool) {
     let mut last = [Counters::default(); 2];
     let mut at = monotonic_ns();
     let mut screen = Screen::new();
@@ -117,7 +136,7 @@ fn draw(board: &Board, ended: &AtomicBool, label: &str, queues: bool) {
         thread::park_timeout(EVERY);
         let counters = board.counters();
         let now = monotonic_ns();
-        let text = line(label, &Sample::between(&last, &counters, now - at, queues), &counters);
+        let text = line(label, shown, &Sample::between(&last, &counters, now - at, queues), &counters);
         screen.show(&text);
         (last, at) = (counters, now);
     }
@@ -125,16 +144,25 @@ fn draw(board: &Board, ended: &AtomicBool, label: &str, queues: bool) {
 }
 
 /// The line for what happened since the last look, and what was counted so far.
-fn line(label: &str, sample: &Sample, now: &[Counters; 2]) -> String {
+fn line(label: &str, shown: Shown, sample: &Sample, now: &[Counters; 2]) -> String {
     let mut text = label.to_string();
     for (i, name) in ["up", "down"].into_iter().enumerate() {
         let (mbits, c) = (sample.rate_mbit[i], &now[i]);
-        let ms = sample.time_ms[i].map_or_else(|| "-".to_string(), |ms| format!("{ms:.1}"));
-        let _ = write!(
-            text,
-            "  {name} {mbits:7.2} Mbit/s {ms:>6} ms {:4} waiting {:4} dropped {:4} marked",
-            c.backlog, c.dropped, c.marked
-        );
+        let (rate, delay) = (shown.rates[i], shown.delays[i]);
+        // What is written into a text cannot fail.
+        if rate || delay {
+            let _ = write!(text, "  {name}");
+        }
+        if rate {
+            let _ = write!(text, " {mbits:7.2} Mbit/s");
+        }
+        if delay {
+            let ms = sample.time_ms[i].map_or_else(|| "-".to_string(), |ms| format!("{ms:.1}"));
+            let _ = write!(text, " {ms:>6} ms");
+        }
+        if rate {
+            let _ = write!(text, " {:4} waiting {:4} dropped {:4} marked", c.backlog, c.dropped, c.marked);
+        }
     }
     text
 }
@@ -193,7 +221,7 @@ mod tests {
         let now = Counters { dropped: 3, marked: 4, ..now };
         let of = |queues| {
             let sample = Sample::between(&[before, before], &[now, before], 100_000_000, queues);
-            (sample, line("link", &sample, &[now, before]))
+            (sample, line("link", Shown::EVERYTHING, &sample, &[now, before]))
         };
         // 150,000 bytes in 0.1 s; 300 ms of 100 packets; nobody left downwards.
         let (sample, text) = of(true);
@@ -202,5 +230,10 @@ mod tests {
         let down = "down    0.00 Mbit/s      - ms    0 waiting    2 dropped    0 marked";
         assert_eq!(text, format!("link  {up}  {down}"));
         assert!(of(false).1.contains("   5.2 ms"), "without a queue it is the delay");
+        let told = |rates, delays| line("link", Shown { rates, delays }, &of(true).0, &[now, before]);
+        let up = "up   12.00 Mbit/s    7 waiting    3 dropped    4 marked";
+        assert_eq!(told([true, false], [false, false]), format!("link  {up}"));
+        assert_eq!(told([false, false], [false, true]), "link  down      - ms");
+        assert!(!Shown::default().anything());
     }
 }

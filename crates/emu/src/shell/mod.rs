@@ -39,6 +39,7 @@ use gateway::{Addresses, Seat};
 use helpers::{Gateways, Helpers};
 use inside::Plan;
 use load::Load;
+pub use meter::Shown;
 use meter::{Board, Gauges, Meter};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 use nix::sys::wait::{WaitStatus, waitpid};
@@ -75,8 +76,8 @@ pub struct Shell {
     pub peer: Option<CString>,
     /// TCP's congestion control at both ends.
     pub cc: Option<String>,
-    /// Whether to show the live view.
-    pub meter: bool,
+    /// What the live view has; with nothing there is none.
+    pub meter: Shown,
     /// Whether to show it as a page at a loopback address, too.
     pub meter_web: bool,
     /// Whether the command is the user's shell, whose prompt is to tell where it is.
@@ -85,6 +86,27 @@ pub struct Shell {
     pub given: Option<String>,
     /// How long before something is due the shell stops sleeping and looks at the clock instead.
     pub spin: Duration,
+}
+
+impl Shell {
+    /// A shell without further wishes: its directions, up first, and what runs inside.
+    pub fn new(name: &str, [up, down]: [DirectionConfig; 2], command: Command) -> Self {
+        Self {
+            name: name.to_string(),
+            up,
+            down,
+            seed: 1,
+            command,
+            attach: None,
+            peer: None,
+            cc: None,
+            meter: Shown::default(),
+            meter_web: false,
+            prompts: false,
+            given: None,
+            spin: Duration::ZERO,
+        }
+    }
 }
 
 /// What runs inside a shell.
@@ -280,16 +302,15 @@ impl Session {
                 Err(_) if shell.given.is_none() => None,
                 Err(error) => return Err(error),
             };
-        let board = (shell.meter || shell.meter_web).then(Board::default);
+        let board = (shell.meter.anything() || shell.meter_web).then(Board::default);
         let web = match (&board, shell.meter_web) {
             (Some(board), true) => Some(Web::start(board, &shell.name, up.kind()).map_err(machine)?),
             _ => None,
         };
         inside.send(&[message::GO], &[], false).map_err(machine)?;
-        let meter = match (&board, shell.meter) {
-            (Some(board), true) => Some(Meter::start(shell.name.clone(), &shell.up.kind, board).map_err(machine)?),
-            _ => None,
-        };
+        let shown = board.as_ref().filter(|_| shell.meter.anything());
+        let meter = shown.map(|board| Meter::start(shell.name.clone(), shell.meter, &shell.up.kind, board)).transpose();
+        let meter = meter.map_err(machine)?;
         let gauges = board.map(Gauges::of);
         let block = leases.as_ref().filter(|_| self.plain_senders).map(Leases::block);
         let senders = block.and_then(|block| Senders::watch(block).ok());

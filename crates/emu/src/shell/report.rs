@@ -185,7 +185,10 @@ fn kind(kind: &Kind) -> Value {
         Kind::Link(link) => json!({ "link": link.canonical() }),
         Kind::Delay(delay) => json!({ "delay": delay.to_string() }),
         Kind::Loss(loss) => json!({ "loss": loss.as_ref().map(LossSpec::canonical) }),
-        Kind::OnOff { on, off } => json!({ "onoff": { "on": on.to_string(), "off": off.to_string() } }),
+        Kind::OnOff { on, off, fixed } => {
+            let name = if *fixed { "intermittent" } else { "onoff" };
+            json!({ name: { "on": on.to_string(), "off": off.to_string() } })
+        }
     }
 }
 
