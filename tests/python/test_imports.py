@@ -30,6 +30,7 @@ ORDER = (
         "kernel",
         "ns2",
         "emulated",
+        "web",
         "lab",
         "papers",
     ),

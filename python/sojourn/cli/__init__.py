@@ -41,6 +41,7 @@ COMMANDS = {
     "log": ("sojourn.cli.log", "Convert logs: Mahimahi's, ns-2's, and those of results."),
     "import": ("sojourn.cli.importing", "Make scenarios of a router's queues (tc, sqm) and of captures."),
     "flent": ("sojourn.cli.flent", "Data files of Flent: written from results, looked into."),
+    "web": ("sojourn.cli.web", "Record web pages, replay them behind links, load them in a browser."),
     "doctor": ("sojourn.cli.doctor", "What this machine can emulate faithfully, and what it lacks."),
     "kernel": ("sojourn.cli.kernel", "Build the real Linux kernel in simulated time; compare with its queues."),
     "ns2": ("sojourn.cli.ns2", "Scenarios as scripts for ns-2; our queue managers in it."),

@@ -100,6 +100,7 @@ fn request(name: &str, kinds: [Kind; 2], args: &Args, line: &[String]) -> Result
         seed,
         attach,
         peer: args.get("--peer").map(|command| text("--peer", command.to_string())).transpose()?,
+        hosts: args.all("--host").map(host).collect::<Result<_, _>>()?,
         cc: args.get("--cc").map(str::to_string),
         meter: if args.has("--meter") { Shown::EVERYTHING } else { Shown::default() },
         meter_web: args.has("--meter-web"),
@@ -119,9 +120,11 @@ fn attach(args: &Args) -> Result<Option<Place>, Error> {
             None => Ok(None),
         };
     };
-    for (option, why) in
-        [("--peer", "the other end is what it is"), ("--cc", "the machine's programs choose their own")]
-    {
+    for (option, why) in [
+        ("--peer", "the other end is what it is"),
+        ("--host", "the machine's programs have its names"),
+        ("--cc", "the machine's programs choose their own"),
+    ] {
         if args.has(option) {
             return Err(Error::Input(format!("{option}: at an interface that is there {why}; leave it out")));
         }
@@ -160,6 +163,15 @@ fn given(name: &str) -> Result<String, Error> {
     Err(Error::Input(format!(
         "--name: {name:?} is no name; write up to 64 letters, digits, - or _, a letter among them"
     )))
+}
+
+/// The name of a host, as `/etc/hosts` has it.
+fn host(name: &str) -> Result<String, Error> {
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if (1..=253).contains(&name.len()) && name.chars().all(fits) && name.parse::<std::net::IpAddr>().is_err() {
+        return Ok(name.to_string());
+    }
+    Err(Error::Input(format!("--host: {name:?} is no name of a host; write e.g. www.example.org")))
 }
 
 /// What `--gso` says of super-packets.
@@ -468,6 +480,7 @@ const COMMON: &[Opt] = &[
         about: "With --attach: its network namespace (name, number of a process, file).",
     },
     Opt { name: "--peer", value: "COMMAND", about: "Run this sh command at the outer end, in its own network." },
+    Opt { name: "--host", value: "NAME", about: "Inside, this name leads to $SOJOURN_HOST; repeatable." },
     Opt { name: "--mtu", value: "BYTES", about: "Largest IP packet [that of a link in JSON, else 1500 B]." },
     Opt { name: "--window", value: "TIME", about: "Packets due within this time may leave together [100us]." },
     Opt { name: "--spin", value: "TIME", about: "Busy-wait this long before a packet is due [0s]." },
@@ -558,6 +571,7 @@ mod tests {
             ("link --rate 1mbit --aqm pie --aqm-up codel --aqm-down codel", "--aqm: both directions have their own"),
             ("delay 20ms --up 1ms --down 2ms", "20ms: both directions have their own, --up and --down; leave it out"),
             ("loss 1% --up 2% --down 3%", "1%: both directions have their own, --up and --down; leave it out"),
+            ("delay 1ms --host 10.0.0.1", "--host: \"10.0.0.1\" is no name of a host; write e.g. www.example.org"),
             ("loss 1", "loss: 1 could be one per cent or all; write 1% or 1.0"),
         ] {
             let words: Vec<String> = line.split(' ').map(str::to_string).collect();

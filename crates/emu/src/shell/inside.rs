@@ -42,6 +42,8 @@ pub struct Plan {
     pub env: Vec<(String, String)>,
     /// Text of `/etc/resolv.conf` where the machine's own does not do.
     pub resolv_conf: Option<String>,
+    /// Names that lead to the outermost end.
+    pub hosts: Vec<String>,
 }
 
 /// Everything the inner side does, as the process `parent` forked it; `gateway` starts the process that takes
@@ -133,6 +135,10 @@ fn prepare(plan: &Plan, parent: Pid, gateway: Option<gateway::Seat>) -> Result<M
         // Without it the command has no names, but all else; the kernel may forbid mounts.
         let _ = replace_file("/etc/resolv.conf", text);
     }
+    if !plan.hosts.is_empty() {
+        name_hosts(plan)
+            .map_err(|e| Error::Machine(format!("--host: /etc/hosts cannot be replaced: {e}; see mount(2)")))?;
+    }
     if in_user_namespace && !nix::unistd::geteuid().is_root() {
         process::keep_capabilities().map_err(|e| lacks("capabilities", &e))?;
     }
@@ -141,6 +147,14 @@ fn prepare(plan: &Plan, parent: Pid, gateway: Option<gateway::Seat>) -> Result<M
         Ok(true) => Ok(Made { inner, outer, gateway: gateway_process }),
         _ => Err(Error::Machine("the shell is gone".to_string())),
     }
+}
+
+/// Adds the names to those of the machine's `/etc/hosts`, before them, as the first line with a name counts.
+fn name_hosts(plan: &Plan) -> io::Result<()> {
+    let (v4, v6) = plan.block.host();
+    let names = plan.hosts.join(" ");
+    let own = std::fs::read_to_string("/etc/hosts").unwrap_or_default();
+    replace_file("/etc/hosts", &format!("{v4} {names}\n{v6} {names}\n{own}"))
 }
 
 /// What the machine lacks, and what for.

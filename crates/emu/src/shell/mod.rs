@@ -74,6 +74,8 @@ pub struct Shell {
     pub attach: Option<Place>,
     /// A command for the outer end, in `sh`'s language; that end is then a network namespace of its own.
     pub peer: Option<CString>,
+    /// Names of hosts that lead to `$SOJOURN_HOST` inside.
+    pub hosts: Vec<String>,
     /// TCP's congestion control at both ends.
     pub cc: Option<String>,
     /// What the live view has; with nothing there is none.
@@ -99,6 +101,7 @@ impl Shell {
             command,
             attach: None,
             peer: None,
+            hosts: Vec::new(),
             cc: None,
             meter: Shown::default(),
             meter_web: false,
@@ -238,6 +241,7 @@ impl Session {
             cc: shell.cc.clone(),
             peer: shell.peer.clone(),
             env: environment(&shell, &lease),
+            hosts: shell.hosts.clone(),
             resolv_conf: servers.replaced(block).filter(|_| lease.depth == 0),
         };
         let (mut helpers, mut gateways) = (Helpers::default(), Gateways::default());

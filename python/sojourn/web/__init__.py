@@ -1,0 +1,1 @@
+"""Web pages recorded once and replayed behind emulated links by mitmproxy, and a browser that loads them."""

@@ -1,0 +1,179 @@
+"""Loads a page in Chromium, without a window, and says how long it took.
+
+Chromium is spoken to by its DevTools protocol over two pipes (``--remote-debugging-pipe``): messages of JSON, each with
+a zero byte behind it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+from sojourn.base.errors import MissingError
+
+PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+STARTS_S = 60.0
+"""How long the browser may take to answer what needs no network."""
+TIMING = """
+(() => { const t = performance.getEntriesByType('navigation')[0];
+         return {first_byte: t.responseStart, ready: t.domContentLoadedEventEnd, load: t.loadEventEnd}; })()
+"""
+
+
+class Loaded(NamedTuple):
+    """A page that was loaded; times count from the start of the navigation."""
+
+    load_ms: float
+    """To the end of the event `load`."""
+    ready_ms: float
+    """To the end of the event `DOMContentLoaded`."""
+    first_byte_ms: float
+    """To the first byte of the document."""
+    objects: int
+    """Requests that were answered, also by a status of an error."""
+    bytes: int
+    """What came for them, with headers and without TLS."""
+    failed: int
+    """Requests without an answer, or with a status of 400 or more."""
+
+
+def browser() -> str:
+    """Where Chromium is: what SOJOURN_BROWSER names, or the first of `PROGRAMS`."""
+    names = (os.environ["SOJOURN_BROWSER"],) if os.environ.get("SOJOURN_BROWSER") else PROGRAMS
+    for name in names:
+        if found := shutil.which(name):
+            return found
+    raise MissingError(f"{names[0]} is absent; install Chromium, or name its program in SOJOURN_BROWSER")
+
+
+def load(url: str, runs: int, *, longest_s: float = 60.0) -> Iterator[Loaded]:
+    """Load a page so many times, each time as if for the first time: with no cache and no open connection."""
+    with _started() as chromium:
+        for _ in range(runs):
+            yield _load(chromium, url, longest_s)
+
+
+class _Chromium:
+    """The pipes to a browser that runs."""
+
+    def __init__(self, orders: int, answers: int) -> None:
+        self._orders, self._answers = orders, answers
+        self._read = b""
+        self._number = 0
+        self.events: list[dict[str, Any]] = []
+
+    def ask(self, method: str, session: str | None = None, **params: Any) -> dict[str, Any]:
+        """Give an order and wait for its result; what happens meanwhile goes to `events`."""
+        self._number += 1
+        order: dict[str, Any] = {"id": self._number, "method": method, "params": params}
+        if session:
+            order["sessionId"] = session
+        os.write(self._orders, json.dumps(order).encode() + b"\0")
+        end = time.monotonic() + STARTS_S
+        while True:
+            message = self.next(end)
+            if message.get("id") != self._number:
+                self.events.append(message)
+                continue
+            if "error" in message:
+                raise MissingError(f"Chromium refuses {method}: {message['error'].get('message')}")
+            result: dict[str, Any] = message["result"]
+            return result
+
+    def next(self, end: float) -> dict[str, Any]:
+        """Return the next message; an error if there is none until `end` of the monotonic clock."""
+        while b"\0" not in self._read:
+            if not select.select([self._answers], [], [], max(0.0, end - time.monotonic()))[0]:
+                raise MissingError("Chromium does not answer in time; the page may need longer (--longest)")
+            more = os.read(self._answers, 1 << 16)
+            if not more:
+                raise MissingError("Chromium ended; start it by hand to see why")
+            self._read += more
+        text, _, self._read = self._read.partition(b"\0")
+        message: dict[str, Any] = json.loads(text)
+        return message
+
+
+@contextmanager
+def _started() -> Iterator[_Chromium]:
+    """A browser with a profile of its own, which is removed with it."""
+    words = [browser(), "--headless=new", "--remote-debugging-pipe", "--no-first-run", "--disable-gpu"]
+    words += ["--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-extensions"]
+    words += ["--disable-dev-shm-usage", "--no-pings"]
+    proxy = os.environ.get("http_proxy")
+    words += [f"--proxy-server={proxy}", "--proxy-bypass-list=<-loopback>"] if proxy else ["--no-proxy-server"]
+    if os.environ.get("SOJOURN_WEB"):
+        words.append("--ignore-certificate-errors")  # those of the proxy are of its own authority
+    if os.geteuid() == 0:
+        words.append("--no-sandbox")  # Chromium starts for root in no other way
+    theirs_in, orders = os.pipe()
+    answers, theirs_out = os.pipe()
+
+    def place() -> None:
+        """Put the pipes at 3 and 4, where Chromium looks for them."""
+        high = [os.dup2(fd, fd + 100) for fd in (theirs_in, theirs_out)]
+        for at, fd in enumerate(high, 3):
+            os.dup2(fd, at)
+
+    with TemporaryDirectory(prefix="sojourn-browser-", ignore_cleanup_errors=True) as profile:
+        process = subprocess.Popen(
+            [*words, f"--user-data-dir={Path(profile)}", "about:blank"],
+            preexec_fn=place,
+            pass_fds=(3, 4),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        os.close(theirs_in)
+        os.close(theirs_out)
+        try:
+            yield _Chromium(orders, answers)
+        finally:
+            os.close(orders)  # at which it ends
+            try:
+                process.wait(5)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+            os.close(answers)
+
+
+def _load(chromium: _Chromium, url: str, longest_s: float) -> Loaded:
+    context = chromium.ask("Target.createBrowserContext")["browserContextId"]
+    target = chromium.ask("Target.createTarget", url="about:blank", browserContextId=context)["targetId"]
+    session = chromium.ask("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+    for domain in ("Page", "Network"):
+        chromium.ask(f"{domain}.enable", session)
+    chromium.events.clear()
+    wrong = chromium.ask("Page.navigate", session, url=url).get("errorText")
+    if wrong:
+        raise MissingError(f"{url}: Chromium cannot load it: {wrong}")
+    end = time.monotonic() + longest_s
+    while not any(event.get("method") == "Page.loadEventFired" for event in chromium.events):
+        chromium.events.append(chromium.next(end))
+    timing = chromium.ask("Runtime.evaluate", session, expression=TIMING, returnByValue=True)["result"]["value"]
+    seen = [event for event in chromium.events if event.get("sessionId") == session]
+    chromium.ask("Target.disposeBrowserContext", browserContextId=context)
+    of = {name: [event["params"] for event in seen if event.get("method") == f"Network.{name}"] for name in SEEN}
+    refused = sum(each["response"]["status"] >= 400 for each in of["responseReceived"])
+    return Loaded(
+        timing["load"],
+        timing["ready"],
+        timing["first_byte"],
+        len(of["responseReceived"]),
+        round(sum(each["encodedDataLength"] for each in of["loadingFinished"])),
+        refused + len(of["loadingFailed"]),
+    )
+
+
+SEEN = ("responseReceived", "loadingFinished", "loadingFailed")

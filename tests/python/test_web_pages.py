@@ -1,0 +1,157 @@
+"""Pages recorded once and replayed behind links; a browser that loads them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shells import needs_shells
+from sojourn.base.errors import InputError, MissingError
+from sojourn.web import browser, proxy
+
+ME = [sys.executable, "-m", "sojourn"]
+SERVER = """
+import http.server, socket
+PAGE = b"<title>page</title><link rel=stylesheet href=/a.css><script src=/b.js></script>" + b"".join(
+    b"<img src=http://img.test/%d.svg>" % n for n in range(6))
+SVG = b"<svg xmlns='http://www.w3.org/2000/svg' width='9' height='9'><!--" + b"x" * 20000 + b"--></svg>"
+class Site(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    def do_GET(self):
+        kinds = {"html": PAGE, "css": b"p{}", "js": b"1", "svg": SVG}
+        end = "html" if self.path == "/" else self.path.rpartition(".")[2]
+        types = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+        body = kinds.get(end)
+        self.send_response(200 if body else 404)
+        self.send_header("Content-Type", types.get(end, "text/plain"))
+        self.send_header("Content-Length", str(len(body or b"")))
+        self.end_headers()
+        self.wfile.write(body or b"")
+    def log_message(self, *_): pass
+class Server(http.server.ThreadingHTTPServer):
+    request_queue_size = 64
+    address_family = socket.AF_INET6  # and IPv4, as the names have both
+Server(("::", 80), Site).serve_forever()
+"""
+"""A page of nine objects from two hosts."""
+OBJECTS = 9
+HOSTS = ("--host", "www.test", "--host", "img.test")
+UNTIL = "until curl -s -o /dev/null http://www.test/; do sleep 0.05; done; "
+
+
+def _lacks(find: Any) -> str:
+    try:
+        find()
+    except MissingError as error:
+        return str(error)
+    return ""
+
+
+needs_proxy = pytest.mark.skipif(bool(_lacks(proxy.mitmdump)), reason=_lacks(proxy.mitmdump))
+needs_browser = pytest.mark.skipif(bool(_lacks(browser.browser)), reason=_lacks(browser.browser))
+
+
+def _site(folder: Path, *command: object) -> subprocess.CompletedProcess[str]:
+    """Run a command where the site's hosts are real servers at the other end."""
+    server = folder / "server.py"
+    server.write_text(SERVER)
+    shell = [*ME, "delay", "0s", "--quiet", *HOSTS, "--peer", f"exec {sys.executable} {server}", "--"]
+    waiting = ["sh", "-c", UNTIL + 'exec "$@"', "sh", *map(str, command)]
+    return subprocess.run([*shell, *waiting], capture_output=True, text=True, timeout=300, check=False)
+
+
+def _loaded(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
+    assert done.returncode == 0, done.stdout + done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+@needs_shells
+@needs_proxy
+@needs_browser
+def test_a_page_is_recorded_once_and_loads_from_the_recording_behind_a_link(tmp_path: Path) -> None:
+    flows = tmp_path / "page.flows"
+    load = [*ME, "web", "load", "http://www.test/", "--json", "--runs", 2]
+    recorded = _site(tmp_path, *ME, "web", "record", flows, *load)
+    assert recorded.returncode == 0, recorded.stderr
+    urls = {answer.url for answer in proxy.recorded(flows)}
+    images = {f"http://img.test/{n}.svg" for n in range(6)}
+    assert urls >= {"http://www.test/", "http://www.test/a.css", "http://www.test/b.js", *images}
+    # 4 Mbit/s and 20 ms each way, once from the servers and once from the recording.
+    link = [*ME, "link", "--rate", "4mbit", "--quiet", "--", *ME, "delay", "20ms", "--quiet", "--"]
+    served = _loaded(_site(tmp_path, *link, *load))
+    words = [*ME, "web", "replay", flows, *link, *load]
+    done = subprocess.run([*map(str, words)], capture_output=True, text=True, timeout=300, check=False)
+    replayed = _loaded(done)
+    for runs in (served["runs"], replayed["runs"]):
+        for run in runs:
+            assert run["objects"] >= OBJECTS
+            # Six images at 4 Mbit/s, and two round-trip times before the first byte of the page.
+            assert run["load_ms"] > 6 * 20000 * 8 / 4e6 * 1e3
+            assert run["first_byte_ms"] > 2 * 40
+    assert served["median"]["objects"] == replayed["median"]["objects"]
+    assert "answers of 2 hosts" in done.stderr
+    assert "not in the recording" not in done.stderr.replace("http://www.test/favicon.ico", ""), done.stderr
+
+
+@needs_shells
+@needs_proxy
+def test_what_is_not_recorded_is_told_and_the_exit_code_is_the_commands(tmp_path: Path) -> None:
+    flows = tmp_path / "page.flows"
+    fetch = ["sh", "-c", "curl -sS -o page http://www.test/ && exit 7"]
+    done = _site(tmp_path, *ME, "web", "record", flows, *fetch)
+    assert done.returncode == 7, done.stderr
+    assert "1 answers of 1 hosts" in done.stderr
+    code = 'curl -s -o /dev/null -w "%{http_code} " http://www.test/ http://www.test/other; exit 3'
+    words = [*ME, "web", "replay", "--json", str(flows), "sh", "-c", code]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 3, done.stderr
+    codes, _, told = done.stdout.partition("{")
+    assert codes.split() == ["200", "404"]
+    told = json.loads("{" + told)
+    assert [answer["path"] for answer in told["answered"]] == ["/"]
+    assert told["missed"] == ["http://www.test/other"]
+    again = subprocess.run([*ME, "web", "record", str(flows), "true"], capture_output=True, text=True, check=False)
+    assert (again.returncode, "is there already" in again.stderr) == (2, True)
+
+
+def test_hosts_without_a_name_are_not_replayed() -> None:
+    answer = proxy.Answer("http", "www.test", 8080, "GET", "/a?b", 200, 9, False)
+    assert answer.url == "http://www.test:8080/a?b"
+    named = {host: answer._replace(host=host).is_named for host in ("www.test", "10.0.0.1", "[::1]", "localhost")}
+    assert named == {"www.test": True, "10.0.0.1": False, "[::1]": False, "localhost": False}
+
+
+def test_what_is_missing_is_named_with_the_remedy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("SOJOURN_MITMDUMP", str(tmp_path / "mitmdump"))
+    monkeypatch.setenv("SOJOURN_BROWSER", str(tmp_path / "chromium"))
+    with pytest.raises(MissingError, match="is absent; install mitmproxy 10 or newer"):
+        proxy.mitmdump()
+    with pytest.raises(MissingError, match="is absent; install Chromium"):
+        browser.browser()
+    with pytest.raises(InputError, match="there is no such file; make it with `sojourn web record"):
+        proxy.recorded(tmp_path / "page.flows")
+
+
+@needs_shells
+def test_names_of_hosts_lead_to_the_other_end(tmp_path: Path) -> None:
+    server = tmp_path / "server.py"
+    server.write_text(SERVER)
+    code = "import socket; print(sorted({each[4][0] for each in socket.getaddrinfo('www.test', 80)}))"
+    words = [*ME, "delay", "0s", "--quiet", *HOSTS, "--", *ME, "delay", "0s", "--quiet", "--"]
+    words += [
+        "sh",
+        "-c",
+        f'{sys.executable} -c "{code}"; echo $SOJOURN_HOST $SOJOURN_HOST6; grep -c localhost /etc/hosts',
+    ]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False, env=dict(os.environ))
+    assert done.returncode == 0, done.stderr
+    addresses, hosts, others = done.stdout.splitlines()
+    assert addresses == str(sorted(hosts.split()))
+    assert int(others) >= 1, "the machine's own names are still there"
