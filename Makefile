@@ -16,6 +16,7 @@ SEED ?= 1
 INPUTS ?= 100000
 KILLS ?= 100
 BENCH ?=
+OLD ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -74,6 +75,18 @@ soak-kernel: $(VENV)/.built
 	@if $(BIN)/python -c 'from sojourn.kernel.cache import find; raise SystemExit(find() is None)'; \
 	then $(BIN)/sojourn kernel compare --aqm all --patterns $(PATTERNS); \
 	else echo "skipped: our queue disciplines beside the kernel's, of which none is built (sojourn kernel build)"; fi
+
+.PHONY: torture
+torture: $(VENV)/.built ## shells stopped, starved, killed and out of disk for ten minutes (TIME=600): each says so, none hangs or leaves anything
+	$(BIN)/python -m sojourn.emulated.torture --time $(if $(filter command line,$(origin TIME)),$(TIME),600) --seed $(SEED)
+
+.PHONY: beside
+beside: $(VENV)/.built ## twenty scenarios by the simulator and by real programs, side by side: half an hour on an idle machine
+	$(BIN)/python -m sojourn.emulated.beside
+
+.PHONY: costs
+costs: $(VENV)/.built ## what shells carry and cost; OLD=PYTHON for another build in turn: five runs of eight cases
+	$(BIN)/python -m sojourn.emulated.costs $(if $(OLD),--old $(OLD))
 
 .PHONY: fuzz
 fuzz: ## random operations on every queue discipline (TIME=60 seconds, SEED=1), random frames through the emulator (CASES)

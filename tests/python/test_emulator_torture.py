@@ -14,7 +14,7 @@ from sojourn.emulated import beside, torture
 
 pytestmark = needs_shells
 
-HERE = ["kill -9 of the shell", "full disk", "stopped"]
+HERE = ["kill -9 of the shell", "full disk", "stopped", "steps of the wall clock"]
 
 
 def test_disturbed_shells_say_so_and_leave_nothing() -> None:
@@ -22,7 +22,7 @@ def test_disturbed_shells_say_so_and_leave_nothing() -> None:
     command = [sys.executable, "-m", "sojourn.emulated.torture", "--time", "0", "--seed", "77", *only]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.splitlines()[-1] == "3 runs with seed 77, 0 of them wrong"
+    assert done.stdout.splitlines()[-1] == "4 runs with seed 77, 0 of them wrong"
 
 
 def test_what_a_run_leaves_and_does_not_say_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -38,6 +38,24 @@ def test_what_a_run_leaves_and_does_not_say_is_found(tmp_path: Path, monkeypatch
         process.kill()
     with pytest.raises(torture.Wrong, match="does not say 'read late'"):
         torture._told("link: shell  1.0 s", "read late")
+
+
+def test_what_two_builds_cost_is_measured_in_turn() -> None:
+    words = ["--runs", "2", "--seconds", "0.3", "--only", "link 100", "--only", "questions", "--old", sys.executable]
+    command = [sys.executable, "-m", "sojourn.emulated.costs", *words]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    head, _, link, questions, foot = done.stdout.splitlines()
+    assert head.count("|") == 8
+    for build in (slice(2, 5), slice(5, 8)):
+        gbps, cost, faithful = (cell.split() for cell in link.split("|")[build])
+        # A link carries no more than its rate, and no packet is free.
+        assert 0 < float(gbps[0]) <= 0.1
+        assert float(cost[0]) > 0
+        assert int(faithful[0]) <= int(faithful[2]) == 2
+        answered = questions.split("|")[build][0].split()
+        assert float(answered[0]) >= 40, "20 ms each way"
+    assert "load average" in foot
 
 
 def test_a_case_beside_the_simulator_and_one_that_is_far_from_it(monkeypatch: pytest.MonkeyPatch) -> None:

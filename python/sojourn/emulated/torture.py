@@ -7,6 +7,7 @@ no socket. All of it happens in a network namespace of its own.
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import os
 import random
@@ -41,6 +42,23 @@ LONGEST_S = 60.0
 """A shell that takes longer to end hangs."""
 HOGS = 4
 """Programs for each CPU that do nothing but compute."""
+STEPS = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <time.h>
+int clock_gettime(clockid_t which, struct timespec *now)
+{
+    static int (*real)(clockid_t, struct timespec *);
+    static unsigned turn;
+    if (!real)
+        real = (int (*)(clockid_t, struct timespec *))dlsym(RTLD_NEXT, "clock_gettime");
+    int failed = real(which, now);
+    if (which == CLOCK_REALTIME)
+        now->tv_sec += turn++ % 2 ? 3600 : -3600;
+    return failed;
+}
+"""
+"""A wall clock that is an hour fast and an hour slow in turn, for programs that are started with it (`LD_PRELOAD`)."""
 WAITED = 0.2
 """Share of the time in which hogs make some program wait, at least; the report names it."""
 
@@ -52,10 +70,11 @@ class Wrong(Exception):  # noqa: N818 (what a run did, no error of this program)
 class Run:
     """One shell with its traffic; the folder of its log."""
 
-    def __init__(self, folder: Path, *, file_limit: int | None = None) -> None:
+    def __init__(self, folder: Path, *, file_limit: int | None = None, clock: Path | None = None) -> None:
         import resource  # other systems lack it
 
         self.folder, self.mark = folder, f"{os.getpid()}-{folder.name}"
+        self.begin = time.monotonic()
         words = [*ME, "link", "--rate", "20mbit", "--aqm", "codel", "--log", str(folder), "--strict", "--"]
 
         def limit() -> None:
@@ -65,7 +84,7 @@ class Run:
         pipe = subprocess.PIPE
         self.shell = subprocess.Popen(
             [*words, sys.executable, "-c", TALK],
-            env={**os.environ, MARK: self.mark},
+            env={**os.environ, MARK: self.mark, **({"LD_PRELOAD": str(clock)} if clock else {})},
             preexec_fn=limit,
             stdin=pipe,
             stdout=pipe,
@@ -175,6 +194,17 @@ def _full_disk(run: Run, draw: random.Random) -> None:
         raise Wrong("its log is not complete and it ends with 0")
 
 
+def _clock_steps(run: Run, draw: random.Random) -> None:
+    """Nothing in a run goes by the wall clock but the date in its log, so this disturbs none."""
+    _undisturbed(run, draw)
+    most = time.monotonic() - run.begin
+    told = json.loads((run.folder / "shell.json").read_text())
+    if not 0 < told["wall_ns"] / 1e9 < most or told["stalls"]["total_ns"] / 1e9 > most:
+        raise Wrong(f"its times follow the wall clock: {told['wall_ns'] / 1e9:.1f} s, of {most:.1f} s at most")
+    if abs(abs(told["epoch_ns"] / 1e9 - time.time()) - 3600) > LONGEST_S:
+        raise Wrong("it has not seen the clock that steps")
+
+
 def _undisturbed(run: Run, draw: random.Random) -> None:
     time.sleep(draw.uniform(0.2, 0.6))
     said = run.end()
@@ -187,6 +217,7 @@ DISTURBANCES: dict[str, Callable[[Run, random.Random], None]] = {
     "stopped": _stopped,
     "beside hogs": _hogged,
     "full disk": _full_disk,
+    "steps of the wall clock": _clock_steps,
     "kill -9 of the command": _killed_command,
     "kill -9 of the inner process": _killed_keeper,
     "kill -9 of the gateway": _killed_helper,
@@ -219,7 +250,8 @@ def _left(mark: str) -> Iterator[str]:
 
 def _try(name: str, folder: Path, draw: random.Random) -> str | None:
     """Disturb one shell; what was wrong."""
-    run = Run(folder, file_limit=40_000 if name == "full disk" else None)
+    limit = 40_000 if name == "full disk" else None
+    run = Run(folder, file_limit=limit, clock=_stepping() if name == "steps of the wall clock" else None)
     try:
         DISTURBANCES[name](run, draw)
         end = time.monotonic() + LONGEST_S
@@ -231,6 +263,18 @@ def _try(name: str, folder: Path, draw: random.Random) -> str | None:
     finally:
         run.shell.kill()
         run.shell.wait()
+
+
+@functools.cache
+def _stepping() -> Path:
+    """The library with the clock that steps, made in the folder of the sockets."""
+    file = Path(os.environ["XDG_RUNTIME_DIR"], "steps.so")
+    words = ["cc", "-shared", "-fPIC", "-x", "c", "-", "-o", str(file), "-ldl"]
+    try:
+        subprocess.run(words, input=STEPS, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise MissingError(f"no clock that steps: {error}; install a C compiler") from None
+    return file
 
 
 def _alone(words: list[str]) -> None:
