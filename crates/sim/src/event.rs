@@ -4,8 +4,9 @@
 //! instant the one with the lowest slot comes first, so the order of simultaneous events is the order in
 //! which the slots are laid out. The first slots are those that every packet sets: where they are few, as in a dumbbell,
 //! they are looked through one by one, and setting one of them is a single store ([`Few`]); else they have a tournament
-//! tree of their own, which is lower than one for all ([`Many`]). All others, timers mostly, are in a second tree; in a
-//! dumbbell the timers of sinks, which may be called ahead of time, are in a third one.
+//! tree of their own, which is lower than one for all ([`Many`]). Timers are in a second tree; in a dumbbell those of sinks,
+//! which may be called ahead of time, are in a third one, elsewhere what lies behind them is: the few slots of generators,
+//! samplers and of the channels of wireless LANs, which every access sets.
 
 mod tree;
 
@@ -142,15 +143,23 @@ impl Few {
 #[derive(Clone, Debug)]
 pub struct Many {
     front: Tree,
-    back: Tree,
-    /// The first slot of `back`.
-    split: Slot,
+    timers: Tree,
+    /// What lies behind the timers of sinks: generators, samplers, channels.
+    others: Tree,
+    /// The first slots of `timers` and of `others`.
+    splits: [Slot; 2],
 }
 
 impl EventSet for Many {
-    fn new(of_links: usize, slots: usize, _: Range<Slot>) -> Self {
-        let split = of_links / 2;
-        Self { front: Tree::new(0, split), back: Tree::new(split as Slot, slots - split), split: split as Slot }
+    fn new(of_links: usize, slots: usize, sinks: Range<Slot>) -> Self {
+        let (timers, others) = ((of_links / 2) as Slot, sinks.end);
+        let tree = |from: Slot, to: Slot| Tree::new(from, (to - from) as usize);
+        Self {
+            front: tree(0, timers),
+            timers: tree(timers, others),
+            others: tree(others, slots as Slot),
+            splits: [timers, others],
+        }
     }
 
     fn use_all(&mut self) {}
@@ -161,18 +170,39 @@ impl EventSet for Many {
 
     #[inline(never)]
     fn set(&mut self, slot: Slot, at: Instant) {
-        let tree = if slot < self.split { &mut self.front } else { &mut self.back };
+        let [timers, others] = self.splits;
+        let tree = if slot < timers {
+            &mut self.front
+        } else if slot < others {
+            &mut self.timers
+        } else {
+            &mut self.others
+        };
         tree.set(slot, at);
     }
 
     #[inline(never)]
     fn first(&self) -> (Instant, Slot) {
-        // The slots in front are lower.
-        if self.back.due() < self.front.due() { self.back.first() } else { self.front.first() }
+        // Of those with the same time the slots in front are the lowest.
+        let (front, timers, others) = (self.front.due(), self.timers.due(), self.others.due());
+        if front <= timers && front <= others {
+            self.front.first()
+        } else if timers <= others {
+            self.timers.first()
+        } else {
+            self.others.first()
+        }
     }
 
     fn at(&self, slot: Slot) -> Instant {
-        if slot < self.split { self.front.at(slot) } else { self.back.at(slot) }
+        let [timers, others] = self.splits;
+        if slot < timers {
+            self.front.at(slot)
+        } else if slot < others {
+            self.timers.at(slot)
+        } else {
+            self.others.at(slot)
+        }
     }
 }
 

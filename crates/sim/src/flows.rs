@@ -222,8 +222,15 @@ impl Flows {
     }
 
     /// Senders in stations go on whose packets have left room below them.
-    #[inline]
+    #[inline(always)]
     pub fn resume<P: Probe, T: Topology>(&mut self, now: Instant, network: &mut Network<P, T>) {
+        if network.any_with_room() {
+            self.resume_some(now, network);
+        }
+    }
+
+    #[inline(never)]
+    fn resume_some<P: Probe, T: Topology>(&mut self, now: Instant, network: &mut Network<P, T>) {
         while let Some((slot, from_source)) = network.next_with_room() {
             let ends = &mut self.ends[slot as usize];
             let mut port = Port::new(network, now, slot, from_source);

@@ -133,7 +133,21 @@ impl<T: Part> Parts<T> {
     }
 
     /// Gives each part its piece of a span: up to the end of the window, and none where it is empty.
+    #[inline]
     pub fn pieces(&mut self, start: Instant, end: Instant, mut piece: impl FnMut(&mut T, Instant, Instant)) {
+        if self.rest.window.starts[self.rest.present] <= start && end <= self.until {
+            // Nearly always: all of it is in the present part.
+            if start < end {
+                piece(&mut self.now, start, end);
+            }
+            return;
+        }
+        self.several_pieces(start, end, &mut piece);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn several_pieces(&mut self, start: Instant, end: Instant, piece: &mut dyn FnMut(&mut T, Instant, Instant)) {
         let (mut from, end) = (start, end.min(self.rest.window.end));
         while from < end {
             let number = self.rest.window.starts.partition_point(|&start| start <= from) - 1;

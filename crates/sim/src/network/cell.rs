@@ -22,21 +22,29 @@ impl<P: Probe, T: Topology> Network<P, T> {
     }
 
     /// Does what a wireless LAN has asked for.
+    #[inline(always)]
     pub(super) fn after_cell(&mut self, now: Instant, number: usize) {
-        let cell = &mut self.air.cells_mut()[number];
-        let channel = cell.channel_moved();
-        let mut calls = std::mem::take(&mut cell.calls);
-        if let Some(at) = channel {
+        if let Some(at) = self.air.cells_mut()[number].channel_moved() {
             self.set(Component::Channel(number), at);
         }
-        for (queue, at) in calls.drivers.drain(..) {
+        while let Some((queue, at)) = self.air.cells_mut()[number].calls.drivers.pop() {
             self.set(Component::Server(queue), at);
         }
-        for (queue, handle) in calls.arrived.drain(..) {
+        if !self.air.cells()[number].calls.arrived.is_empty() {
+            self.leave_cell(now, number);
+        }
+    }
+
+    /// What has arrived over the channel goes on, in its order.
+    #[inline(never)]
+    fn leave_cell(&mut self, now: Instant, number: usize) {
+        let mut place = 0;
+        while let Some(&(queue, handle)) = self.air.cells()[number].calls.arrived.get(place) {
             let packet = *self.packets.packet(handle);
             self.leave(queue, Left { at: now, handle, packet, overtakes: false });
+            place += 1;
         }
-        self.air.cells_mut()[number].calls = calls;
+        self.air.cells_mut()[number].calls.arrived.clear();
     }
 
     /// Tells the wireless LANs at the ends of the flow in `slot`.
@@ -58,8 +66,13 @@ impl<P: Probe, T: Topology> Network<P, T> {
         cell.is_none_or(|cell| self.air.cells()[cell].sockets.has_room(slot))
     }
 
-    /// A flow whose sender in a station has room again below it, and whether that is its source.
+    /// Whether there is a flow for [`Self::next_with_room`].
     #[inline(always)]
+    pub fn any_with_room(&self) -> bool {
+        self.air.cells().iter().any(|cell| !cell.sockets.roomy.is_empty())
+    }
+
+    /// A flow whose sender in a station has room again below it, and whether that is its source.
     pub fn next_with_room(&mut self) -> Option<(u32, bool)> {
         let mut cells = self.air.cells_mut().iter_mut().enumerate();
         let (cell, slot) = cells.find_map(|(number, cell)| Some((number, cell.sockets.roomy.pop()?)))?;

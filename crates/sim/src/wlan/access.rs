@@ -66,7 +66,7 @@ impl Wlan {
             Ending::Acknowledged
         };
         // Who has understood the frame stays silent until its acknowledgment is over, also if that never comes.
-        (0..self.nodes.len()).for_each(|other| self.dcf.heard(other, idle));
+        self.dcf.all_heard(idle);
         let spent = if ending == Ending::Lost { airtime } else { airtime + answered };
         match ending {
             Ending::Lost => {

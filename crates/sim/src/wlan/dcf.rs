@@ -29,6 +29,8 @@ pub struct Contention {
 #[derive(Clone, Debug)]
 struct Contender {
     rules: Contention,
+    /// For how long the medium has to be idle before slots are counted.
+    pause: Duration,
     /// Slots are counted from here on.
     available: Instant,
     /// Slots still to count.
@@ -52,6 +54,7 @@ impl Dcf {
     ) -> Self {
         let contender = |(i, rules): (usize, Contention)| Contender {
             rules,
+            pause: SIFS + slot * i64::from(rules.aifs),
             available: Instant::ZERO,
             backoff: 0,
             window: rules.least,
@@ -113,18 +116,26 @@ impl Dcf {
 
     /// Station `i` has heard everything well up to `end`, when the medium falls idle.
     pub fn heard(&mut self, i: usize, end: Instant) {
-        self.contenders[i].available = end + self.aifs(i);
+        let it = &mut self.contenders[i];
+        it.available = end + it.pause;
+    }
+
+    /// The same of all of them.
+    pub fn all_heard(&mut self, end: Instant) {
+        self.contenders.iter_mut().for_each(|it| it.available = end + it.pause);
     }
 
     /// Station `i` has heard something up to `end` that it could not understand.
     pub fn heard_garbled(&mut self, i: usize, end: Instant) {
-        self.contenders[i].available = end + self.after_error + self.aifs(i);
+        let it = &mut self.contenders[i];
+        it.available = end + self.after_error + it.pause;
     }
 
     /// Nobody answers station `i`, whose frame ends at `end`; the medium is busy until `idle`.
     pub fn heard_nothing(&mut self, i: usize, end: Instant, idle: Instant) {
         let noticed = end + ACK_TIMEOUT_EXTRA + self.slot;
-        self.contenders[i].available = idle.max(noticed) + self.aifs(i);
+        let it = &mut self.contenders[i];
+        it.available = idle.max(noticed) + it.pause;
     }
 
     /// The attempt of station `i` was in vain and there will be another one: its window doubles.
@@ -139,10 +150,6 @@ impl Dcf {
         let it = &mut self.contenders[i];
         it.window = it.rules.least;
         it.draw();
-    }
-
-    fn aifs(&self, i: usize) -> Duration {
-        SIFS + self.slot * i64::from(self.contenders[i].rules.aifs)
     }
 }
 

@@ -47,7 +47,9 @@ impl Wlan {
                 break at;
             }
         };
-        self.calls.drivers.push((self.first + l, at));
+        if self.nodes[l].is_called_anew(at) {
+            self.calls.drivers.push((self.first + l, at));
+        }
     }
 
     /// Puts something into the ring of `l`. If there is nothing, tells when there may be.

@@ -47,7 +47,8 @@ use turns::Turns;
 /// What the cell wants its caller to do after a call, and what has arrived.
 #[derive(Debug, Default)]
 pub(crate) struct Calls {
-    /// When the drivers at these queues are to be called; [`Instant::NEVER`] until something arrives.
+    /// When the drivers at these queues are to be called, each at most once, where that has changed; [`Instant::NEVER`]
+    /// until something arrives.
     pub drivers: Vec<(usize, Instant)>,
     /// Whether the channel's next event has changed.
     pub channel: bool,

@@ -21,6 +21,8 @@ pub struct Node {
     aggregates: usize,
     /// The driver is busy with the last packet until then.
     free_at: Instant,
+    /// When the driver is called next, as far as who calls it has heard.
+    called_at: Instant,
     cpu_gap: Duration,
     shaper: Option<Serializer>,
     /// By receiver: one for a station, those of all stations for the access point.
@@ -180,6 +182,7 @@ impl Node {
             stopped: false,
             aggregates: 0,
             free_at: Instant::ZERO,
+            called_at: Instant::NEVER,
             cpu_gap,
             shaper: htb_rate.map(Serializer::new),
             controls,
@@ -259,6 +262,12 @@ impl Node {
     /// When the driver asks the queue again; none before something in the ring is through.
     pub fn asks_at(&self) -> Option<Instant> {
         (!self.stopped && self.aggregates < MOST_AGGREGATES).then_some(self.free_at)
+    }
+
+    /// The driver is to be called at `at`. Returns whether that is news.
+    #[inline(always)]
+    pub fn is_called_anew(&mut self, at: Instant) -> bool {
+        std::mem::replace(&mut self.called_at, at) != at
     }
 
     /// Where things about a station are among the receivers.
