@@ -36,6 +36,15 @@ def write_changed(path: Path, write: Callable[[IO[bytes]], object]) -> Path:
     return _write_buffer(path, buffer)
 
 
+def write_unseen(path: Path, contents: bytes) -> None:
+    """Write a file into a folder that nobody has seen yet: in the block of `new_folder`."""
+    try:
+        path.write_bytes(contents)
+    except OSError as error:
+        error.filename = str(path)  # a full disk names none
+        raise
+
+
 def _write_buffer(path: Path, buffer: BytesIO) -> Path:
     try:
         _write(path.resolve(), buffer)

@@ -6,7 +6,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, FIRST_EXCEPTION, Executor, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -269,11 +269,38 @@ class _Batch:
 
 def _await(futures: list[Future[Result | None]], batch: _Batch, progress: Progress | None) -> None:
     """Wait in short steps, so that Ctrl-C is seen at once; raise what a worker raised first."""
-    pending = set(futures)
-    while pending:
-        done, pending = wait(pending, timeout=LOOK_S, return_when=FIRST_EXCEPTION)
-        for future in done:
+    ends = _Ends(futures)
+    done = 0
+    while done < len(futures):
+        ends.wake.wait(LOOK_S)
+        for future in ends.take():
             future.result()
+            done += 1
         if progress:
-            share = sum(list(batch.shares.values())) / len(futures)
-            progress(share, len(futures) - len(pending), len(futures))
+            progress(sum(list(batch.shares.values())) / len(futures), done, len(futures))
+
+
+class _Ends:
+    """Runs that have ended. They tell it: a look at all of them every time is long where there are many."""
+
+    def __init__(self, futures: Sequence[Future[Result | None]]) -> None:
+        self._left = len(futures)
+        self._ended: list[Future[Result | None]] = []
+        self._lock = threading.Lock()
+        self.wake = threading.Event()
+        """Set when all have ended, or one by an error."""
+        for future in futures:
+            future.add_done_callback(self._note)
+
+    def take(self) -> list[Future[Result | None]]:
+        """Those that have ended since the last time."""
+        with self._lock:
+            taken, self._ended = self._ended, []
+        return taken
+
+    def _note(self, future: Future[Result | None]) -> None:
+        with self._lock:
+            self._ended.append(future)
+            self._left -= 1
+            if self._left == 0 or future.cancelled() or future.exception() is not None:
+                self.wake.set()

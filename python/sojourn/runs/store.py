@@ -19,7 +19,7 @@ from sojourn.aqms.registry import own_parameters
 from sojourn.aqms.spelling import by_content
 from sojourn.base import memory
 from sojourn.base.errors import InputError, MissingError, damaged
-from sojourn.base.files import new_folder, write_file
+from sojourn.base.files import new_folder, write_file, write_unseen
 from sojourn.base.inputs import parse_json, read_bytes
 from sojourn.base.units import quantity
 from sojourn.engines import SIMULATE
@@ -50,31 +50,35 @@ def run(
     engine: str = SIMULATE,
 ) -> Result:
     """Run a scenario into ``root/<hash>``; an engine that can writes the tables while it runs."""
-    with new_folder(root / run_hash(scenario, seed, engines.identity(engine))) as part:
+    name = run_hash(scenario, seed, engines.identity(engine))
+    with new_folder(root / name) as part:
         result = engines.run(scenario, seed, engine, progress, part)
-        _write(result, part, command)
-    return load(root / run_hash(scenario, seed, result.engine))
+        write_unseen(part / MANIFEST, _manifest(result, name, part, command))
+    return load(root / name)
 
 
 def save(result: Result, root: Path, command: list[str]) -> Result:
     """Write a result to ``root/<hash>`` and return it as read from there."""
-    folder = root / run_hash(result.scenario, result.seed, result.engine)
-    with new_folder(folder) as part:
-        _write(result, part, command)
-    return load(folder)
+    name = run_hash(result.scenario, result.seed, result.engine)
+    with new_folder(root / name) as part:
+        write_unseen(part / MANIFEST, _manifest(result, name, part, command))
+    return load(root / name)
 
 
 def save_in(result: Result, folder: Path, command: list[str]) -> Result:
     """Write a result into a folder that is there, beside what it was made from."""
-    _write(result, folder, command)
+    name = run_hash(result.scenario, result.seed, result.engine)
+    text = _manifest(result, name, folder, command)
+    write_file(folder / MANIFEST, lambda file: file.write(text))
     return load(folder)
 
 
-def _write(result: Result, folder: Path, command: list[str]) -> None:
+def _manifest(result: Result, name: str, folder: Path, command: list[str]) -> bytes:
+    """What tells all of the run called `name` but its tables, which are written into the folder if need be."""
     tables = {name: _write_table(folder, name, result) for name in result.table_names}
     manifest = {
         "format": FORMAT,
-        "hash": run_hash(result.scenario, result.seed, result.engine),
+        "hash": name,
         "engine": result.engine,
         "sojourn": _core.version(),
         "command": command,
@@ -87,8 +91,9 @@ def _write(result: Result, folder: Path, command: list[str]) -> None:
         "summary": result.totals,
         "tables": tables,
     }
-    text = json.dumps(manifest, indent=1, ensure_ascii=False) + "\n"
-    write_file(folder / MANIFEST, lambda file: file.write(text.encode()))
+    # A line for each key: indenting all of it is done in Python, and takes as long as a short run.
+    lines = (f" {json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}" for key, value in manifest.items())
+    return ("{\n" + ",\n".join(lines) + "\n}\n").encode()
 
 
 def load(folder: Path | str) -> Result:

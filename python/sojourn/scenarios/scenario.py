@@ -183,7 +183,12 @@ class Scenario:
         return isinstance(other, Scenario) and other.document == self.document
 
     def __hash__(self) -> int:
-        return hash(json.dumps(self.document, sort_keys=True))
+        return hash(self._in_order)
+
+    @cached_property
+    def _in_order(self) -> str:
+        """The same for scenarios that are equal. Kept, because a study asks for it several times for every run."""
+        return json.dumps(self.document, sort_keys=True)
 
     def __repr__(self) -> str:
         return f"<Scenario {self.name!r}: {self.aqm}>"

@@ -1,0 +1,55 @@
+"""What a run costs besides its events, in calls: they are the same on every machine, however busy it is."""
+
+from __future__ import annotations
+
+import cProfile
+import pstats
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import sojourn as sj
+from sojourn.runs import runner, store
+from sojourn.runs.runner import Run, Runner
+
+SHORT = """
+duration = "1 s"
+warmup = "0 s"
+[link]
+rate = "1 Mbit/s"
+[[flows]]
+kind = "tcp"
+[sweep]
+seeds = 60
+"""
+
+
+def _runs(folder: Path) -> list[Run]:
+    (folder / "short.toml").write_text(SHORT)
+    return list(sj.Study.load(folder / "short.toml").runs)
+
+
+def _calls(do: Callable[[], object]) -> int:
+    """Calls of functions in this thread, those of Python and those that are built in."""
+    profile = cProfile.Profile()
+    profile.runcall(do)
+    return int(pstats.Stats(profile).total_calls)  # type: ignore[attr-defined]
+
+
+def test_a_run_is_stored_by_two_thousand_calls(tmp_path: Path) -> None:
+    runs = _runs(tmp_path)
+    store.run(runs[0].scenario, runs[0].seed, tmp_path / "out", [])
+    calls = _calls(lambda: [store.run(run.scenario, run.seed, tmp_path / "out", []) for run in runs[1:]])
+    assert (
+        calls / len(runs[1:]) < 3_000
+    )  # 7,000 where a manifest is indented and appears in the hidden folder as a whole
+
+
+def test_waiting_for_a_run_takes_few_calls_however_many_there_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "LOOK_S", 600.0)  # one look: how many there are depends on the machine
+    runs = _runs(tmp_path)
+    calls = _calls(lambda: Runner(jobs=1)(runs))
+    assert calls / len(runs) < 150  # in this thread, which hands them out and waits
