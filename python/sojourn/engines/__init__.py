@@ -13,10 +13,11 @@ if TYPE_CHECKING:  # the command line names the engines before it needs any
 
 SIMULATE = "simulate"
 EMULATE = "emulate"
+KERNEL = "kernel"
 ENGINES = {
     SIMULATE: "sojourn.engines.simulate",
     EMULATE: "sojourn.emulated.engine",
-    "kernel": "sojourn.kernel.engine",
+    KERNEL: "sojourn.kernel.engine",
     "kernel-6.12": "sojourn.kernel.engine_6_12",
     "kernel-7.3": "sojourn.kernel.engine_7_3",
     "ns2": "sojourn.ns2.engine",
@@ -65,10 +66,10 @@ def check(engine: str, scenario: Scenario) -> None:
 
 def _refuse_changes(engine: str, scenario: Scenario) -> None:
     """Refuse changes of queues and losses where an engine has none; those of rates and delays have become schedules."""
-    if kind(engine) not in {SIMULATE, EMULATE} and "changes" in scenario.document:
+    if kind(engine) not in {SIMULATE, EMULATE, KERNEL} and "changes" in scenario.document:
         from sojourn.engines.refusal import refuse
 
-        remedy = "leave out what changes besides rate and delay, or use --engine simulate or emulate"
+        remedy = "leave out what changes besides rate and delay, or use --engine simulate, emulate or kernel"
         refuse(engine, "changes", "keeps queues and losses as they are", remedy)
 
 

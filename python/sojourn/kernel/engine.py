@@ -7,9 +7,9 @@ from collections.abc import Callable
 from sojourn import _core
 from sojourn.engines.heard import Heard
 from sojourn.engines.recorded import Ends, result
-from sojourn.kernel import cache
+from sojourn.kernel import cache, changes
 from sojourn.kernel.guest import boot, job_folder
-from sojourn.kernel.network import START_NS, lay_out
+from sojourn.kernel.network import START_NS, Network, lay_out
 from sojourn.kernel.refuse import refuse
 from sojourn.kernel.trace import entries, read_trace, timeouts
 from sojourn.kernel.traffic import traffic
@@ -43,8 +43,9 @@ def run(
     """Run a scenario once in a guest of its own, on the built kernel of a version."""
     kernel = cache.built(version)
     with job_folder() as folder:
-        files, flows, groups, limits = _job(scenario, seed, str(folder))
+        network, files, flows, groups, limits = _job(scenario, seed, str(folder))
         boot(kernel, folder, files, seed=seed, tick=progress)
+        changes.check_done(folder, network)
         heard = Heard.read((folder / "out").read_text().splitlines())
         events = read_trace(folder / "trace")
     ends = Ends(heard, flows, groups, timeouts(events, heard.opened), len(events))
@@ -54,13 +55,14 @@ def run(
 
 def _job(
     scenario: Scenario, seed: int, folder: str
-) -> tuple[dict[str, str | bytes], list[int | None], list[int], list[tuple[str, bool]]]:
-    """Files of the job, flows and groups of the sources, limits of the queues."""
+) -> tuple[Network, dict[str, str | bytes], list[int | None], list[int], list[tuple[str, bool]]]:
+    """The network, files of the job, flows and groups of the sources, limits of the queues."""
     document = scenario.document
     for name, reason in NO_PROBES.items():
         if document["probes"].get(name):
             refuse(f"probes.{name}", reason, "leave it out")
     network = lay_out(document)
+    changes.add(document, network)
     plan = _core.plan(scenario.canonical, seed)
     told = traffic(document, plan, network.ends, _core.starts(scenario.canonical).tolist())
     router, device = network.traced
@@ -78,4 +80,4 @@ def _job(
     files: dict[str, str | bytes] = {**network.files, **told.files, "traffic": told.text}
     files["job"] = "\n".join([*job, ""])
     limits = [(queue.limit, queue.judges_arrivals) for queue in network.queues]
-    return files, told.flows, [ends.group for ends in network.ends], limits
+    return network, files, told.flows, [ends.group for ends in network.ends], limits

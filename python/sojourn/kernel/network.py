@@ -60,6 +60,8 @@ class Network:
     """Of each link, by its number."""
     files: dict[str, str] = field(default_factory=dict)
     job: list[str] = field(default_factory=list)
+    changes: list[str] = field(default_factory=list)
+    """Files with what tc changes while the run goes on."""
 
 
 def lay_out(document: Mapping[str, Any]) -> Network:

@@ -1,0 +1,94 @@
+"""`[[changes]]` in the guest: at its instant each becomes a `tc qdisc change`.
+
+Changes of rates are part of a link's schedule and never come here.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from sojourn.base.errors import MissingError
+from sojourn.engines.values import nanoseconds
+from sojourn.kernel import guest_change
+from sojourn.kernel.network import START_NS, Network
+from sojourn.kernel.parents import holds
+from sojourn.kernel.qdisc import DISCIPLINES, queue
+from sojourn.kernel.refuse import refuse
+from sojourn.kernel.routers import Direction, directions
+
+RIGID = ("sfq",)
+"""Disciplines without a way to change them."""
+BEFORE_NS = 1
+"""A change comes before what else happens at its instant."""
+
+
+def add(document: Mapping[str, Any], network: Network) -> None:
+    """Add the changes of a canonical scenario to what the guest does; what the kernel cannot do is refused."""
+    now = {link.place: dict(link.keys) for link in directions(document)}
+    links = {link.place: link for link in directions(document)}
+    duration = nanoseconds("duration", document["duration"])
+    for number, entry in enumerate(document.get("changes", [])):
+        at = nanoseconds(f"changes[{number}].at", entry["at"])
+        for place, where, keys in _changed(number, entry, document):
+            if "loss" in keys:
+                refuse(f"{where}.loss", "loses no packets behind the queue", "leave it out")
+            line = _line(links[place], where, now[place], keys)
+            now[place] |= keys
+            if at < duration:
+                name = f"change{len(network.changes)}.tc"
+                network.files[name] = f"{line}\n"
+                network.changes.append(name)
+                network.job += [f"at {links[place].router}", _waiting(START_NS + at - BEFORE_NS, name), "at -"]
+
+
+def check_done(folder: Path, network: Network) -> None:
+    """See that every change was made."""
+    for name in network.changes:
+        code = folder / f"{name}.code"
+        if not code.exists() or code.read_text() != "0":
+            said = folder / f"{name}.said"
+            reason = said.read_text(errors="replace").strip() if said.exists() else "it was not reached"
+            line = network.files[name].strip()
+            raise MissingError(f"the kernel did not change a queue discipline ({line}): {reason}; leave the change out")
+
+
+def _changed(
+    number: int, entry: Mapping[str, Any], document: Mapping[str, Any]
+) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """The directions that an entry changes: the place of each, where that is written, the keys."""
+    entry_place = f"changes[{number}]"
+    for key in ("link", "reverse"):
+        if key in entry:
+            yield key, f"{entry_place}.{key}", dict(entry[key])
+    names = [link["name"] for link in document.get("links", [])]
+    for name, keys in entry.get("links", {}).items():
+        place, where = f"links[{names.index(name)}]", f"{entry_place}.links.{name}"
+        forward = {key: value for key, value in keys.items() if key != "reverse"}
+        if forward:
+            yield place, where, forward
+        if "reverse" in keys:
+            yield f"{place}.reverse", f"{where}.reverse", dict(keys["reverse"])
+
+
+def _line(link: Direction, where: str, before: Mapping[str, Any], keys: Mapping[str, Any]) -> str:
+    """Words of tc for a change of a queue discipline."""
+    after = {**before, **keys}
+    old, new = before["aqm"], after["aqm"]
+    at = f"{where}.{'aqm' if 'aqm' in keys else 'limit'}"
+    if (old["name"], old["profile"]) != (new["name"], new["profile"]):
+        refuse(at, "keeps a queue manager of another name", "change its parameters alone, or simulate it")
+    if holds(old) or DISCIPLINES[old["name"]].limit == "inside" or old["name"] in RIGID:
+        refuse(at, f"does not change {old['name']} while it runs", "leave it as it is, or simulate it")
+    # Linux refuses a number of flows in a change, also the one that there is.
+    line = re.sub(r" flows \d+", "", queue(where, after).line)
+    return f"qdisc change dev {link.device} parent 1:1 handle 10: {line}"
+
+
+def _waiting(at_ns: int, file: str) -> str:
+    python = Path(os.path.realpath(sys.executable))
+    return f"exec {python} -I -S {guest_change.__file__} {at_ns} {file}"

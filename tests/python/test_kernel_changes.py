@@ -1,0 +1,101 @@
+"""`[[changes]]` on the kernel engine: tc changes a queue discipline at its instant."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+import pytest
+
+from sojourn import InputError, Scenario, engines
+from sojourn.kernel import changes
+from sojourn.kernel.cache import find
+from sojourn.kernel.network import START_NS, lay_out
+
+FLOWS = [{"kind": "tcp", "cc": "cubic", "stack": "linux-6.1", "rtt": "20 ms", "count": 2}]
+
+
+def build(aqm: str, *entries: dict[str, Any], **more: Any) -> Scenario:
+    link = {"rate": "10 Mbit/s", "aqm": aqm, **more.pop("link", {})}
+    document = {"duration": "10 s", "warmup": "1 s", "link": link, "flows": FLOWS, "changes": list(entries), **more}
+    return Scenario.build(document)
+
+
+def job(scenario: Scenario) -> tuple[list[str], dict[str, str]]:
+    network = lay_out(scenario.document)
+    before = len(network.job)
+    changes.add(scenario.document, network)
+    return network.job[before:], {name: network.files[name] for name in network.changes}
+
+
+def test_changes_are_lines_of_tc_at_their_instants() -> None:
+    scenario = build(
+        "codel@linux",
+        {"at": "2 s", "link": {"aqm": "codel@linux target 40ms", "limit": "70 packets"}},
+        {"at": "3 s", "link": {"limit": "90 packets", "rate": "4 Mbit/s"}, "reverse": {"limit": "9 packets"}},
+        {"at": "10 s", "link": {"limit": "5 packets"}},
+    )
+    lines, files = job(scenario)
+    made = "qdisc change dev f parent 1:1 handle 10: {}\n"
+    assert files == {
+        "change0.tc": made.format("codel limit 70 target 40000us interval 100000us noecn"),
+        "change1.tc": made.format("codel limit 90 target 40000us interval 100000us noecn"),
+        "change2.tc": made.format("pfifo limit 9"),
+    }, "the rate is in the schedule, and nothing changes at the end"
+    assert [line for line in lines if line.startswith("at ")] == ["at L", "at -", "at L", "at -", "at R", "at -"]
+    waits = [line.split()[-2:] for line in lines if line.startswith("exec ")]
+    assert waits == [
+        [str(START_NS + at - 1), f"change{n}.tc"] for n, at in enumerate((2 * 10**9, 3 * 10**9, 3 * 10**9))
+    ]
+
+
+def test_a_number_of_flows_is_left_out_as_linux_wants_it() -> None:
+    _, files = job(
+        build("fq_codel@linux flows 64", {"at": "2 s", "link": {"aqm": "fq_codel@linux flows 64 target 9ms"}})
+    )
+    assert " flows " not in files["change0.tc"] and " target 9000us " in files["change0.tc"]
+
+
+@pytest.mark.parametrize(
+    ("aqm", "change", "place", "reason"),
+    [
+        ("codel@linux", {"aqm": "pie@linux"}, "changes[0].link.aqm", "keeps a queue manager of another name"),
+        ("codel@linux", {"loss": 0.01}, "changes[0].link.loss", "loses no packets behind the queue"),
+        ("sfq@linux", {"limit": "9 packets"}, "changes[0].link.limit", "does not change sfq while it runs"),
+        ("red@linux target 5ms", {"limit": "9 packets"}, "changes[0].link.limit", "does not change red while it runs"),
+    ],
+)
+def test_what_the_kernel_cannot_change_is_refused(aqm: str, change: dict[str, Any], place: str, reason: str) -> None:
+    with pytest.raises(InputError) as refused:
+        engines.check("kernel", build(aqm, {"at": "2 s", "link": change}))
+    assert str(refused.value).startswith(f"{place}: the engine kernel {reason}")
+
+
+def test_other_engines_name_those_that_change_queues() -> None:
+    with pytest.raises(InputError, match="use --engine simulate, emulate or kernel"):
+        engines.check("ns2", build("codel", {"at": "2 s", "link": {"limit": "9 packets"}}))
+
+
+@pytest.mark.skipif(find() is None, reason="no kernel is built; run sojourn kernel build")
+@pytest.mark.parametrize(
+    ("aqm", "change", "limit_ms"),
+    [
+        ("codel@linux", {"aqm": "codel@linux target 40ms"}, (25, 45)),
+        ("fq_codel@linux", {"aqm": "fq_codel@linux target 30ms"}, (15, 40)),
+        # 20 packets of 1500 bytes, framed, take 24.2 ms.
+        ("droptail", {"limit": "20 packets"}, (10, 24.3)),
+        ("cake@linux bandwidth 9mbit", {"aqm": "cake@linux bandwidth 2mbit"}, (10, 60)),
+    ],
+)
+def test_a_queue_changes_in_the_guest(aqm: str, change: dict[str, Any], limit_ms: tuple[float, float]) -> None:
+    link = {"limit": "20000 packets"} if "cake" in aqm else {"limit": "1000 packets"}
+    scenario = build(aqm, {"at": "4 s", "link": change}, link=link, probes={"packets": True})
+    runs = [engines.run(scenario, 1, engine) for engine in ("simulate", "kernel", "kernel")]
+    assert runs[1].fingerprint == runs[2].fingerprint, "the change comes at the same nanosecond"
+    for result in runs[:2]:
+        packets = result.packets.filter((pl.col("link") == "forward") & pl.col("sojourn_ms").is_not_null())
+        before = packets.filter(pl.col("time_s").is_between(2, 4))["sojourn_ms"].median()
+        after = packets.filter(pl.col("time_s").is_between(6, 10))["sojourn_ms"].median()
+        assert isinstance(before, float) and isinstance(after, float)
+        assert limit_ms[0] < after < limit_ms[1], result.engine
+        assert after < before if aqm == "droptail" else after > 1.5 * before, result.engine
