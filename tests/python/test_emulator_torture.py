@@ -64,6 +64,7 @@ def test_a_case_beside_the_simulator_and_one_that_is_far_from_it(monkeypatch: py
     cells, _ = beside.row(case, 1, 7)
     assert len(cells) == 7
     assert float(cells[1]) > 1
+    monkeypatch.setattr(beside, "SEEDS", 5)
     sojourns = iter([*(beside.Seen(ms, 9.0) for ms in (10.0, 2.0, 30.0, 9.0, 10.5)), beside.Seen(11.2, 9.0)])
     monkeypatch.setattr(beside, "seen", lambda _: next(sojourns))
     monkeypatch.setattr(beside.engine, "run", lambda *_: _Faithful())

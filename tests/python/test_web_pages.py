@@ -109,7 +109,7 @@ def test_what_is_not_recorded_is_told_and_the_exit_code_is_the_commands(tmp_path
     assert done.returncode == 7, done.stderr
     assert "1 answers of 1 hosts" in done.stderr
     code = 'curl -s -o /dev/null -w "%{http_code} " http://www.test/ http://www.test/other; exit 3'
-    words = [*ME, "web", "replay", "--json", str(flows), "sh", "-c", code]
+    words = [*ME, "web", "replay", "--json", str(flows), "--", "sh", "-c", code]
     done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 3, done.stderr
     codes, _, told = done.stdout.partition("{")

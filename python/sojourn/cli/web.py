@@ -40,7 +40,7 @@ def record_command(file: Path, words: Sequence[str], as_json: bool) -> None:
     from sojourn.cli import output
     from sojourn.web.proxy import record
 
-    code, answers = record(file, words)
+    code, answers = record(file, _command(words))
     if as_json:
         output.print_json({"file": str(file), "recorded": [answer._asdict() for answer in answers]})
     else:
@@ -61,8 +61,8 @@ def replay_command(file: Path, words: Sequence[str], as_json: bool) -> None:
     from sojourn.cli import output
     from sojourn.web.proxy import replay
 
-    code, asked, left_out = replay(file, words)
-    missed = [answer.url for answer in asked if answer.made_up]
+    code, asked, left_out = replay(file, _command(words))
+    missed = list(dict.fromkeys(answer.url for answer in asked if answer.made_up))
     if as_json:
         told = [answer._asdict() for answer in asked if not answer.made_up]
         output.print_json({"answered": told, "missed": missed, "left_out": [answer.url for answer in left_out]})
@@ -107,6 +107,14 @@ def load_command(url: str, runs: int, longest_s: float, as_json: bool) -> None:
     output.print_table(
         ["run", "load\nms", "ready\nms", "first byte\nms", "objects", "bytes", "failed"], rows, title=url
     )
+
+
+def _command(words: Sequence[str]) -> Sequence[str]:
+    """Leave out the two dashes that may stand before a command."""
+    command = words[1:] if words[0] == "--" else words
+    if not command:
+        raise click.UsageError("the command is missing; write e.g. sojourn web load https://www.example.org/")
+    return command
 
 
 def _counted(answers: Sequence[Answer]) -> str:

@@ -1,7 +1,7 @@
 """Twenty scenarios by the simulator and by real programs, side by side: ``python -m sojourn.emulated.beside``.
 
-Queue managers with and without ECN, CAKE, laws of netem, changes on the way. What is compared is the median sojourn
-time at the bottleneck and its goodput, in the median of seeds and of runs that call themselves faithful.
+Queue managers with and without ECN, CAKE, laws of netem, changes on the way, two hops. What is compared is the median
+sojourn time at the bottleneck and its goodput, in the median of seeds and of runs that call themselves faithful.
 """
 
 from __future__ import annotations
@@ -20,21 +20,24 @@ from sojourn.scenarios.scenario import Scenario
 
 BOUND = 0.1
 """How far apart medians may be, as a share of the simulated one."""
-SEEDS = 5
-"""Simulated runs of a case, of which the medians count as well."""
+SEEDS = 15
+"""Simulated runs of a case, of which the medians count as well: they cost little, and short runs differ."""
 LEFT_OUT = "5 s"
-BULK = {"kind": "tcp", "cc": "cubic", "stack": "linux-6.1", "rtt": "50 ms", "count": 4}
+BULK = {"kind": "tcp", "cc": "cubic", "stack": "linux-6.1", "rtt": "50 ms", "count": 4, "spread": "1 s"}
+"""Flows that begin within a second: where all begin at once, every seed is the same run, in step as no programs are."""
 LONE = {**BULK, "count": 1}
 ASKS = {**LONE, "kind": "request", "request": "64 B", "size": "64 B", "gap": "100 ms"}
 
 
 class Case(NamedTuple):
-    """A scenario: its name, the keys of its link, its flows, what changes."""
+    """A scenario: its name, the keys of its link, its flows, what changes, what is behind the link."""
 
     name: str
     link: dict[str, Any]
     flows: list[dict[str, Any]]
     changes: list[dict[str, Any]]
+    behind: tuple[dict[str, Any], ...] = ()
+    """Further links in a row."""
 
     def scenario(self, length_s: float) -> Scenario:
         """Return the scenario of so many seconds, the first of which do not count."""
@@ -49,6 +52,8 @@ class Case(NamedTuple):
         document["reverse"] = {"rate": "100 Mbit/s"}
         if self.changes:
             document["changes"] = self.changes
+        if self.behind:
+            document["links"] = [{"name": f"hop {n}", **link} for n, link in enumerate(self.behind, 2)]
         return Scenario.build(document)
 
 
@@ -57,7 +62,7 @@ def _case(name: str, aqm: str, flows: list[dict[str, Any]] | None = None, **link
 
 
 MANAGERS = ("codel", "pie", "ared", "fq_codel", "droptail")
-MARKED = ("codel ecn", "pie ecn", "ared ecn", "fq_codel ecn")
+MARKED = ("codel ecn", "pie ecn", "fq_codel ecn")
 CASES = [
     *(_case(aqm, aqm, limit="100 packets" if aqm == "droptail" else "1000 packets") for aqm in MANAGERS),
     *(_case(aqm, aqm, [{**BULK, "ecn": True}]) for aqm in MARKED),
@@ -77,20 +82,28 @@ CASES = [
         [BULK],
         [{"at": "9 s", "link": {"aqm": "codel target 15ms", "rate": "6 Mbit/s"}}],
     ),
+    # Two flows leave behind the first link, so that both are bottlenecks.
+    Case(
+        "two hops, codel and fq_codel",
+        {"aqm": "codel"},
+        [{**BULK, "count": 2, "route": ["link", "hop 2"]}, {**BULK, "count": 2, "route": ["link"]}],
+        [],
+        ({"rate": "4 Mbit/s", "aqm": "fq_codel", "reverse": {"rate": "100 Mbit/s"}},),
+    ),
 ]
 
 
 class Seen(NamedTuple):
-    """Median sojourn time and goodput at the bottleneck."""
+    """Median sojourn time at the bottleneck, of several the sum of their medians, and goodput."""
 
     sojourn_ms: float
     goodput_mbps: float
 
 
 def seen(result: Result) -> Seen:
-    """What a result says of its forward link."""
-    forward = result.totals["links"]["forward"]
-    return Seen(forward["sojourn_ms"]["p50"], result.totals["goodput_bps"] / 1e6)
+    """What a result says of its forward links."""
+    forward = [result.totals["links"]["forward"], *(hop["forward"] for hop in result.totals["hops"])]
+    return Seen(sum(link["sojourn_ms"]["p50"] for link in forward), result.totals["goodput_bps"] / 1e6)
 
 
 def middle(runs: list[Seen]) -> Seen:
