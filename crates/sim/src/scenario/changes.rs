@@ -47,6 +47,9 @@ pub(super) const CHANGING: &[Key] = &[
 /// The words for the direction back.
 const REVERSE: &str = "reverse";
 
+/// The words for the groups of flows.
+const FLOWS: &str = "flows";
+
 /// The words for the list of links.
 const LINKS: &str = "links";
 
@@ -291,6 +294,14 @@ fn schedule<T: Stepped>(values: &Map<String, Value>, changes: &[&Change]) -> Res
         let text = format!("there is no {} that could change; write one, or leave this out", first.key);
         return Err(Error::new(&first.place, text));
     };
+    let has = |target: Target, key: &str| target.table(values).is_some_and(|table| table.contains_key(key));
+    let lent = first.target.reverse && !has(first.target, "delay");
+    let traced =
+        has(first.target, "delay_trace") || lent && has(Target { reverse: false, ..first.target }, "delay_trace");
+    if first.key == "delay" && traced {
+        let text = "the delay follows a trace; write the change into its file, or the steps into delay";
+        return Err(Error::new(&first.place, text));
+    }
     let Some(start) = written.as_str().and_then(|text| Steps::<T>::parse(text).ok()) else { return Ok(None) };
     let mut steps: Vec<(Duration, T)> = start.iter().collect();
     for change in changes {
@@ -343,6 +354,10 @@ fn read_entry<'a>(
                         add(Target { hop, reverse: true }, &place, as_table(&place, back)?, "")?;
                     }
                 }
+            }
+            FLOWS => {
+                let text = "flows do not change while they run; write another group with start and stop";
+                return Err(Error::new(place, text));
             }
             dotted if dotted.contains('.') => {
                 return Err(Error::new(place, format!("write it without quotation marks: {dotted} = …")));

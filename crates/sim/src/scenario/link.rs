@@ -82,7 +82,7 @@ impl LinkSpec {
         let (service, framing) = (Service::read(place, values, files)?, Framing::read(&table)?);
         let mtu = table.field("mtu")?;
         service.check(framing.wire(mtu)).map_err(|(key, text)| table.error(key, text))?;
-        let delays: Steps<Duration> = table.field("delay")?;
+        let delays = delays(&table, files)?;
         Ok(Self {
             delay: delays.first(),
             delays,
@@ -123,6 +123,9 @@ impl LinkSpec {
             if !inherits_framing && matches!(name, "overhead" | "mpu") {
                 continue;
             }
+            if name == "delay" && values.contains_key("delay_trace") {
+                continue;
+            }
             values.entry(name).or_insert_with(|| inherited[name].clone());
         }
         if !Service::is_given(&values) {
@@ -148,6 +151,16 @@ impl LinkSpec {
     }
 }
 
+/// The delay over time: that of the key, or of a trace, which then stands as the schedule that it is.
+fn delays(table: &Table, files: &dyn Files) -> Result<Steps<Duration>, Error> {
+    let Some(name) = table.field::<Option<String>>("delay_trace")? else { return table.field("delay") };
+    if table.values.contains_key("delay") {
+        return Err(table.error("delay_trace", "there is a delay, too; leave one of them out"));
+    }
+    let read = files.find(&name).and_then(|path| Steps::read_trace(files.open(&path)?, &path));
+    read.map_err(|text| table.error("delay_trace", text))
+}
+
 /// Smallest MTU: what every IPv4 link has to carry (RFC 791).
 pub const LEAST_MTU: u64 = 68;
 
@@ -158,6 +171,12 @@ pub(super) const KEYS: &[Key] = &[
         kind: Kind::Own(&DELAYS),
         need: Need::Default("0 s"),
         doc: "One-way propagation delay: constant (\"20 ms\") or in steps (\"20 ms@0s,60 ms@50s\").",
+    },
+    Key {
+        name: "delay_trace",
+        kind: Kind::Text,
+        need: Need::Optional,
+        doc: "Instead of delay: a file with a step of it in each line (\"20 ms@0 s\"); its path starts from the scenario's folder.",
     },
     Key {
         name: "reorder",

@@ -6,6 +6,7 @@ pub use crate::schedule::Steps;
 use serde_json::{Value, json};
 use sojourn_aqm::{Duration, Rate};
 use std::fmt;
+use std::io::Read;
 use thiserror::Error;
 
 /// Why values in steps are refused.
@@ -82,23 +83,54 @@ impl<T: Stepped> Steps<T> {
         }
         let mut steps: Vec<(Duration, T)> = Vec::new();
         for part in text.split(',') {
-            let step = read_step(part.trim())?;
-            match steps.last() {
-                None if step.0 > Duration::ZERO => {
-                    return Err(StepsError::LateStart(step.0));
-                }
-                Some(&(last, _)) if step.0 == last => {
-                    return Err(StepsError::Twice(last));
-                }
-                Some(&(last, _)) if step.0 < last => {
-                    return Err(StepsError::Disordered { at: step.0, last });
-                }
-                _ => steps.push(step),
-            }
+            let step = follows(steps.last().map(|last| last.0), read_step(part.trim())?)?;
+            steps.push(step);
         }
         Ok(Self::from_ordered(steps))
     }
 }
+
+impl<T: Stepped> Steps<T> {
+    /// Reads a trace: a step a line, `20 ms@0 s`; empty lines and what follows `#` are left out. `name` is the file's, which
+    /// errors begin with.
+    pub fn read_trace(mut source: impl Read, name: &str) -> Result<Self, String> {
+        let mut text = String::new();
+        let most = MOST_BYTES + 1;
+        source.by_ref().take(most).read_to_string(&mut text).map_err(|e| format!("{name}: {e}"))?;
+        if text.len() as u64 == most {
+            return Err(format!("{name}: is longer than {} MB; write fewer steps", MOST_BYTES / 1_000_000));
+        }
+        let mut steps: Vec<(Duration, T)> = Vec::new();
+        for (number, line) in (1..).zip(text.lines()) {
+            let line = line.split('#').next().unwrap_or_default().trim();
+            if line.is_empty() {
+                continue;
+            }
+            let step = read_step(line).and_then(|step| follows(steps.last().map(|last| last.0), step));
+            steps.push(step.map_err(|wrong| format!("{name}: line {number}: {wrong}"))?);
+        }
+        if steps.is_empty() {
+            return Err(format!(
+                "{name}: has no step; write e.g. {:?} into a line",
+                T::EXAMPLE.split(',').next().unwrap_or_default()
+            ));
+        }
+        Ok(Self::from_ordered(steps))
+    }
+}
+
+/// A step behind the one at `last`.
+fn follows<T>(last: Option<Duration>, step: (Duration, T)) -> Result<(Duration, T), StepsError> {
+    match last {
+        None if step.0 > Duration::ZERO => Err(StepsError::LateStart(step.0)),
+        Some(last) if step.0 == last => Err(StepsError::Twice(last)),
+        Some(last) if step.0 < last => Err(StepsError::Disordered { at: step.0, last }),
+        _ => Ok(step),
+    }
+}
+
+/// Bytes of a trace.
+const MOST_BYTES: u64 = 4_000_000;
 
 impl<T: Stepped> Field for Steps<T> {
     fn some(datum: Datum) -> Self {
@@ -154,6 +186,27 @@ mod tests {
             assert_eq!(steps.to_string(), canonical);
             assert_eq!(Steps::parse(canonical).unwrap(), steps);
         }
+    }
+
+    #[test]
+    fn a_trace_has_a_step_in_a_line() {
+        let of = |text: &str| Steps::<Duration>::read_trace(text.as_bytes(), "rtt.trace");
+        let steps = of("# one way\n20 ms@0 s\n\n  25.5ms @ 100ms  # a cell\n21 ms@0.3 s").unwrap();
+        assert_eq!(steps, Steps::parse("20ms@0s,25.5ms@100ms,21ms@300ms").unwrap());
+        for (text, error) in [
+            ("", r#"rtt.trace: has no step; write e.g. "20 ms@0s" into a line"#),
+            ("20 ms@0s\n\n30 ms", r#"rtt.trace: line 3: step "30 ms" has no time; write e.g. "20 ms@0s,60 ms@50s""#),
+            ("20 ms@1s", "rtt.trace: line 1: the first step is at 1 s; begin with one at 0 s"),
+            (
+                "1ms@0s\n2ms@9s\n3ms@5s",
+                "rtt.trace: line 3: the step at 5 s comes after the one at 9 s; put them in order",
+            ),
+        ] {
+            assert_eq!(of(text).unwrap_err(), error);
+        }
+        assert_eq!(of(&"#".repeat(4_000_001)).unwrap_err(), "rtt.trace: is longer than 4 MB; write fewer steps");
+        let binary = Steps::<Duration>::read_trace(&[0xff, 0xfe][..], "x").unwrap_err();
+        assert!(binary.starts_with("x: stream did not contain valid UTF-8"), "{binary}");
     }
 
     #[test]

@@ -101,6 +101,10 @@ fn refusals_name_the_entry() {
             "changes[0].link.rate: write it without quotation marks: link.rate = …",
         ),
         (
+            "[[changes]]\nat = \"1 s\"\nflows.0.count = 4",
+            "changes[0].flows: flows do not change while they run; write another group with start and stop",
+        ),
+        (
             "[[changes]]\nat = \"1 s\"\nlinks.second.rate = \"2 Mbit/s\"",
             "changes[0].links.second: unknown link; there is none",
         ),

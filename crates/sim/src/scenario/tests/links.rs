@@ -78,6 +78,32 @@ fn delays_in_steps_are_lent_too() {
 }
 
 #[test]
+fn a_trace_of_delays_is_the_schedule_that_it_has() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("rtt.trace"), "20 ms@0s\n60 ms@10s # later\n").unwrap();
+    let traced = SMALL.replace("[[flows]]", "delay_trace = \"rtt.trace\"\n[[flows]]");
+    let read = |text: &str| Scenario::parse(text, &[], folder.path());
+    let steps = SMALL.replace("[[flows]]", "delay = \"20ms@0s,60ms@10s\"\n[[flows]]");
+    assert_eq!(read(&traced).unwrap(), parse(&steps).unwrap(), "also in the reverse direction");
+    assert_eq!(read(&traced).unwrap().canonical(), parse(&steps).unwrap().canonical());
+    let own = read(&format!("{steps}[reverse]\ndelay_trace = \"rtt.trace\"\n")).unwrap();
+    assert_eq!(own.reverse.delays.to_string(), "20 ms@0 s,60 ms@10 s");
+    let path = folder.path().canonicalize().unwrap().join("x.trace");
+    for (text, error) in [
+        (steps.replace("[[flows]]", "delay_trace = \"rtt.trace\"\n[[flows]]"),
+         "link.delay_trace: there is a delay, too; leave one of them out".to_string()),
+        (traced.replace("rtt.trace", "x.trace"),
+         format!("link.delay_trace: {}: No such file or directory (os error 2)", path.display())),
+        (format!("{traced}[[changes]]\nat = \"1 s\"\nlink.delay = \"9 ms\"\n"),
+         "changes[0].link.delay: the delay follows a trace; write the change into its file, or the steps into delay".into()),
+        (format!("{traced}[[changes]]\nat = \"1 s\"\nreverse.delay = \"9 ms\"\n"),
+         "changes[0].reverse.delay: the delay follows a trace; write the change into its file, or the steps into delay".into()),
+    ] {
+        assert_eq!(read(&text).unwrap_err().to_string(), error);
+    }
+}
+
+#[test]
 fn refusals() {
     let bucket = |more: &[(&'static str, &'static str)]| {
         [("bucket", "10 Mbit/s")].iter().chain(more).copied().collect::<Vec<_>>()
