@@ -1,7 +1,7 @@
 //! `ctl`: what runs, and changes of it.
 
 use super::args::{Args, Opt, describe};
-use super::native::loss;
+use super::kinds::loss;
 use super::{Ended, refuse};
 use crate::Error;
 use crate::shell::desk::{Found, running};

@@ -1,7 +1,7 @@
 //! Mahimahi's commands with its options: `mm-link`, `mm-delay`, `mm-loss`, `mm-onoff`, `mm-intermittent`, `mm-meter`.
 
 use super::args::{Args, Opt, Short};
-use super::native::loss;
+use super::kinds::loss;
 use super::{Parsed, Request};
 use crate::Error;
 use crate::path::{DirectionConfig, Kind, LogConfig, LogFormat, Side};

@@ -2,6 +2,7 @@
 
 mod args;
 mod ctl;
+mod kinds;
 mod mahimahi;
 mod native;
 mod topology;

@@ -102,7 +102,7 @@ impl Made {
 }
 
 /// Why there is no network namespace.
-pub fn no_namespace(error: io::Error) -> Error {
+fn no_namespace(error: io::Error) -> Error {
     let remedy = "run as root, or on a kernel that lets users make user namespaces";
     Error::Machine(format!("network namespace: {error}; {remedy}"))
 }
@@ -111,10 +111,7 @@ fn prepare(plan: &Plan, parent: Pid, gateway: Option<gateway::Seat>) -> Result<M
     process::adopt_orphans(true).map_err(|e| Error::Machine(e.to_string()))?;
     let (mut in_user_namespace, mut gateway_process) = (false, None);
     let outer = if plan.private {
-        in_user_namespace = new_network(plan.unprivileged).map_err(no_namespace)?;
-        loopback().map_err(|e| lacks("loopback", &e))?;
-        forward();
-        enlarge_windows();
+        in_user_namespace = new_host(plan.unprivileged)?;
         let mut end = Site::outer(plan.block, plan.mtu[1], plan.cc.as_deref()).make()?;
         end.listener = Some(listen()?);
         if let Some(seat) = gateway {
@@ -125,10 +122,7 @@ fn prepare(plan: &Plan, parent: Pid, gateway: Option<gateway::Seat>) -> Result<M
     } else {
         None
     };
-    in_user_namespace |= new_network(false).map_err(no_namespace)?;
-    loopback().map_err(|e| lacks("loopback", &e))?;
-    forward();
-    enlarge_windows();
+    in_user_namespace |= new_host(false)?;
     let mut inner = Site::inner(plan.block, plan.mtu[0], plan.cc.as_deref()).make()?;
     inner.listener = Some(listen()?);
     if let Some(text) = &plan.resolv_conf {
@@ -139,13 +133,10 @@ fn prepare(plan: &Plan, parent: Pid, gateway: Option<gateway::Seat>) -> Result<M
         name_hosts(plan)
             .map_err(|e| Error::Machine(format!("--host: /etc/hosts cannot be replaced: {e}; see mount(2)")))?;
     }
-    if in_user_namespace && !nix::unistd::geteuid().is_root() {
-        process::keep_capabilities().map_err(|e| lacks("capabilities", &e))?;
-    }
-    // Changed credentials undo it, so it comes last.
-    match process::follow_parent(parent, SHELL_IS_GONE) {
-        Ok(true) => Ok(Made { inner, outer, gateway: gateway_process }),
-        _ => Err(Error::Machine("the shell is gone".to_string())),
+    if keep_to_parent(parent, in_user_namespace)? {
+        Ok(Made { inner, outer, gateway: gateway_process })
+    } else {
+        Err(Error::Machine("the shell is gone".to_string()))
     }
 }
 
@@ -167,14 +158,14 @@ fn listen() -> Result<Listener, Error> {
     open.map_err(|e| Error::Machine(format!("control socket: {e}; raise the limit on open files (ulimit -n)")))
 }
 
-pub fn loopback() -> io::Result<()> {
+fn loopback() -> io::Result<()> {
     let mut netlink = Netlink::open()?;
     let index = netlink.index("lo")?;
     netlink.up(index, None)
 }
 
 /// Lets packets of shells inside pass.
-pub fn forward() {
+fn forward() {
     set_sysctl("net/ipv4/ip_forward", "1");
     set_sysctl("net/ipv6/conf/all/forwarding", "1");
     // Users may ping.
@@ -199,9 +190,7 @@ fn spawn_peer(plan: &Plan, in_user_namespace: bool) -> Result<(), Error> {
         if in_user_namespace && !nix::unistd::geteuid().is_root() {
             let _ = process::keep_capabilities();
         }
-        let _ = process::follow_parent(me, Signal::SIGKILL);
-        export(&plan.env);
-        let _ = process::ordinary_signals();
+        ready_for_a_program(me, &plan.env);
         let error = process::become_program(&words);
         eprintln!("Error: --peer: {error}");
         127
@@ -226,13 +215,7 @@ fn run(env: &[(String, String)], host: IpAddr, command: &Command, shell: &Channe
     };
     let me = getpid();
     let spawned = process::spawn(|| {
-        // Whoever kills this process kills the command; what that leaves comes to the shell.
-        let _ = process::follow_parent(me, Signal::SIGKILL);
-        export(env);
-        for signal in FOR_THE_COMMAND {
-            let _ = process::on(signal, SigHandler::SigDfl);
-        }
-        let _ = process::ordinary_signals();
+        ready_for_a_program(me, env);
         let words = match command {
             Command::Program(words) => words,
             Command::Own(function) => {
@@ -302,11 +285,36 @@ fn wait_for(command: Pid, waited: &SigSet) -> Option<WaitStatus> {
     }
 }
 
-fn export(env: &[(String, String)]) {
+/// What a child of `keeper` does before it becomes a program, or does what one would do. Whoever kills the keeper kills it,
+/// too; what that leaves comes to the keeper's parent.
+pub fn ready_for_a_program<N: AsRef<str>>(keeper: Pid, env: &[(N, String)]) {
+    let _ = process::follow_parent(keeper, Signal::SIGKILL);
     for (name, value) in env {
         // Safe wrappers do not exist, because another thread might read; there is none.
-        process::set_variable(name, value);
+        process::set_variable(name.as_ref(), value);
     }
+    for signal in FOR_THE_COMMAND {
+        let _ = process::on(signal, SigHandler::SigDfl);
+    }
+    let _ = process::ordinary_signals();
+}
+
+/// The end of a keeper's preparations in its namespace, of which the user's capabilities may be; false if its parent is gone.
+pub fn keep_to_parent(parent: Pid, in_user_namespace: bool) -> Result<bool, Error> {
+    if in_user_namespace && !nix::unistd::geteuid().is_root() {
+        process::keep_capabilities().map_err(|e| lacks("capabilities", &e))?;
+    }
+    // Changed credentials undo it, so it comes last.
+    Ok(process::follow_parent(parent, SHELL_IS_GONE).unwrap_or(false))
+}
+
+/// A network namespace of this process's own, which carries packets of others; whether a user namespace was made for it.
+pub fn new_host(unprivileged: bool) -> Result<bool, Error> {
+    let in_user_namespace = new_network(unprivileged).map_err(no_namespace)?;
+    loopback().map_err(|e| lacks("loopback", &e))?;
+    forward();
+    enlarge_windows();
+    Ok(in_user_namespace)
 }
 
 /// What the terminal, or somebody who ends a whole group of processes, sends to the command as well.

@@ -42,6 +42,7 @@ use load::Load;
 pub use meter::Shown;
 use meter::{Board, Gauges, Meter};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
+use nix::sys::signalfd::SignalFd;
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{Pid, getpid};
 use pump::Pump;
@@ -160,7 +161,7 @@ struct Session {
     attached: Option<Attached>,
     inside: Channel,
     process: Pid,
-    signals: nix::sys::signalfd::SignalFd,
+    signals: SignalFd,
     helpers: Helpers,
     gateways: Gateways,
     /// Children of this process that are not ours.
@@ -200,23 +201,8 @@ impl Session {
                 return Err(error);
             }
         };
-        let outside = Outside { end: outer, far: None };
-        let (helpers, gateways) = (Helpers::default(), Gateways::default());
-        let (leases, attached, plain_senders) = (None, Some(attached), false);
-        Ok(Self {
-            shell,
-            inner,
-            outside,
-            leases,
-            attached,
-            inside,
-            process,
-            signals,
-            helpers,
-            gateways,
-            others,
-            plain_senders,
-        })
+        let plain = Self::of_ends(shell, [inner, outer], (inside, process), signals, others);
+        Ok(Self { attached: Some(attached), ..plain })
     }
 
     fn start(shell: Shell) -> Result<Self, Error> {
@@ -271,22 +257,35 @@ impl Session {
         let (inner, made, gateway) = receive_ends(&inside)?;
         gateway.into_iter().for_each(|pid| gateways.watch(pid));
         let end = outer.or(made).ok_or_else(|| machine(io::Error::from(io::ErrorKind::UnexpectedEof)))?;
-        let outside = Outside { end, far };
-        let (leases, attached) = (Some(Leases::new(lease, shell.cc.clone())), None);
-        Ok(Self {
+        let leases = Some(Leases::new(lease, shell.cc.clone()));
+        let mut plain = Self::of_ends(shell, [inner, end], (inside, process), signals, others);
+        plain.outside.far = far;
+        Ok(Self { leases, helpers, gateways, plain_senders, ..plain })
+    }
+
+    /// Between two ends, the inner one first, and with the process that runs the command: without shells around it or
+    /// inside, and with no way beyond.
+    fn of_ends(
+        shell: Shell,
+        [inner, outer]: [End; 2],
+        (inside, process): (Channel, Pid),
+        signals: SignalFd,
+        others: Vec<Pid>,
+    ) -> Self {
+        Self {
             shell,
             inner,
-            outside,
-            leases,
-            attached,
+            outside: Outside { end: outer, far: None },
+            leases: None,
+            attached: None,
             inside,
             process,
             signals,
-            helpers,
-            gateways,
+            helpers: Helpers::default(),
+            gateways: Gateways::default(),
             others,
-            plain_senders,
-        })
+            plain_senders: false,
+        }
     }
 
     fn run(self, own: &dyn Catalogue) -> Result<Outcome, Error> {

@@ -8,10 +8,10 @@
 use super::plan;
 use crate::Error;
 use crate::shell::end::{End, Site};
-use crate::shell::inside::{FOR_THE_COMMAND, SHELL_IS_GONE, enlarge_windows, forward, lacks, loopback, no_namespace};
+use crate::shell::inside::{FOR_THE_COMMAND, SHELL_IS_GONE, keep_to_parent, lacks, new_host, ready_for_a_program};
 use crate::sys::clock::{Interest, Poll};
 use crate::sys::fds::{self, Channel};
-use crate::sys::namespace::{new_network, replace_file};
+use crate::sys::namespace::replace_file;
 use crate::sys::netlink::Netlink;
 use crate::sys::process;
 use crate::sys::tun::Tun;
@@ -153,10 +153,7 @@ pub fn main(node: &Node<'_>, parent: Pid, channel: &Channel) -> i32 {
 
 fn prepare(node: &Node<'_>, parent: Pid) -> Result<End, Error> {
     process::adopt_orphans(true).map_err(|e| Error::Machine(e.to_string()))?;
-    let in_user_namespace = new_network(false).map_err(no_namespace)?;
-    loopback().map_err(|e| lacks("loopback", &e))?;
-    forward();
-    enlarge_windows();
+    let in_user_namespace = new_host(false)?;
     let own = plan::addresses(node.number);
     let addresses = own.map(|address| (address, address));
     let site = Site { name: "sojourn", mtu: node.mtu, addresses, reaches: plan::everywhere(), cc: None };
@@ -166,13 +163,10 @@ fn prepare(node: &Node<'_>, parent: Pid) -> Result<End, Error> {
     }
     // Without it nodes have no names, but all else; the kernel may forbid mounts.
     let _ = replace_file("/etc/hosts", node.hosts);
-    if in_user_namespace && !nix::unistd::geteuid().is_root() {
-        process::keep_capabilities().map_err(|e| lacks("capabilities", &e))?;
-    }
-    // Changed credentials undo it, so it comes last.
-    match process::follow_parent(parent, SHELL_IS_GONE) {
-        Ok(true) => Ok(end),
-        _ => Err(Error::Machine("the process of the links is gone".to_string())),
+    if keep_to_parent(parent, in_user_namespace)? {
+        Ok(end)
+    } else {
+        Err(Error::Machine("the process of the links is gone".to_string()))
     }
 }
 
@@ -254,19 +248,11 @@ impl Keeper<'_> {
             let (started, exec) = Channel::pair()?;
             let me = getpid();
             let pid = process::spawn(|| {
-                // Whoever kills this process kills the program; what that leaves comes to the process of the links.
-                let _ = process::follow_parent(me, Signal::SIGKILL);
-                for (name, value) in &program.env {
-                    process::set_variable(name, value);
-                }
+                ready_for_a_program(me, &program.env);
                 if let Some(gate) = &gate {
                     let _ = fds::keep_open(gate.as_fd());
                     process::set_variable("SOJOURN_GATE", &gate.as_fd().as_raw_fd().to_string());
                 }
-                for signal in FOR_THE_COMMAND {
-                    let _ = process::on(signal, SigHandler::SigDfl);
-                }
-                let _ = process::ordinary_signals();
                 let error = process::become_program(&program.words);
                 let errno = error.raw_os_error().unwrap_or(libc::EINVAL);
                 let _ = exec.send(&errno.to_ne_bytes(), &[], false);

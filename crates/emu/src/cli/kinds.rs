@@ -1,0 +1,263 @@
+//! What the directions of `link`, `delay` and `loss` do: services, delays and losses as a command line spells them.
+
+use super::SIDES;
+use super::args::Args;
+use crate::Error;
+use crate::path::{Kind, Side};
+use serde_json::{Map, Value, json};
+use sojourn_aqm::Duration;
+use sojourn_aqm::params::unknown;
+use sojourn_aqm::registry::Catalogue;
+use sojourn_sim::scenario::{LinkSpec, LossSpec, Service, Steps};
+use std::path::Path;
+
+/// The two links: a service (`--up`, `--down`, `--rate`), a queue manager and a limit for each.
+pub(super) fn links(args: &Args, managers: &dyn Catalogue) -> Result<[Kind; 2], Error> {
+    let both = |side: Side, all: &str, own: &str| {
+        let own = format!("{own}{}", side.name());
+        match (args.get(&own), args.get(all)) {
+            (Some(value), _) => Some((own, value.to_string())),
+            (None, all_value) => all_value.map(|value| (all.to_string(), value.to_string())),
+        }
+    };
+    let link = |side: Side| -> Result<Kind, Error> {
+        let netem = both(side, "--netem", "--netem-");
+        let fast = netem.is_some().then(|| ("--netem".to_string(), FAST.to_string()));
+        let Some((place, spec)) = both(side, "--rate", "--").or(fast) else {
+            let (one, two) = ("--up and --down", "--rate for both");
+            return Err(Error::Input(format!(
+                "--{}: missing; write {one} (or {two}), e.g. --rate 12mbit, --down lte.down",
+                side.name()
+            )));
+        };
+        let mut table = table(&place, &spec, args.has("--once"))?;
+        if let Some(mtu) = args.get("--mtu") {
+            table.insert("mtu".to_string(), json!(mtu));
+        }
+        let aqm = both(side, "--aqm", "--aqm-");
+        let limit = both(side, "--limit", "--limit-");
+        for (key, given) in [("aqm", &aqm), ("limit", &limit)] {
+            if let Some((_, value)) = given {
+                let value = match key {
+                    "limit" => json!(value.split('+').map(str::trim).collect::<Vec<_>>()),
+                    _ => json!(value),
+                };
+                table.insert(key.to_string(), value);
+            }
+        }
+        if let Some((option, line)) = &netem {
+            let aqm = emulated(line, table.get("aqm")).map_err(|wrong| Error::Input(format!("{option}: {wrong}")))?;
+            table.insert("aqm".to_string(), aqm.into());
+        }
+        let changes = planned(args, side)?;
+        let read = LinkSpec::parse_changing("", &Value::Object(table), &changes, Path::new("."), managers);
+        let spec = read.map_err(|error| {
+            if error.place.starts_with("changes") {
+                return Error::Input(format!("--changes: {error}"));
+            }
+            let place = match error.place.as_str() {
+                "aqm" => netem.as_ref().or(aqm.as_ref()).map_or("--aqm", |(option, _)| option),
+                "limit" => limit.as_ref().map_or("--limit", |(option, _)| option),
+                "mtu" if args.has("--mtu") => "--mtu",
+                _ => &place,
+            };
+            let remedy = if error.place == "trace" { NO_TRACE } else { "" };
+            Error::Input(format!("{place}: {}{remedy}", error.message))
+        })?;
+        Ok(Kind::Link(Box::new(spec)))
+    };
+    let kinds = [link(Side::Up)?, link(Side::Down)?];
+    let follows_a_trace = |kind: &Kind| matches!(kind, Kind::Link(spec) if matches!(spec.service, Service::Trace(_)));
+    if args.has("--once") && !kinds.iter().any(follows_a_trace) {
+        return Err(Error::Input("--once: no direction follows a trace; leave it out".to_string()));
+    }
+    Ok(kinds)
+}
+
+/// The entries of `--changes`, which are those of `[[changes]]` of a scenario, that change the link of a direction.
+fn planned(args: &Args, side: Side) -> Result<Vec<Value>, Error> {
+    let Some(text) = args.get("--changes") else { return Ok(Vec::new()) };
+    let wrong = |reason: &str| Error::Input(format!("--changes: {reason}"));
+    let read: Value = serde_json::from_str(text).map_err(|e| wrong(&format!("no list in JSON: {e}")))?;
+    let key = if side == Side::Down { "link" } else { "reverse" };
+    let mut entries = Vec::new();
+    for entry in read.as_array().ok_or_else(|| wrong("no list of entries; write it like [[changes]]"))? {
+        let table = entry.as_object().ok_or_else(|| wrong("an entry is no table; write it like [[changes]]"))?;
+        if let Some(other) = table.keys().find(|key| !["at", "link", "reverse"].contains(&key.as_str())) {
+            return Err(wrong(&unknown("key", other, ["at", "link", "reverse"].into_iter())));
+        }
+        if let Some(keys) = table.get(key) {
+            let mut keys = keys.as_object().cloned().ok_or_else(|| wrong(&format!("{key} is no table of keys")))?;
+            keys.insert("at".to_string(), table.get("at").cloned().unwrap_or_default());
+            entries.push(keys.into());
+        }
+    }
+    Ok(entries)
+}
+
+/// The queue manager of a link with a line of netem, as tc takes it; `aqm` is in its braces.
+fn emulated(line: &str, aqm: Option<&Value>) -> Result<String, String> {
+    let words = line.trim();
+    let words = words.strip_prefix("netem").filter(|rest| rest.starts_with(' ')).unwrap_or(words);
+    match aqm {
+        None => Ok(format!("netem {words}")),
+        Some(Value::String(aqm)) => Ok(format!("netem {words} {{ {aqm} }}")),
+        Some(_) => Err("the link has a queue manager as a table; write it with --aqm".to_string()),
+    }
+}
+
+/// The rate of a link with a line of netem and no rate: it does not hold packets up.
+const FAST: &str = "100 Gbit/s";
+
+/// The keys of a link: those of a scenario as JSON, or what serves.
+fn table(place: &str, spec: &str, once: bool) -> Result<Map<String, Value>, Error> {
+    if !spec.starts_with('{') {
+        return Ok(service(spec, once));
+    }
+    let read = serde_json::from_str(spec);
+    let mut table: Map<String, Value> =
+        read.map_err(|e| Error::Input(format!("{place}: no table of a link in JSON: {e}")))?;
+    if once && table.contains_key("trace") {
+        table.insert("once".to_string(), true.into());
+    }
+    Ok(table)
+}
+
+/// The keys of a link that serves as `spec` says: a rate or rates in steps, else the name of a trace.
+fn service(spec: &str, once: bool) -> Map<String, Value> {
+    let mut table = Map::new();
+    let starts_with_number = spec.trim_start_matches('.').starts_with(|c: char| c.is_ascii_digit() || c == '-');
+    if starts_with_number && !Path::new(spec).exists() {
+        table.insert("rate".to_string(), spec.into());
+    } else {
+        table.insert("trace".to_string(), spec.into());
+        table.insert("once".to_string(), once.into());
+    }
+    table
+}
+
+/// The delays: one for both directions, or `--up` and `--down`.
+pub(super) fn delays(args: &Args) -> Result<[Kind; 2], Error> {
+    let one = |side: Side| {
+        let option = format!("--{}", side.name());
+        let (place, text) = match (args.get(&option), args.words.first()) {
+            (Some(text), _) => (option.as_str(), text),
+            (None, Some(text)) => ("delay", text.as_str()),
+            (None, None) if args.has("--up") || args.has("--down") => ("delay", "0s"),
+            (None, None) => return Err(Error::Input("delay: missing; write e.g. sojourn delay 20ms".to_string())),
+        };
+        let steps = match Path::new(text).is_file() {
+            true => trace_of_delays(text),
+            false => Steps::parse(text).map_err(|e| e.to_string()),
+        };
+        steps.map(Kind::Delay).map_err(|e| Error::Input(format!("{place}: {e}")))
+    };
+    Ok([one(Side::Up)?, one(Side::Down)?])
+}
+
+/// The delays of a file with a step in each line.
+fn trace_of_delays(file: &str) -> Result<Steps<Duration>, String> {
+    let source = std::fs::File::open(file).map_err(|e| format!("{file}: {e}"))?;
+    Steps::read_trace(source, file)
+}
+
+/// The losses: of the direction that is named, or of both.
+pub(super) fn losses(args: &Args) -> Result<[Kind; 2], Error> {
+    let one = |side: Side| {
+        let option = format!("--{}", side.name());
+        let (place, text) = match (args.get(&option), args.words.first()) {
+            (Some(text), _) => (option.as_str(), text),
+            (None, Some(text)) => ("loss", text.as_str()),
+            (None, None) if args.has("--up") || args.has("--down") => return Ok(Kind::Loss(None)),
+            (None, None) => {
+                return Err(Error::Input("loss: missing; write e.g. sojourn loss 1%".to_string()));
+            }
+        };
+        let loss = loss(text).map_err(|e| Error::Input(format!("{place}: {e}")))?;
+        Ok(Kind::Loss(Some(loss)))
+    };
+    let kinds: Vec<Kind> = SIDES.into_iter().map(one).collect::<Result<_, Error>>()?;
+    Ok(kinds.try_into().expect("there are two sides"))
+}
+
+/// `0.01`, `1%`, or Gilbert and Elliott's `p 0.002 r 0.2 [bad 1] [good 0] [step 1ms]`.
+pub(super) fn loss(text: &str) -> Result<LossSpec, String> {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    if let [text] = words[..] {
+        return LossSpec::read(&text.into()).map_err(|wrong| wrong.to_string());
+    }
+    let mut table = Map::new();
+    for pair in words.chunks(2) {
+        let [name, value] = pair else { return Err(format!("{} lacks its value", pair[0])) };
+        let value = if *name == "step" {
+            json!(value)
+        } else {
+            json!(LossSpec::share(value).map_err(|wrong| wrong.to_string())?)
+        };
+        if table.insert((*name).to_string(), value).is_some() {
+            return Err(format!("{name} is given twice; leave one of them out"));
+        }
+    }
+    LossSpec::read(&table.into()).map_err(|wrong| wrong.to_string())
+}
+
+/// What to write instead of the name of a file that is no trace.
+const NO_TRACE: &str = "; write a rate such as 12mbit, or the name of a trace";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sojourn_aqm::registry::REGISTERED;
+    use sojourn_sim::scenario::Gilbert;
+
+    #[test]
+    fn losses_alone_and_in_bursts() {
+        let chain = Gilbert { p: 0.002, r: 0.2, bad: 1.0, good: 0.0, step: None };
+        for (text, spec) in [
+            ("1%", LossSpec::Random(0.01)),
+            ("0.25", LossSpec::Random(0.25)),
+            ("0", LossSpec::Random(0.0)),
+            ("p 0.2% r 20%", LossSpec::Gilbert(chain)),
+            ("p 0.002 r 0.2 step 1ms", LossSpec::Gilbert(Gilbert { step: Some(Duration::from_millis(1)), ..chain })),
+        ] {
+            assert_eq!(loss(text).unwrap(), spec, "{text}");
+        }
+        assert_eq!(loss("one").unwrap_err(), r#""one" is no probability; write e.g. 1% or 0.01"#);
+        assert_eq!(loss("p 0.1 r").unwrap_err(), "r lacks its value");
+        assert_eq!(loss("p 0.1 p 0.2 r 1").unwrap_err(), "p is given twice; leave one of them out");
+        assert_eq!(loss("1").unwrap_err(), "1 could be one per cent or all; write 1% or 1.0");
+    }
+
+    #[test]
+    fn a_spec_is_a_rate_steps_or_a_trace() {
+        for (spec, key) in
+            [("12mbit", "rate"), ("1mbit@0s,2mbit@1s", "rate"), ("lte.down", "trace"), ("./12mbit", "trace")]
+        {
+            assert_eq!(service(spec, false)[key], spec);
+        }
+    }
+
+    #[test]
+    fn a_spec_in_json_has_every_key_of_a_link() {
+        let spec = r#"{ "rate": "12 Mbit/s", "delay": "20 ms", "aqm": "codel", "loss": 0.01 }"#;
+        let options = super::super::native::options("link");
+        let of = |down: &str| {
+            let words = ["--down", down, "--up", "1mbit", "--aqm", "pie"].map(str::to_string);
+            Args::parse(&words, &options, 0).and_then(|args| links(&args, REGISTERED))
+        };
+        let [up, down] = of(spec).unwrap();
+        let (Kind::Link(up), Kind::Link(down)) = (up, down) else { panic!("links are links") };
+        assert_eq!((down.delay, down.loss), (Duration::from_millis(20), Some(LossSpec::Random(0.01))));
+        // An option takes precedence over the table.
+        assert_eq!((down.aqm.text, up.aqm.text), ("pie".to_string(), "pie".to_string()));
+        let trace = std::env::temp_dir().join("sojourn-once-in-a-table.down");
+        std::fs::write(&trace, "5\n").unwrap();
+        let down = json!({ "trace": trace.to_str().unwrap() }).to_string();
+        let words = ["--down", &down, "--up", "1mbit", "--once"].map(str::to_string);
+        let [_, down] = Args::parse(&words, &options, 0).and_then(|args| links(&args, REGISTERED)).unwrap();
+        let Kind::Link(down) = down else { panic!("links are links") };
+        assert!(matches!(down.service, Service::Trace(spec) if spec.once), "the option was ignored beside a table");
+        let error = of("{ rate }").unwrap_err().to_string();
+        assert!(error.starts_with("--down: no table of a link in JSON: "), "{error}");
+    }
+}
