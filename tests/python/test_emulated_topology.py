@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -189,6 +190,69 @@ def test_a_shell_in_a_node(tmp_path: Path) -> None:
     assert done.stdout.splitlines() == ["alice", "100.64.0.3 bob", "refused after True"]
     assert "slow: " in done.stderr and " dropped, " in done.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["scenario.toml"], "nothing is kept"
+
+
+STEERED = """
+sojourn() {{ {python} -m sojourn "$@"; }}
+sojourn ctl two-ways --link "back reverse" delay 300ms
+sojourn ctl two-ways rate 1mbit; echo "code $?"
+sojourn ctl two-ways --link slwo rate 1mbit; echo "code $?"
+sojourn ctl two-ways --link "last reverse" pause
+sojourn ctl two-ways --link "last reverse" resume
+sojourn ctl two-ways --json
+{python} - <<'END'
+import socket, time
+begun = time.monotonic()
+with socket.socket() as peer:
+    peer.settimeout(20)
+    try:
+        peer.connect(("bob", 9))
+    except ConnectionRefusedError:
+        print(time.monotonic() - begun)
+END
+sleep 2
+"""
+
+
+@needs_shells
+def test_links_of_an_entered_network_are_changed_shown_and_captured(tmp_path: Path) -> None:
+    wishes = ["--name", "two-ways", "--meter", "slow", "--pcap", str(tmp_path / "seen")]
+    done = subprocess.run(
+        [*entered(GRAPH, tmp_path, "alice"), *wishes],
+        input=STEERED.format(python=sys.executable),
+        env={**os.environ, "SHELL": "/bin/sh"},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "it is a network; name one of its links, --link slow" in done.stderr
+    assert '--link: unknown link "slwo"; did you mean "slow"?' in done.stderr
+    one, two, told, waited = done.stdout.splitlines()
+    assert one == two == "code 2"
+    links = json.loads(told)["links"]
+    assert links["back reverse"]["does"] == "20 Mbit/s, droptail, 300 ms"
+    assert links["slow"]["does"] == "8 Mbit/s, codel, 7 ms"
+    assert links["last reverse"]["does"] == "5 Mbit/s, droptail, 2 ms", "it pauses no more"
+    assert float(waited) > 0.3, "to bob over the other way of back"
+    shown = [line for line in done.stderr.splitlines() if line.startswith("slow  up")]
+    assert shown and all(" Mbit/s " in line and " dropped " in line for line in shown), done.stderr
+    captures = {path.name: path.stat().st_size for path in tmp_path.glob("seen.*")}
+    assert len(captures) == 3 * 2 * 2
+    assert all(
+        captures[f"seen.{link}.down.{way}.pcapng"] > 1000 for link in ("0-slow", "2-last") for way in ("in", "out")
+    )
+
+
+@pytest.mark.parametrize("wish", [["--name", "n"], ["--meter", "slow"], ["--pcap", "p"]])
+def test_what_would_change_a_kept_run_is_refused(wish: list[str], tmp_path: Path) -> None:
+    (tmp_path / "scenario.toml").write_text(GRAPH)
+    command = [sys.executable, "-m", "sojourn", "run", "scenario.toml", *wish]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 2
+    assert f"{wish[0]}: a run that is kept is its scenario's alone; add --enter NODE" in done.stderr
 
 
 @needs_shells

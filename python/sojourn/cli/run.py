@@ -34,6 +34,14 @@ if TYPE_CHECKING:
     metavar="NODE",
     help="With --engine emulate: open your shell in a node while the flows run. It ends the run, and nothing is kept.",
 )
+@click.option("--name", metavar="NAME", help="With --enter: the name by which sojourn ctl changes links meanwhile.")
+@click.option("--meter", metavar="LINK", help="With --enter: show rates, sojourn times and drops of this link.")
+@click.option(
+    "--pcap",
+    type=options.PATH,
+    metavar="PREFIX",
+    help="With --enter: captures of every link, PREFIX.NUMBER-LINK.down.in.pcapng and so on.",
+)
 @options.tables
 @options.as_json
 def command(
@@ -44,6 +52,9 @@ def command(
     out: Path,
     qlog: Path | None,
     enter: str | None,
+    name: str | None,
+    meter: str | None,
+    pcap: Path | None,
     as_json: bool,
 ) -> None:
     """Run SCENARIO, a TOML file, once; print its summary and store its results.
@@ -59,8 +70,10 @@ def command(
     from sojourn.scenarios.scenario import Scenario
 
     parsed = Scenario.load(scenario, options.changes(sets), seed=seed)
+    wishes = {"name": name, "meter": meter, "pcap": pcap}
     if enter is not None:
-        _enter(parsed, parsed.seed if seed is None else seed, engine, enter)
+        _enter(parsed, parsed.seed if seed is None else seed, engine, enter, wishes)
+    _refuse_wishes(wishes)
     if qlog is not None:
         parsed = _with_senders(parsed, qlog, engine)
     with progress() as report:
@@ -94,7 +107,15 @@ def command(
         output.say(f"qlog: {files[0].parent}, {len(files)} sender{'s' if len(files) > 1 else ''}")
 
 
-def _enter(scenario: Scenario, seed: int, engine: str, node: str) -> NoReturn:
+def _refuse_wishes(wishes: dict[str, Any]) -> None:
+    """Refuse what is for an entered network alone."""
+    from sojourn.base.errors import InputError
+
+    for option in (option for option, wish in wishes.items() if wish is not None):
+        raise InputError(f"--{option}: a run that is kept is its scenario's alone; add --enter NODE, or leave it out")
+
+
+def _enter(scenario: Scenario, seed: int, engine: str, node: str, wishes: dict[str, Any]) -> NoReturn:
     """Open the user's shell in a node, and end with its exit code."""
     from sojourn import engines
     from sojourn.base.errors import InputError
@@ -103,7 +124,7 @@ def _enter(scenario: Scenario, seed: int, engine: str, node: str) -> NoReturn:
         raise InputError("--enter: only an emulated scenario has places to be in; add --engine emulate")
     from sojourn.emulated.entered import enter
 
-    code = enter(scenario, seed, node)
+    code = enter(scenario, seed, node, **wishes)
     sys.exit(code if code >= 0 else 128 - code)
 
 

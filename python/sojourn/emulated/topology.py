@@ -9,13 +9,26 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from sojourn.emulated import programs
 from sojourn.emulated.logs import told_by_shell
 from sojourn.scenarios.scenario import Scenario
 
 SHELL = [sys.executable, "-m", "sojourn.emulated.shell"]
+
+
+class Entered(NamedTuple):
+    """A node with a command of the user's, and what else is wanted of the network meanwhile."""
+
+    node: str
+    command: list[str]
+    name: str | None = None
+    """By which `sojourn ctl` finds it."""
+    meter: str | None = None
+    """The link that the live view shows."""
+    pcap: Path | None = None
+    """What the paths of captures begin with."""
 
 
 def is_one(document: dict[str, Any]) -> bool:
@@ -39,11 +52,11 @@ def words(
     folder: Path,
     spec: dict[str, Any],
     classes: list[str],
-    enter: tuple[str, list[str]] | None = None,
+    enter: Entered | None = None,
 ) -> list[str]:
     """Command line that runs a scenario whose clients find `spec`, what they are to do, in `folder / "spec.json"`.
 
-    Logs come into the folder, unless a node is entered: its name and the command there.
+    Logs come into the folder, unless a node is entered.
     """
     document = scenario.document
     script = [sys.executable, programs.__file__]
@@ -56,8 +69,10 @@ def words(
         "classes": classes,
         "server": [*script, "serve", *map(str, ports)],
         "client": [*script, "client", str(folder / "spec.json")],
-        "enter": {"node": enter[0], "command": enter[1]} if enter else None,
+        "enter": {"node": enter.node, "command": enter.command} if enter else None,
     }
+    if enter:
+        told |= {"name": enter.name, "meter": enter.meter, "pcap": str(enter.pcap) if enter.pcap else None}
     file = folder / "topology.json"
     file.write_text(json.dumps(told), encoding="utf-8")
     return ["topology", str(file)]

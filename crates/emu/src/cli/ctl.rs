@@ -28,9 +28,13 @@ fn order(words: &[String]) -> Result<String, Error> {
         return Ok(format!("{}\n\nOptions:\n{}", USAGE.trim(), describe(OPTIONS)));
     }
     let Some((which, change)) = args.words.split_first() else { return list(args.has("--json")) };
-    let side = match (args.has("--up"), args.has("--down")) {
-        (true, false) => json!("up"),
-        (false, true) => json!("down"),
+    let side = match (args.get("--link"), args.has("--up"), args.has("--down")) {
+        (Some(_), true, _) | (Some(_), _, true) => {
+            return Err(Error::Input("--link: names one direction; leave --up and --down out".to_string()));
+        }
+        (Some(link), ..) => json!(link),
+        (None, true, false) => json!("up"),
+        (None, false, true) => json!("down"),
         _ => Value::Null,
     };
     let shell = find(which)?;
@@ -103,22 +107,36 @@ fn list(as_json: bool) -> Result<String, Error> {
     })
 }
 
-/// One line for each shell.
+/// One line for each shell, and for each direction of a link of a network.
 fn table(shells: &[(Found, Value)]) -> String {
     let text = |value: &Value| value.as_str().unwrap_or("").to_string();
     let head = ["pid", "name", "shell", "up", "down", "command"].map(str::to_string);
-    let row = |(shell, told): &(Found, Value)| {
+    let row = |(shell, told): &(Found, Value), what: String, does: [String; 2]| {
+        let [up, down] = does;
         let command: Vec<&str> = told["command"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         [
             shell.pid.to_string(),
             shell.name.clone().unwrap_or_default(),
-            text(&told["shell"]),
-            text(&told["up"]["does"]),
-            text(&told["down"]["does"]),
+            what,
+            up,
+            down,
             command.join(" ").chars().take(40).collect(),
         ]
     };
-    let rows: Vec<[String; 6]> = std::iter::once(head).chain(shells.iter().map(row)).collect();
+    let rows_of = |one: &(Found, Value)| -> Vec<[String; 6]> {
+        let (told, what) = (&one.1, text(&one.1["shell"]));
+        match told["links"].as_object() {
+            // Each direction of a link has its name.
+            Some(links) => {
+                let each = |(name, link): (&String, &Value)| {
+                    row(one, format!("{what} {name}"), [text(&link["does"]), String::new()])
+                };
+                links.iter().map(each).collect()
+            }
+            None => vec![row(one, what, [text(&told["up"]["does"]), text(&told["down"]["does"])])],
+        }
+    };
+    let rows: Vec<[String; 6]> = std::iter::once(head).chain(shells.iter().flat_map(rows_of)).collect();
     let widths: [usize; 6] = std::array::from_fn(|i| rows.iter().map(|row| row[i].chars().count()).max().unwrap_or(0));
     let line = |row: &[String; 6]| {
         let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}"));
@@ -133,6 +151,11 @@ const CHANGES: [&str; 5] = ["rate", "aqm", "limit", "delay", "loss"];
 const OPTIONS: &[Opt] = &[
     Opt { name: "--up", value: "", about: "Only the outgoing direction." },
     Opt { name: "--down", value: "", about: "Only the incoming direction." },
+    Opt {
+        name: "--link",
+        value: "NAME",
+        about: "Of a network (`sojourn run … --enter NODE`): this direction of a link.",
+    },
     Opt { name: "--json", value: "", about: "Print what the shell answers as JSON." },
     Opt { name: "--help", value: "", about: "Show this help." },
 ];

@@ -1,8 +1,8 @@
 //! `topology FILE`: what the engine `emulate` starts for a scenario of several links. The file is JSON: `scenario` (text),
 //! `seed`, `log` (a folder), `gso`, `classes` (pairs of a port and a class), `server` and `client` (words), `enter` (a node
-//! and words).
+//! and words), `pcap` (a prefix), `meter` (a link), `name`.
 
-use super::native::{class, gso_of};
+use super::native::{class, given, gso_of};
 use super::{Ended, refuse, say};
 use crate::Error;
 use crate::cli::args::text;
@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 /// Runs a command line without its first word. With a log the folder gets `shell.json`, else standard error a report.
 pub fn main(words: &[String], own: &dyn Catalogue) -> Ended {
     let ran = match words {
-        [file] => read(Path::new(file), own).and_then(|topology| Ok((run(&topology)?, topology.log))),
+        [file] => read(Path::new(file), own).and_then(|topology| Ok((run(&topology, own)?, topology.log))),
         _ => Err(Error::Input("topology: takes a file; it is what sojourn run --engine emulate starts".to_string())),
     };
     let (outcome, log) = match ran {
@@ -64,5 +64,8 @@ fn read(path: &Path, own: &dyn Catalogue) -> Result<Topology, Error> {
         server: words(&told["server"])?,
         client: words(&told["client"])?,
         enter,
+        pcap: told["pcap"].as_str().map(PathBuf::from),
+        meter: told["meter"].as_str().map(str::to_string),
+        given: told["name"].as_str().map(given).transpose()?,
     })
 }

@@ -15,6 +15,7 @@ use nix::sys::time::TimeVal;
 use nix::unistd::{geteuid, getpid};
 use serde_json::{Map, Value, json};
 use sojourn_aqm::Instant;
+use sojourn_aqm::params::unknown;
 use sojourn_aqm::registry::Catalogue;
 use std::ffi::OsStr;
 use std::fs;
@@ -87,13 +88,19 @@ impl Desk {
         self.clients.last().map(Channel::as_fd)
     }
 
-    /// Does what a client says, or lets it go.
+    /// Does what a client says, or lets it go; of a shell, whose directions are `up` and `down`.
     pub fn hear(&mut self, fd: i32, now: Instant, directions: [&mut Direction; 2], own: &dyn Catalogue) {
+        let sides = Sides::Shell(["up", "down"].into_iter().zip(directions).collect());
+        self.hear_of(fd, now, sides, own);
+    }
+
+    /// The same of any sides.
+    pub fn hear_of(&mut self, fd: i32, now: Instant, sides: Sides<'_>, own: &dyn Catalogue) {
         let Some(i) = self.clients.iter().position(|client| client.as_fd().as_raw_fd() == fd) else { return };
         let mut room = vec![0; MOST_BYTES];
         let answer = match self.clients[i].receive(&mut room) {
             Ok((length, _)) if length > 0 => match serde_json::from_slice(&room[..length]) {
-                Ok(order) => obey(&order, &self.about, now, directions, own),
+                Ok(order) => obey(&order, &self.about, now, sides, own),
                 Err(error) => Err(format!("no order: {error}")),
             },
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
@@ -113,29 +120,65 @@ impl Drop for Desk {
     }
 }
 
+/// The directions that orders are for, by their names.
+pub enum Sides<'a> {
+    /// Of a shell: an order is for both of them, or for the one that it names.
+    Shell(Vec<(&'a str, &'a mut Direction)>),
+    /// Of a network: an order is for the one that it names.
+    Links(Vec<(&'a str, &'a mut Direction)>),
+}
+
+impl<'a> Sides<'a> {
+    /// Those that an order for `side` is for.
+    fn meant(self, side: Option<&str>) -> Result<Vec<(&'a str, &'a mut Direction)>, String> {
+        match (self, side) {
+            (Self::Shell(mut sides), None) => {
+                // A loss of one direction only stays that.
+                sides.retain(|(_, direction)| !matches!(direction.kind(), Kind::Loss(None)));
+                Ok(sides)
+            }
+            (Self::Shell(mut sides), Some(side)) => {
+                sides.retain(|(name, _)| *name == side);
+                match sides.is_empty() {
+                    true => Err("--link: a shell has no links by name; write --up or --down".to_string()),
+                    false => Ok(sides),
+                }
+            }
+            (Self::Links(links), side) => {
+                let names: Vec<&str> = links.iter().map(|&(name, _)| name).collect();
+                let known = || names.iter().copied();
+                let asked = side.ok_or_else(|| {
+                    format!("it is a network; name one of its links, --link {}", known().next().unwrap_or("NAME"))
+                })?;
+                let found = links.into_iter().find(|(name, _)| *name == asked);
+                found.map(|link| vec![link]).ok_or_else(|| format!("--link: {}", unknown("link", asked, known())))
+            }
+        }
+    }
+}
+
 /// Does what an order says; the answer.
 fn obey(
     order: &Value,
     about: &Map<String, Value>,
     now: Instant,
-    directions: [&mut Direction; 2],
+    sides: Sides<'_>,
     own: &dyn Catalogue,
 ) -> Result<Value, String> {
-    let side = order["side"].as_str();
-    let meant = |name: &str, direction: &Direction| match side {
-        Some(side) => side == name,
-        // A loss of one direction only stays that.
-        None => !matches!(direction.kind(), Kind::Loss(None)),
-    };
-    let mut sides: Vec<(&str, &mut Direction)> = ["up", "down"].into_iter().zip(directions).collect();
     if order["keys"].is_null() && order["pause"].is_null() {
         let mut told = about.clone();
-        for (name, direction) in sides {
-            told.insert(name.to_string(), status(direction));
+        let each = |sides: Vec<(&str, &mut Direction)>| -> Map<String, Value> {
+            sides.into_iter().map(|(name, direction)| (name.to_string(), status(direction))).collect()
+        };
+        match sides {
+            Sides::Shell(sides) => told.extend(each(sides)),
+            Sides::Links(links) => {
+                told.insert("links".to_string(), each(links).into());
+            }
         }
         return Ok(told.into());
     }
-    sides.retain(|(name, direction)| meant(name, direction));
+    let mut sides = sides.meant(order["side"].as_str())?;
     // Both change, or none.
     for apply in [false, true] {
         for (_, direction) in &mut sides {

@@ -10,7 +10,7 @@ mod helpers;
 pub(crate) mod inside;
 pub(crate) mod load;
 mod message;
-mod meter;
+pub(crate) mod meter;
 pub(crate) mod pump;
 pub(crate) mod report;
 mod route;

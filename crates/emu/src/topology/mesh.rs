@@ -25,6 +25,8 @@ pub struct Common {
     pub epoch_ns: u64,
     /// The folder for logs.
     pub log: Option<PathBuf>,
+    /// What the paths of captures begin with.
+    pub pcap: Option<PathBuf>,
     /// What becomes of super-packets.
     pub gso: Gso,
     /// Classes that packets name by a port.
@@ -83,8 +85,9 @@ impl Mesh {
             let log = common.log.as_deref().map(|folder| log_of(folder, number));
             // Each packet goes on by itself.
             let (window, logs) = (Duration::ZERO, log.into_iter().collect());
+            let pcap = common.pcap.as_deref().map(|prefix| capture_of(prefix, number / 2, scenario));
             let config = plain(side, number, Kind::Link(Box::new(link.clone())));
-            stages.push(Direction::new(DirectionConfig { window, logs, ..config }, common.seed)?);
+            stages.push(Direction::new(DirectionConfig { window, logs, pcap, ..config }, common.seed)?);
         }
         let links = stages.len();
         let mut routes = Routes::default();
@@ -185,6 +188,18 @@ impl Mesh {
         self.exits.iter().any(|exit| exit.can_wait(left))
     }
 
+    /// The directions of the links by their numbers.
+    pub fn links(&self) -> &[Direction] {
+        &self.stages[..self.links]
+    }
+
+    /// Lets somebody change the directions of the links, behind everything that is due until `now`.
+    pub fn with_links(&mut self, now: Instant, change: impl FnOnce(&mut [Direction])) {
+        self.advance(now);
+        change(&mut self.stages[..self.links]);
+        (0..self.links).for_each(|stage| self.look_at(stage));
+    }
+
     /// Frames that were for nobody.
     pub fn unrouted(&self) -> u64 {
         self.unrouted
@@ -279,6 +294,15 @@ fn pairs(nodes: usize) -> impl Iterator<Item = (usize, usize)> {
 pub fn mtu(scenario: &Scenario) -> u32 {
     let of_links = scenario.hops().flat_map(|(_, link, reverse)| [link.mtu, reverse.mtu]);
     of_links.min().expect("there is a link")
+}
+
+/// What the captures of a link begin with: its number and its name, as far as a file can have it.
+fn capture_of(prefix: &Path, number: usize, scenario: &Scenario) -> PathBuf {
+    let name = scenario.hops().nth(number).map_or("", |(name, ..)| name);
+    let fits = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_') { c } else { '_' };
+    let mut path = prefix.as_os_str().to_owned();
+    path.push(format!(".{number}-{}", name.chars().map(fits).collect::<String>()));
+    path.into()
 }
 
 fn log_of(folder: &Path, number: usize) -> LogConfig {

@@ -15,7 +15,9 @@ pub use report::Outcome;
 
 use crate::Error;
 use crate::path::Gso;
+use crate::shell::desk::Desk;
 use crate::shell::load::Load;
+use crate::shell::meter::{Board, Gauges, Meter, Shown};
 use crate::shell::stalls::Stalls;
 use crate::shell::{PASSED_ON, PROMPT, and_back, machine};
 use crate::sys::clock;
@@ -28,7 +30,9 @@ use nix::unistd::{Pid, getpid};
 use node::{Node, Program, Role, Said, begin, receive_end};
 use plan::{Group, Plan};
 use pump::Pump;
+use serde_json::json;
 use sojourn_aqm::class::ClassId;
+use sojourn_aqm::registry::Catalogue;
 use sojourn_sim::scenario::Scenario;
 use std::ffi::CString;
 use std::os::fd::AsFd;
@@ -54,11 +58,17 @@ pub struct Topology {
     pub client: Vec<CString>,
     /// A node and a command of the user's there, with whose end the run ends.
     pub enter: Option<(String, Vec<CString>)>,
+    /// What the paths of captures begin with: two for each direction of a link.
+    pub pcap: Option<PathBuf>,
+    /// The link that the live view shows.
+    pub meter: Option<String>,
+    /// The name by which an entered network takes orders, besides the number of its process.
+    pub given: Option<String>,
 }
 
 /// Runs the programs of a topology to their end. Only for a process with a single thread, as it forks.
-pub fn run(topology: &Topology) -> Result<Outcome, Error> {
-    and_back(|| start(topology, &mut Nodes { keepers: Vec::new(), others: process::children() }))
+pub fn run(topology: &Topology, own: &dyn Catalogue) -> Result<Outcome, Error> {
+    and_back(|| start(topology, own, &mut Nodes { keepers: Vec::new(), others: process::children() }))
 }
 
 /// The processes of the nodes; with it they end, and what they leave.
@@ -78,7 +88,7 @@ impl Drop for Nodes {
     }
 }
 
-fn start(topology: &Topology, nodes: &mut Nodes) -> Result<Outcome, Error> {
+fn start(topology: &Topology, own: &dyn Catalogue, nodes: &mut Nodes) -> Result<Outcome, Error> {
     let scenario = &topology.scenario;
     let plan = Plan::of(scenario)?;
     let entered = topology.enter.as_ref().map(|(name, _)| {
@@ -86,6 +96,7 @@ fn start(topology: &Topology, nodes: &mut Nodes) -> Result<Outcome, Error> {
         plan.node(name).ok_or_else(|| Error::Input(format!("--enter: {}", known())))
     });
     let entered = entered.transpose()?;
+    let metered = topology.meter.as_deref().map(|name| metered(scenario, name)).transpose()?;
     let signals = process::signal_fd(&PASSED_ON).map_err(machine)?;
     let hosts = hosts(&plan);
     let made: Vec<Node<'_>> =
@@ -115,10 +126,14 @@ fn start(topology: &Topology, nodes: &mut Nodes) -> Result<Outcome, Error> {
         seed: topology.seed,
         epoch_ns,
         log: topology.log.clone(),
+        pcap: topology.pcap.clone(),
         gso: topology.gso,
         classes: topology.classes.clone(),
     };
     let mesh = Mesh::new(scenario, &plan, &common)?;
+    let desk = entered.map(|_| desk(topology, epoch_ns)).transpose()?.flatten();
+    let queues = scenario.queue_names();
+    let board = metered.map(|_| Board::default());
     let exact = clock::exact_timers().is_ok();
     for (_, channel) in &nodes.keepers {
         begin(channel, zero_ns).map_err(machine)?;
@@ -126,7 +141,17 @@ fn start(topology: &Topology, nodes: &mut Nodes) -> Result<Outcome, Error> {
     sleep(Span::from_nanos(zero_ns.saturating_sub(clock::monotonic_ns())));
     let first = clock::run_first().is_ok();
     let (cpu_ns, before) = (clock::cpu_ns(), Load::now());
+    let meter = board
+        .as_ref()
+        .zip(topology.meter.clone())
+        .zip(metered)
+        .map(|((board, name), link)| Meter::start(name, Shown::EVERYTHING, mesh.links()[2 * link].kind(), board));
+    let meter = meter.transpose().map_err(machine)?;
     let mut pump = Pump {
+        gauges: board.map(Gauges::of).zip(metered),
+        desk,
+        queues: &queues,
+        own,
         mesh,
         tuns: ends.iter().map(|end| &end.tun).collect(),
         keepers: &nodes.keepers,
@@ -143,6 +168,7 @@ fn start(topology: &Topology, nodes: &mut Nodes) -> Result<Outcome, Error> {
     if first {
         let _ = clock::run_as_others();
     }
+    drop(meter);
     let Pump { mesh, stalls, .. } = pump;
     let (unrouted, passed) = (mesh.unrouted(), mesh.passed());
     let (links, exits) = mesh.finish();
@@ -151,7 +177,7 @@ fn start(topology: &Topology, nodes: &mut Nodes) -> Result<Outcome, Error> {
     Ok(Outcome {
         ended: ended?,
         nodes: plan.nodes.clone(),
-        queues: scenario.queue_names(),
+        queues: queues.clone(),
         groups: plan.groups.clone(),
         faults_of_managers: managers(scenario),
         seed: topology.seed,
@@ -167,6 +193,33 @@ fn start(topology: &Topology, nodes: &mut Nodes) -> Result<Outcome, Error> {
         cpu_ns,
         realtime: first && exact,
     })
+}
+
+/// The number of the link that is to be shown.
+fn metered(scenario: &Scenario, name: &str) -> Result<usize, Error> {
+    let names = || scenario.hops().map(|(name, ..)| name);
+    names().position(|known| known == name).ok_or_else(|| {
+        let known: Vec<&str> = names().collect();
+        Error::Input(format!("--meter: {}", sojourn_aqm::params::unknown("link", name, known.into_iter())))
+    })
+}
+
+/// Where an entered network takes orders; none where there can be none and nobody has asked for it by a name.
+fn desk(topology: &Topology, epoch_ns: u64) -> Result<Option<Desk>, Error> {
+    let command = topology.enter.iter().flat_map(|(_, words)| words).map(|word| word.to_string_lossy());
+    let about = [
+        ("shell", json!("network")),
+        ("pid", json!(getpid().as_raw())),
+        ("name", json!(topology.given)),
+        ("command", json!(command.collect::<Vec<_>>())),
+        ("epoch_ns", json!(epoch_ns)),
+    ];
+    let about = about.into_iter().map(|(key, value)| (key.to_string(), value)).collect();
+    match Desk::open(topology.given.as_deref(), about) {
+        Ok(desk) => Ok(Some(desk)),
+        Err(_) if topology.given.is_none() => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// A node with its programs: the servers first, then the clients of each group, then the user's command.

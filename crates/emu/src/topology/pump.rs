@@ -3,7 +3,9 @@
 use super::mesh::Mesh;
 use super::node::Said;
 use crate::Error;
+use crate::shell::desk::{Desk, Sides};
 use crate::shell::machine;
+use crate::shell::meter::Gauges;
 use crate::shell::pump::{BATCH, LINGER_NS, ROUNDS, is_local_noise};
 use crate::shell::stalls::{HEARTBEAT, Stalls};
 use crate::sys::clock::{self, Interest, Poll, monotonic_ns};
@@ -13,8 +15,9 @@ use nix::sys::signal::{Signal, kill};
 use nix::sys::signalfd::SignalFd;
 use nix::unistd::Pid;
 use sojourn_aqm::Instant;
+use sojourn_aqm::registry::Catalogue;
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd};
 
 /// Everything that the loop holds.
 pub struct Pump<'a> {
@@ -36,6 +39,14 @@ pub struct Pump<'a> {
     pub zero_ns: u64,
     /// When the loop stood still.
     pub stalls: Stalls,
+    /// What the live view shows, and of which link.
+    pub gauges: Option<(Gauges, usize)>,
+    /// Where an entered run takes orders.
+    pub desk: Option<Desk>,
+    /// Names of the directions of the links, for orders.
+    pub queues: &'a [String],
+    /// Queue managers that orders may name besides the registered ones.
+    pub own: &'a dyn Catalogue,
 }
 
 /// How a run ended.
@@ -80,6 +91,10 @@ impl Pump<'_> {
                 self.stalls.late_packets += self.mesh.passed() - before;
                 late = !drained;
             }
+            if let Some((gauges, link)) = &self.gauges {
+                // As in a shell, what goes back is up.
+                gauges.show(now, &self.mesh.links()[2 * link + 1], &self.mesh.links()[2 * link]);
+            }
             let mut due = self.mesh.due();
             if let Some(end) = ending {
                 if due.is_none() || self.now() >= end {
@@ -102,6 +117,9 @@ impl Pump<'_> {
             for &token in ready.iter().filter(|&&token| token >= KEEPERS) {
                 let over = if token == SIGNALS {
                     self.heed(&mut ended)
+                } else if token >= DESK {
+                    self.take_orders(token, &poll);
+                    false
                 } else {
                     self.hear((token - KEEPERS) as usize, &poll, &mut ended)?
                 };
@@ -126,7 +144,27 @@ impl Pump<'_> {
             poll.add(channel.as_fd(), token, Interest::READ)?;
         }
         poll.add(self.signals.as_fd(), SIGNALS, Interest::READ)?;
+        if let Some(desk) = &self.desk {
+            poll.add(desk.listener(), DESK, Interest::READ)?;
+        }
         Ok(poll)
+    }
+
+    /// Takes a connection of who gives orders, or hears one.
+    fn take_orders(&mut self, token: u64, poll: &Poll) {
+        let now = self.now();
+        let Some(desk) = &mut self.desk else { return };
+        if token == DESK {
+            if let Some(client) = desk.accept() {
+                let _ = poll.add(client, CLIENTS + client.as_raw_fd() as u64, Interest::READ);
+            }
+            return;
+        }
+        let (queues, own) = (self.queues, self.own);
+        self.mesh.with_links(now, |links| {
+            let sides = queues.iter().map(String::as_str).zip(links).collect();
+            desk.hear_of((token - CLIENTS) as i32, now, Sides::Links(sides), own);
+        });
     }
 
     /// Reads what a node has sent: a time at which nothing older was left, and whether nothing was left.
@@ -202,3 +240,5 @@ const ENDING: [Signal; 4] = [Signal::SIGTERM, Signal::SIGINT, Signal::SIGQUIT, S
 const NODES: u64 = 0;
 const KEEPERS: u64 = 1 << 32;
 const SIGNALS: u64 = 1 << 33;
+const DESK: u64 = 1 << 34;
+const CLIENTS: u64 = 1 << 35;
