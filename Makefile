@@ -60,6 +60,10 @@ bench-record: ## record what the engine costs: bench/engine.txt and docs/cost.md
 bench-peers: ## speed beside htsim (SOJOURN_HTSIM=folder sim of its sources, with libhtsim.a) and ns-2, those that are at hand
 	$(CARGO) run --release --locked --package sojourn-bench -- --peers
 
+.PHONY: bench-jobs
+bench-jobs: $(VENV)/.built ## what a second job gains, on an idle machine; it fails nothing
+	@$(BIN)/python bench/jobs.py
+
 .PHONY: soak
 soak: $(VENV)/.made ## long runs of the property tests (CASES=20000 per property, OPERATIONS=100000000 at random, PATTERNS=1000 where a kernel is built) and the attack
 	SOJOURN_FUZZ_OPERATIONS=$(OPERATIONS) $(CARGO) test --package sojourn-aqm --locked --test fuzz -- --nocapture
