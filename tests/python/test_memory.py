@@ -143,6 +143,32 @@ def _limit_memory(megabytes: int) -> Callable[[], None]:
     return lambda: resource.setrlimit(resource.RLIMIT_AS, (size, size))
 
 
+TOO_MANY = 'duration = "1 ms"\nwarmup = "0 s"\n[link]\nrate = "1 Mbit/s"\n[[flows]]\nkind = "tcp"\ncount = 300000\n'
+
+
+def test_a_run_that_finds_no_memory_is_one_line_and_3(process: Process, tmp_path: Path) -> None:
+    (tmp_path / "many.toml").write_text(TOO_MANY)
+    done = process("run", "many.toml", preexec_fn=_limit_memory(500))
+    assert done.returncode == 3, done.stderr
+    assert [line for line in done.stderr.splitlines() if "emory" in line] == [
+        line for line in done.stderr.splitlines() if line.startswith(("Memory needed: up to", "Error: out of memory: "))
+    ]
+    assert len([line for line in done.stderr.splitlines() if line.startswith("Error: ")]) == 1, done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
+    assert not list(tmp_path.rglob("*.part"))
+
+
+def test_a_study_goes_on_without_the_run_that_finds_no_memory(process: Process, tmp_path: Path) -> None:
+    counts = '[sweep]\n"flows.0.count" = [1, 300000, 2]\n'
+    (tmp_path / "many.toml").write_text(TOO_MANY + counts)
+    done = process("sweep", "many.toml", "--jobs", "1", preexec_fn=_limit_memory(500))
+    assert done.returncode == 3, done.stderr
+    assert "Lost for lack of memory: flows.0.count 300000, seed 1: " in done.stdout
+    rows = [line.split()[0] for line in done.stdout.splitlines() if line.split()[:1] in (["1"], ["2"], ["300000"])]
+    assert set(rows) == {"1", "2"}
+    assert "Traceback" not in done.stdout + done.stderr
+
+
 def test_enough_memory_under_a_limit_changes_nothing(process: Process, tmp_path: Path) -> None:
     plain = process(*COMMANDS["run"], "-o", "plain")
     limited = process(*COMMANDS["run"], "-o", "limited", preexec_fn=_limit_memory(8000))
