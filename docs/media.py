@@ -39,18 +39,21 @@ DEEP: Mapping[str, Mapping[str, object]] = {"tail drop, 1 s": {"link.limit": "1 
 SEEDS = range(1, 11)
 MOST = 1.5e6
 """What an encoder makes at most."""
+SOUND = 36e3
+"""What the sound of a flow takes: 20 kbit/s in packets of 20 ms, with their headers."""
 Steps = tuple[media.Step, ...]
 
 
-def steps(most: float, *rates: tuple[float, float], end: float) -> Steps:
-    """Return the times between changes of a capacity, with what is to be had in each."""
+def steps(flows: int, *rates: tuple[float, float], end: float) -> Steps:
+    """Return the times between changes of a capacity, with what flows with sound have of each at most."""
     ends = [start for start, _ in rates[1:]] + [end]
-    return tuple((start, until, min(bps, most)) for (start, bps), until in zip(rates, ends, strict=True))
+    most = ((start, min(bps - flows * SOUND, flows * MOST)) for start, bps in rates)
+    return tuple((start, until, bps) for (start, bps), until in zip(most, ends, strict=True))
 
 
-OF_5_1 = steps(MOST, (0, 1e6), (40, 2.5e6), (60, 0.6e6), (80, 1e6), end=100)
-OF_5_2 = steps(2 * MOST, (0, 4e6), (25, 2e6), (50, 3.5e6), (75, 1e6), (100, 2e6), end=125)
-OF_5_3 = steps(MOST, (0, 2e6), (20, 1e6), (40, 0.5e6), (60, 2e6), end=100)
+OF_5_1 = steps(1, (0, 1e6), (40, 2.5e6), (60, 0.6e6), (80, 1e6), end=100)
+OF_5_2 = steps(2, (0, 4e6), (25, 2e6), (50, 3.5e6), (75, 1e6), (100, 2e6), end=125)
+OF_5_3 = steps(1, (0, 2e6), (20, 1e6), (40, 0.5e6), (60, 2e6), end=100)
 AFTER_5_4: Steps = ((0, 120, 3.5e6),)
 
 
@@ -61,14 +64,14 @@ def delay(result: sj.Result) -> float:
 
 def share(result: sj.Result) -> float:
     """Return what media has of the goodput of media and TCP."""
-    of_media, of_tcp = result.groups["goodput_bps"]
+    of_media, of_tcp, _ = result.groups["goodput_bps"]
     return float(of_media / (of_media + of_tcp))
 
 
 def share_of_rest(result: sj.Result) -> float:
-    """Return what media has of what transfers of TCP leave, with their headers of 52 bytes."""
+    """Return what media has of what sound and transfers of TCP leave, with their headers of 52 bytes."""
     of_tcp = float(result.groups["goodput_bps"][1]) * 1500 / 1448
-    return float(result.groups["media_received_bps"][0]) / (2e6 - of_tcp)
+    return float(result.groups["media_received_bps"][0]) / (2e6 - 2 * SOUND - of_tcp)
 
 
 def transfers(result: sj.Result) -> float:
@@ -79,7 +82,7 @@ def transfers(result: sj.Result) -> float:
 def least(result: sj.Result) -> float:
     """Return the least target of a flow from 100 s on, by an equal share."""
     found = media.targets(result, 100, 300)
-    return min(found.values()) / (4e6 / 5)
+    return min(found.values()) / (4e6 / 5 - SOUND)
 
 
 def least_fair(result: sj.Result) -> float:
@@ -124,7 +127,7 @@ MEASURES: Mapping[str, tuple[Measure, ...]] = {
     ),
     "5.3": (used(OF_5_3, 0.7, (0,)), lost(OF_5_3, (0,)), DELAY),
     "5.4": (
-        ("Jain's index", lambda result: float(result.totals["jain"]), 0.9, 1.0),
+        ("Jain's index", partial(media.fairness, start=60, end=120), 0.9, 1.0),
         lost(AFTER_5_4),
         DELAY,
     ),
@@ -142,7 +145,7 @@ MEASURES: Mapping[str, tuple[Measure, ...]] = {
     ),
     "5.8": (
         ("while one pauses", while_one_pauses, 0.9, 9.0),
-        ("return, s", partial(media.rise, start=60, end=120, least_bps=0.8 * 3.5e6 / 3, flow=2), 0.0, 20.0),
+        ("return, s", partial(media.rise, start=60, end=120, least_bps=0.8 * (3.5e6 / 3 - SOUND), flow=2), 0.0, 20.0),
         ("Jain's index", partial(media.fairness, start=80, end=120), 0.9, 1.0),
         DELAY,
     ),

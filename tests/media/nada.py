@@ -104,7 +104,7 @@ class Nada:
         warped = queue if queue < 50 else 50 * math.exp(-0.5 * (queue - 50) / 50)
         if newest[0] < 7 * average:
             return warped
-        if self.of_ns3 and newest[0] < 8 * average:
+        if newest[0] < 8 * average:
             share = (newest[0] - 7 * average) / average
             return share * queue + (1 - share) * warped
         return queue

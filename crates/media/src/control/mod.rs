@@ -181,7 +181,7 @@ pub const CONTROLS: &[Entry] = &[
         name: "nada@rfc8698",
         alias: None,
         summary: "NADA as in the pseudo code of RFC 8698: the signal has no ceiling, losses are smoothed with each packet",
-        source: "RFC 8698, as code quotes it that follows it",
+        source: "RFC 8698",
         ecn: &[Ecn::NotEct, Ecn::Ect0, Ecn::Ect1],
         make: || Box::new(nada::Nada::rfc8698()),
     },

@@ -38,8 +38,6 @@ pub(super) struct Nada {
 struct Reading {
     /// Shares of losses and marks are smoothed with every packet, not with every update.
     smooths_each_packet: bool,
-    /// The warped delay gives way to the other one over a loss interval, not at once.
-    blends: bool,
     /// The receiving rate is over the span of the arrivals, without the first one, not over `LOGWIN`.
     rate_over_span: bool,
     /// The signal is no larger, in ms.
@@ -61,13 +59,13 @@ impl Nada {
     /// As in the RFC.
     pub fn rfc8698() -> Self {
         let (ceiling, least_delta) = (f64::INFINITY, 0.0);
-        Self::of(Reading { smooths_each_packet: true, blends: false, rate_over_span: false, ceiling, least_delta })
+        Self::of(Reading { smooths_each_packet: true, rate_over_span: false, ceiling, least_delta })
     }
 
     /// As in `nada-controller.cc`.
     pub fn ns3_rmcat() -> Self {
         let (ceiling, least_delta) = (XMAX, DELTA / 2.0);
-        Self::of(Reading { smooths_each_packet: false, blends: true, rate_over_span: true, ceiling, least_delta })
+        Self::of(Reading { smooths_each_packet: false, rate_over_span: true, ceiling, least_delta })
     }
 
     fn of(reading: Reading) -> Self {
@@ -128,7 +126,7 @@ impl Nada {
         let expired = (since - MULTILOSS * average) / average;
         match expired {
             expired if expired < 0.0 => warped,
-            expired if self.reading.blends && expired < 1.0 => expired * d_queue + (1.0 - expired) * warped,
+            expired if expired < 1.0 => expired * d_queue + (1.0 - expired) * warped,
             _ => d_queue,
         }
     }
