@@ -48,6 +48,7 @@ pub mod conformance;
 mod coupled;
 mod decimal;
 mod departure;
+pub mod deque;
 pub mod drophead;
 pub mod droptail;
 pub mod drr;

@@ -50,6 +50,9 @@ impl fmt::Debug for Rate {
     }
 }
 
+/// Nanoseconds of a byte at 1 bit/s.
+const NANOS_OF_BYTES: u64 = 8_000_000_000;
+
 /// Turns packet sizes into transmission times whose long-run sum is exact.
 ///
 /// One packet's time is rounded down to a nanosecond and the remainder carried into the next, so a
@@ -57,6 +60,8 @@ impl fmt::Debug for Rate {
 #[derive(Clone, Debug)]
 pub struct Serializer {
     rate: Rate,
+    /// Nanoseconds of a byte, if they are whole, so that nothing is ever carried; else zero.
+    per_byte: u64,
     /// Bit-nanoseconds not yet accounted for; always below the rate.
     remainder: u64,
     /// Bytes of the last packet, its whole nanoseconds and the remainder without what was carried: most packets have the
@@ -70,12 +75,23 @@ impl Serializer {
     /// A transmitter at `rate`, which must not be zero.
     pub fn new(rate: Rate) -> Self {
         assert!(rate.0 > 0, "a link has a rate");
-        Self { rate, remainder: 0, bytes: 0, whole: 0, rest: 0 }
+        let whole = NANOS_OF_BYTES % rate.0 == 0;
+        Self {
+            rate,
+            per_byte: if whole { NANOS_OF_BYTES / rate.0 } else { 0 },
+            remainder: 0,
+            bytes: 0,
+            whole: 0,
+            rest: 0,
+        }
     }
 
     /// Transmission time of the next packet of `bytes` bytes on the wire.
-    #[inline]
+    #[inline(always)]
     pub fn time_for(&mut self, bytes: u32) -> Duration {
+        if self.per_byte > 0 {
+            return Duration::from_nanos((bytes as u64 * self.per_byte) as i64);
+        }
         if bytes != self.bytes {
             self.divide(bytes);
         }
@@ -89,7 +105,7 @@ impl Serializer {
 
     #[inline(never)]
     fn divide(&mut self, bytes: u32) {
-        let work = bytes as u64 * 8_000_000_000;
+        let work = bytes as u64 * NANOS_OF_BYTES;
         (self.bytes, self.whole, self.rest) = (bytes, work / self.rate.0, work % self.rate.0);
     }
 
@@ -114,7 +130,11 @@ mod tests {
 
     #[test]
     fn packets_of_changing_sizes_take_as_long_as_their_bits() {
-        let rate = Rate::from_bps(1_234_567);
+        [1_234_567, 10_000_000, 1_000_000_000, 10_000_000_000, 8_000_000_000, 1].into_iter().for_each(sizes_change);
+    }
+
+    fn sizes_change(bits: u64) {
+        let rate = Rate::from_bps(bits);
         let mut serializer = Serializer::new(rate);
         let (mut taken, mut bytes) = (0, 0);
         for size in [1500, 1500, 52, 1500, 64, 64, 52, 0, 1501, 1500, 1500] {

@@ -80,6 +80,24 @@ impl<P> Ring<P> {
         }
     }
 
+    /// Takes the head if `leaves` says so of its metadata and of the bytes behind it; else nothing is done.
+    #[inline(always)]
+    pub fn pop_if(&mut self, leaves: impl FnOnce(&Meta, u64) -> bool) -> Option<Queued<P>> {
+        if self.len == 0 {
+            return None;
+        }
+        let slot = self.slots.get_mut(self.head & self.mask)?;
+        let behind = self.bytes - slot.meta.len as u64;
+        if !leaves(&slot.meta, behind) {
+            return None;
+        }
+        let packet = slot.packet.take()?;
+        self.head = self.head.wrapping_add(1);
+        self.len -= 1;
+        self.bytes = behind;
+        Some(Queued { meta: slot.meta, packet })
+    }
+
     /// Takes the head.
     #[inline]
     pub fn pop(&mut self) -> Option<Queued<P>> {

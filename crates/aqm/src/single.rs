@@ -7,7 +7,7 @@ use crate::limits::{Bounds, Limits};
 use crate::packet::{Ecn, Meta};
 use crate::qdisc::{Dequeued, Enqueued, Host, Qdisc, Sink, Stats};
 use crate::refusal::Refusal;
-use crate::ring::{Released, Ring};
+use crate::ring::{Queued, Released, Ring};
 use crate::time::{Duration, Instant};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -96,6 +96,31 @@ impl<A: Aqm, P> SingleQueue<A, P> {
         self.books.stats.arrived.add(meta.len);
         self.books.stats.departed.add(meta.len);
         true
+    }
+
+    /// Queues a packet, stamped, if it fits and the algorithm has nothing to decide of one that does. Whether it was; else
+    /// nothing was done.
+    #[inline(always)]
+    pub fn stores(&mut self, meta: &Meta, packet: P) -> bool {
+        let may = A::LETS_GO && self.left_out.is_none();
+        if !may || !self.bounds.admit(self.books.backlog(), meta.len) {
+            return false;
+        }
+        self.books.stats.arrived.add(meta.len);
+        self.books.ring.push(*meta, packet);
+        true
+    }
+
+    /// Takes the head out for transmission if there is one and nothing is to be decided of it; else nothing was done.
+    #[inline(always)]
+    pub fn lets_head_go(&mut self, now: Instant) -> Option<(Meta, P)> {
+        if !A::LETS_GO || self.left_out.is_some() {
+            return None;
+        }
+        let (aqm, mtu) = (&mut self.aqm, self.host.link.mtu);
+        let Queued { meta, packet } = self.books.ring.pop_if(|head, behind| aqm.lets_go(now, head, behind, mtu))?;
+        self.books.stats.departed.add(meta.len);
+        Some((meta, packet))
     }
 
     /// [`Qdisc::dequeue`], compiled into the caller.

@@ -2,29 +2,31 @@
 
 use crate::Now;
 use crate::ack;
-use crate::cc::{Ack, AnyCc, CongestionControl, Counting, Report, Window};
+use crate::cc::{Ack, AnyCc, CongestionControl, Counting, Report, Window, reno};
 use crate::config::{SenderConfig, State};
 use crate::round_trip::RoundTrip;
 use crate::stack::Stack;
 use crate::validation::Usage;
 use sojourn_aqm::Instant;
 
-/// A congestion control, its window, and when that may grow.
+/// A congestion control, its window, and when that may grow. In this order, so that
+/// what every segment is asked for lies together.
+#[repr(C)]
 #[derive(Clone, Debug)]
 pub(crate) struct Control {
-    pub cc: AnyCc,
     pub window: Window,
     pub usage: Usage,
-    grows_before_sending: bool,
-    counts_delivered: bool,
     /// The control sets the window itself.
     steers: bool,
     /// The control hears of every acknowledgment.
     hears: bool,
     /// The control is told of each segment that is marked lost.
     minds_losses: bool,
+    grows_before_sending: bool,
+    counts_delivered: bool,
     /// The state that such a control was last told of, unless a reduction has begun since.
     told: Option<State>,
+    pub cc: AnyCc,
 }
 
 impl Control {
@@ -73,6 +75,25 @@ impl Control {
     #[inline(always)]
     pub fn increase(&mut self, packets: u32, news: impl Fn() -> Ack) {
         self.cc.increase(&mut self.window, packets, news);
+    }
+
+    /// An acknowledgment of so many new segments, with which the window `may_grow` if it was the limit: so many segments were
+    /// in flight, and so many may be out of order.
+    #[inline(always)]
+    pub fn hear(&mut self, packets: u32, may_grow: bool, flight: (u32, u32), news: impl Fn() -> Ack) {
+        if !self.cc.is_reno() {
+            self.hear_all(packets, may_grow, flight, &news());
+        } else if may_grow && self.is_limited(flight.0, flight.1) {
+            reno::increase(&mut self.window, packets);
+        }
+    }
+
+    #[inline(never)]
+    fn hear_all(&mut self, packets: u32, may_grow: bool, flight: (u32, u32), news: &Ack) {
+        self.acked(|| *news);
+        if may_grow && self.is_limited(flight.0, flight.1) {
+            self.increase(packets, || *news);
+        }
     }
 
     /// Whether the window was (almost) used; see [`Usage::is_limited`].

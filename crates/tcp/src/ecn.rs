@@ -148,9 +148,16 @@ impl EcnSender {
     /// Flags and codepoint of a new segment, which announces a reduction.
     #[inline(always)]
     pub fn of_new(&mut self) -> (Flags, Ecn) {
-        let flags = self.flags.with_if(Flags::CWR, self.reduced && self.on);
+        if self.reduced {
+            return self.of_first_after_reduction();
+        }
+        (self.flags, self.of_new)
+    }
+
+    #[cold]
+    fn of_first_after_reduction(&mut self) -> (Flags, Ecn) {
         self.reduced = false;
-        (flags, self.of_new)
+        (self.flags.with_if(Flags::CWR, self.on), self.of_new)
     }
 
     /// Flags and codepoint of a segment that is sent again. RFC 3168 §6.1.5: it is not ECN-capable.

@@ -143,6 +143,19 @@ pub trait Wire {
     /// Sends a packet of `len` IP bytes now; `ecn` is its codepoint.
     fn transmit(&mut self, header: &Header, len: u32, ecn: Ecn);
 
+    /// [`Self::transmit`] of a new segment with data, where no more than that is to be done: most segments are sent so, and a
+    /// host may compile it into its caller.
+    #[inline(always)]
+    fn send_data(&mut self, header: &Header, len: u32, ecn: Ecn) {
+        self.transmit(header, len, ecn);
+    }
+
+    /// The same of an acknowledgment.
+    #[inline(always)]
+    fn send_ack(&mut self, header: &Header, len: u32, ecn: Ecn) {
+        self.transmit(header, len, ecn);
+    }
+
     /// The segments that follow, up to [`Wire::end_burst`], are one super-packet: the sender has segmentation offload.
     #[inline]
     fn begin_burst(&mut self) {}
@@ -379,6 +392,14 @@ impl Now {
     #[inline]
     pub fn echoed(self, ts_ecr: u32) -> Ticks {
         wide(self.tick, ts_ecr)
+    }
+
+    /// Ticks since the one that a timestamp echoes; none since one to come.
+    #[inline(always)]
+    pub fn since_echoed(self, ts_ecr: u32) -> Ticks {
+        // As `tick - echoed(ts_ecr)`, with no look at what lies on the way.
+        let since = -i64::from(ts_ecr.wrapping_sub(self.tick as u32) as i32);
+        (since.max(0) as u64).min(self.tick)
     }
 }
 

@@ -111,7 +111,9 @@ impl Raised {
     }
 }
 
-/// The receiver's window as the sender knows it: of a fixed size, or one that grows.
+/// The receiver's window as the sender knows it: of a fixed size, or one that grows. In this order, so that
+/// what every segment is asked for lies together.
+#[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OfferedWindow {
     bytes: u64,

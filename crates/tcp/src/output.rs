@@ -8,10 +8,11 @@ use crate::stack::Stack;
 use crate::{Event, FIRST_BYTE, Flags, Header, Now, Wire, is_newer};
 use sojourn_aqm::{Ecn, Instant};
 
-/// Fills in headers and hands segments to the host.
+/// Fills in headers and hands segments to the host. In this order, so that
+/// what every segment is asked for lies together.
+#[repr(C)]
 #[derive(Clone, Debug)]
 pub(crate) struct Output {
-    stack: &'static Stack,
     /// IP bytes of a data segment without its payload.
     overhead: u32,
     /// The newest timestamp of the peer, to be echoed.
@@ -19,6 +20,7 @@ pub(crate) struct Output {
     /// When data was last sent.
     last_sent: Instant,
     pub stats: SenderStats,
+    stack: &'static Stack,
 }
 
 impl Output {
@@ -67,18 +69,28 @@ impl Output {
         self.last_sent
     }
 
-    /// Sends data for the first time.
+    /// Sends data for the first time; `PLAIN` where that is compiled into the caller.
     #[inline(always)]
-    pub fn data(&mut self, segment: &Segment, flags: Flags, ecn: Ecn, now: Now, wire: &mut impl Wire) {
+    pub fn data<const PLAIN: bool>(
+        &mut self,
+        segment: &Segment,
+        (flags, ecn): (Flags, Ecn),
+        now: Now,
+        wire: &mut impl Wire,
+    ) {
         self.stats.sent += 1;
-        self.segment(segment, (flags, ecn), false, now, wire);
+        let (header, len) = self.segment(segment, flags, now);
+        wire.tell(|| Event::Sent { header: &header, len, ecn, again: false });
+        if PLAIN { wire.send_data(&header, len, ecn) } else { wire.transmit(&header, len, ecn) }
     }
 
     /// Sends data again.
     pub fn again(&mut self, segment: &Segment, how: (Flags, Ecn), now: Now, wire: &mut impl Wire) {
         self.stats.sent += 1;
         self.stats.retransmissions += 1;
-        self.segment(segment, how, true, now, wire);
+        let (flags, ecn) = how;
+        let (header, len) = self.segment(segment, flags, now);
+        self.pass((&header, len, ecn), true, wire);
     }
 
     /// Sends a SYN.
@@ -93,12 +105,13 @@ impl Output {
         self.pass((&header, header.ip_len_of(self.stack), ecn), false, wire);
     }
 
+    /// The header of a segment that is sent now, and its IP bytes.
     #[inline(always)]
-    fn segment(&mut self, segment: &Segment, (flags, ecn): (Flags, Ecn), again: bool, now: Now, wire: &mut impl Wire) {
+    fn segment(&mut self, segment: &Segment, flags: Flags, now: Now) -> (Header, u32) {
         self.last_sent = now.at;
         let flags = flags.with_if(Flags::FIN, segment.fin);
         let header = Header { seq: segment.seq, len: segment.len, flags, ..self.blank(now) };
-        self.pass((&header, self.overhead + segment.len as u32, ecn), again, wire);
+        (header, self.overhead + segment.len as u32)
     }
 
     /// Hands a segment to the host: its header, its IP bytes, its codepoint.
@@ -138,7 +151,7 @@ mod tests {
             output.heard(77);
             output.heard(5);
             output.syn((Flags::default(), Ecn::NotEct), now, &mut sent);
-            output.data(&segment, Flags::ACK.with(Flags::CWR), Ecn::Ect0, now, &mut sent);
+            output.data::<true>(&segment, (Flags::ACK.with(Flags::CWR), Ecn::Ect0), now, &mut sent);
             output.again(&segment, (Flags::ACK, Ecn::NotEct), now, &mut sent);
             let seen: Vec<_> = sent.0.iter().map(|(header, len, ecn)| (header.flags, *len, *ecn)).collect();
             let fin = Flags::ACK.with(Flags::FIN);

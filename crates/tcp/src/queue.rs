@@ -211,6 +211,18 @@ impl SendQueue {
         segments.min(u32::MAX as u64) as u32
     }
 
+    /// Takes the next segment, if it is a full one with more behind it, which the receiver's window ending at `right_edge`
+    /// takes: what most segments are.
+    #[inline(always)]
+    pub fn take_full(&mut self, right_edge: u64, at: Instant) -> Option<Segment> {
+        let (seq, end) = (self.nxt, self.nxt + self.mss);
+        if end >= self.limit || end > right_edge {
+            return None;
+        }
+        self.nxt = end;
+        Some(Segment { seq, retrans_nxt: 0, len: self.mss as u16, fin: false, tags: Tags::default(), sent: at })
+    }
+
     /// Takes the next segment, to be sent at `at`, with the payload that [`Self::next`] said.
     #[inline(always)]
     pub fn take(&mut self, len: u16, at: Instant) -> Segment {

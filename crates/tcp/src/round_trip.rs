@@ -8,14 +8,16 @@ use crate::stack::Stack;
 use crate::{Clock, Now, Ticks};
 use sojourn_aqm::{Duration, Instant};
 
-/// The sender's measurement of the round-trip time, and the time-out that follows from it.
+/// The sender's measurement of the round-trip time, and the time-out that follows from it. In this order, so that
+/// what every segment is asked for lies together.
+#[repr(C)]
 #[derive(Clone, Debug)]
 pub(crate) struct RoundTrip {
+    timestamps: bool,
     estimator: RttEstimator,
     clock: Clock,
     tick: Duration,
     unit: Duration,
-    timestamps: bool,
     /// Without timestamps: end of the one segment that is timed, and the tick at which it was sent.
     timed: Option<(u64, Ticks)>,
 }
@@ -39,11 +41,14 @@ impl RoundTrip {
         self.estimator.sample(units, una, nxt);
     }
 
-    /// When the segments were sent that an acknowledgment of `una` covers: by the timestamp that it echoes, or by the
-    /// one segment that was timed, if that is among them.
-    #[inline]
-    pub fn sent_by(&mut self, now: Now, ts_ecr: u32, una: u64) -> Option<Ticks> {
-        if self.timestamps { Some(now.echoed(ts_ecr)) } else { self.stop_timing(una) }
+    /// How long ago the segments were sent that an acknowledgment of `una` covers: by the timestamp that it echoes, or by
+    /// the one segment that was timed, if that is among them.
+    #[inline(always)]
+    pub fn since_sent(&mut self, now: Now, ts_ecr: u32, una: u64) -> Option<Ticks> {
+        if self.timestamps {
+            return Some(now.since_echoed(ts_ecr));
+        }
+        self.stop_timing(una).map(|sent| now.tick.saturating_sub(sent))
     }
 
     /// The age in units of what was sent in tick `sent`.
@@ -167,12 +172,23 @@ mod tests {
         let (early, late) = (now(&rtt, 50_000), now(&rtt, 90_000));
         rtt.on_sent(early, &segment(1, early.at));
         rtt.on_sent(late, &segment(1_001, late.at));
-        assert_eq!([900, 1_001, 2_001].map(|una| rtt.sent_by(late, 77, una)), [None, Some(5), None]);
+        assert_eq!([900, 1_001, 2_001].map(|una| rtt.since_sent(late, 77, una)), [None, Some(4), None]);
         rtt.on_sent(late, &segment(2_001, late.at));
         rtt.forget_timing();
-        assert_eq!(rtt.sent_by(late, 77, 3_001), None);
+        assert_eq!(rtt.since_sent(late, 77, 3_001), None);
         let mut rtt = RoundTrip::new(Stack::find("linux-6.1").expect("a stack"));
-        assert_eq!(rtt.sent_by(now(&rtt, 90_000), 77, 1), Some(77), "timestamps tell");
+        assert_eq!(rtt.since_sent(now(&rtt, 90_000), 77, 1), Some(13), "timestamps tell");
+    }
+
+    #[test]
+    fn the_time_since_an_echo_is_that_since_its_tick() {
+        let stamps = [0, 1, 76, 77, 90, 1_000, 1 << 31, (1 << 31) + 90, u32::MAX - 5, u32::MAX];
+        for tick in [0, 90, 1 << 31, (1 << 31) + 77, (1 << 32) + 3, (7 << 32) + (1 << 31)] {
+            for stamp in stamps {
+                let now = Now { at: Instant::ZERO, tick };
+                assert_eq!(now.since_echoed(stamp), tick.saturating_sub(now.echoed(stamp)), "{stamp} at {tick}");
+            }
+        }
     }
 
     #[test]
@@ -183,12 +199,12 @@ mod tests {
             rtt.on_sent(now(&rtt, 50_000), &segment(1_001, Instant::from_nanos(50_000_000)));
             rtt.back_off();
             rtt.on_partial_acknowledgment(una, sack);
-            (rtt.rto(), rtt.sent_by(now(&rtt, 90_000), 0, 9_001))
+            (rtt.rto(), rtt.since_sent(now(&rtt, 90_000), 0, 9_001))
         };
-        assert_eq!(after(false, 1_001), (150, Some(5)), "NewReno: not by another segment than the timed one");
+        assert_eq!(after(false, 1_001), (150, Some(4)), "NewReno: not by another segment than the timed one");
         assert_eq!(after(false, 2_001), (75, None), "which is forgotten then");
-        assert_eq!(after(true, 1_001), (75, Some(5)), "Sack1: by any, and the timed one waits");
-        assert_eq!(after(true, 2_001), (75, Some(5)));
+        assert_eq!(after(true, 1_001), (75, Some(4)), "Sack1: by any, and the timed one waits");
+        assert_eq!(after(true, 2_001), (75, Some(4)));
     }
 
     #[test]

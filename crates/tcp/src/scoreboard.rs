@@ -14,34 +14,36 @@ use crate::Block;
 use crate::segment::{Acked, Sacked, Segment, Tags};
 use crate::watch::Loss;
 use sojourn_aqm::Instant;
-use std::collections::VecDeque;
+use sojourn_aqm::deque::Deque;
 
-/// The queue and what is known of each segment in it.
+/// The queue and what is known of each segment in it. In this order, so that
+/// what every segment is asked for lies together.
+#[repr(C)]
 #[derive(Clone, Debug)]
 pub(crate) struct Scoreboard {
     /// It grows with the window: where there are many flows, most windows are small.
-    segments: VecDeque<Segment>,
-    /// Whether the receiver tells what arrived; else duplicate acknowledgments are counted in `sacked_out`.
-    sack: bool,
+    segments: Deque<Segment>,
     pub sacked_out: u32,
     pub lost_out: u32,
     pub retrans_out: u32,
-    /// Segments marked lost since the start, those lost again included (RACK), those of a time-out without RACK not.
-    pub lost_total: u64,
     /// Packets from the oldest up to the highest SACKed one.
     pub fackets_out: u32,
-    /// End of the highest SACKed segment.
-    pub highest_sack: u64,
-    /// Where the search for something to retransmit goes on.
-    pub retransmit_hint: Option<u64>,
-    /// End of the highest segment marked lost.
-    pub retransmit_high: u64,
+    /// Whether the receiver tells what arrived; else duplicate acknowledgments are counted in `sacked_out`.
+    sack: bool,
     /// End of the highest segment that was sent again.
     resent_high: u64,
+    /// Where the search for something to retransmit goes on.
+    pub retransmit_hint: Option<u64>,
+    /// End of the highest SACKed segment.
+    pub highest_sack: u64,
     /// Every segment that starts below is marked already.
     lost_hint: u64,
     /// Lowest `retrans_nxt` of the retransmissions in flight.
     lost_retrans_low: u64,
+    /// End of the highest segment marked lost.
+    pub retransmit_high: u64,
+    /// Segments marked lost since the start, those lost again included (RACK), those of a time-out without RACK not.
+    pub lost_total: u64,
     /// Blocks of the last acknowledgment: what they cover is tagged.
     seen: [Block; 3],
     /// What was marked, for a host that watches.
@@ -52,7 +54,7 @@ impl Scoreboard {
     /// Nothing is out.
     pub fn new(sack: bool) -> Self {
         Self {
-            segments: VecDeque::new(),
+            segments: Deque::new(),
             sack,
             sacked_out: 0,
             lost_out: 0,
@@ -71,14 +73,14 @@ impl Scoreboard {
     }
 
     /// The memory for segments, of a queue that is not used any more.
-    pub fn take_memory(&mut self) -> VecDeque<Segment> {
+    pub fn take_memory(&mut self) -> Deque<Segment> {
         let mut memory = std::mem::take(&mut self.segments);
         memory.clear();
         memory
     }
 
     /// Segments will lie in `memory`, which is empty; nothing is out.
-    pub fn put_memory(&mut self, memory: VecDeque<Segment>) {
+    pub fn put_memory(&mut self, memory: Deque<Segment>) {
         debug_assert!(self.segments.is_empty() && memory.is_empty());
         self.segments = memory;
     }
@@ -101,6 +103,13 @@ impl Scoreboard {
     pub fn in_flight(&self) -> u32 {
         // Without SACK the count of duplicate acknowledgments may run ahead of what is out.
         (self.packets_out() + self.retrans_out).saturating_sub(self.sacked_out + self.lost_out)
+    }
+
+    /// How many new segments may follow until so many are [in flight](Self::in_flight) as the window says.
+    #[inline(always)]
+    pub fn room(&self, cwnd: u32) -> u32 {
+        let known = self.sacked_out + self.lost_out;
+        if cwnd == 0 { 0 } else { (cwnd + known).saturating_sub(self.packets_out() + self.retrans_out) }
     }
 
     pub fn get(&self, i: usize) -> Option<&Segment> {
@@ -183,19 +192,20 @@ impl Scoreboard {
     #[inline(always)]
     pub fn is_untouched_from(&self, una: u64) -> bool {
         let counted = self.sacked_out | self.lost_out | self.retrans_out | self.fackets_out;
-        self.sack && counted == 0 && self.resent_high <= una && !self.segments.is_empty()
+        self.sack & (counted == 0) & (self.resent_high <= una) & !self.segments.is_empty()
     }
 
     /// Removes what `una` acknowledges of segments without a tag.
     #[inline(always)]
     pub fn acknowledge_untouched(&mut self, una: u64) -> Acked {
         let (mut packets, mut last_sent) = (0, Instant::ZERO);
-        while let Some(segment) = self.segments.front().filter(|s| s.end() <= una) {
+        while let Some(segment) = self.segments.get(packets).filter(|s| s.end() <= una) {
             debug_assert_eq!(segment.tags, Tags::default(), "nothing was touched");
             last_sent = segment.sent;
             packets += 1;
-            self.segments.pop_front();
         }
+        self.segments.remove_front(packets);
+        let packets = packets as u32;
         self.forget_hint_below(una);
         Acked { packets, last_sent, reordered_at: (packets > 0).then_some(0), ..Acked::default() }
     }
@@ -204,7 +214,7 @@ impl Scoreboard {
     #[inline(always)]
     pub fn acknowledge(&mut self, una: u64, mut each: impl FnMut(&Segment)) -> Acked {
         let mut acked = Acked::default();
-        while let Some(segment) = self.segments.front().filter(|s| s.end() <= una) {
+        while let Some(segment) = self.segments.get(acked.packets as usize).filter(|s| s.end() <= una) {
             let tags = segment.tags;
             if tags.any(Tags::EVER_RETRANS) {
                 self.retrans_out -= tags.any(Tags::RETRANS) as u32;
@@ -220,8 +230,8 @@ impl Scoreboard {
             self.lost_out -= tags.any(Tags::LOST) as u32;
             each(segment);
             acked.packets += 1;
-            self.segments.pop_front();
         }
+        self.segments.remove_front(acked.packets as usize);
         self.fackets_out = self.fackets_out.saturating_sub(acked.packets);
         self.forget_hint_below(una);
         acked
@@ -257,8 +267,12 @@ impl Scoreboard {
             // A block grows at an end: only what the last acknowledgment did not show is walked.
             match self.seen.iter().find(|s| s.0 < s.1 && block.0 <= s.0 && s.1 <= block.1) {
                 Some(&(from, to)) => {
-                    self.tag_range((block.0, from), frto_highmark, &mut told, &mut each);
-                    self.tag_range((to, block.1), frto_highmark, &mut told, &mut each);
+                    if block.0 < from {
+                        self.tag_range((block.0, from), frto_highmark, &mut told, &mut each);
+                    }
+                    if to < block.1 {
+                        self.tag_range((to, block.1), frto_highmark, &mut told, &mut each);
+                    }
                 }
                 None => self.tag_range(block, frto_highmark, &mut told, &mut each),
             }
@@ -269,7 +283,7 @@ impl Scoreboard {
 
     /// Retransmitted segments inside `block` that end after `marker`.
     pub fn retransmitted_in(&self, (from, to): Block, marker: u64) -> u32 {
-        let inside = self.segments.range(self.position(from)..).take_while(|s| s.end() <= to);
+        let inside = self.segments.iter_from(self.position(from)).take_while(|s| s.end() <= to);
         inside.filter(|s| s.tags.any(Tags::EVER_RETRANS) && s.end() > marker).count() as u32
     }
 
@@ -392,7 +406,7 @@ impl Scoreboard {
 
     /// The retransmission of the head is taken back.
     pub fn forget_head_retransmission(&mut self) {
-        if let Some(head) = self.segments.front_mut().filter(|s| s.tags.any(Tags::RETRANS)) {
+        if let Some(head) = self.segments.get_mut(0).filter(|s| s.tags.any(Tags::RETRANS)) {
             head.tags.clear(Tags::RETRANS);
             self.retrans_out -= 1;
         }
@@ -431,9 +445,6 @@ impl Scoreboard {
     }
 
     fn tag_range(&mut self, (from, to): Block, frto_highmark: u64, told: &mut Sacked, each: &mut impl FnMut(&Segment)) {
-        if from >= to {
-            return;
-        }
         for i in self.position(from)..self.segments.len() {
             if self.segments[i].end() > to {
                 break;

@@ -22,14 +22,15 @@ use sojourn_aqm::{Instant, Rate, Rng};
 /// The sending half of a connection. In this order, so that what every segment is asked for comes first, beside what its
 /// host has in front of it.
 #[repr(C)]
+#[repr(C)]
 #[derive(Clone, Debug)]
 pub struct Sender {
     /// In which order an acknowledgment is dealt with.
     machine: Machine,
     handshake: Handshake,
     transmission: Transmission,
-    control: Control,
     recovery: Recovery,
+    control: Control,
 }
 
 impl Sender {
@@ -332,9 +333,10 @@ impl Sender {
     fn is_expected(&self, header: &Header) -> bool {
         let Self { transmission: tx, recovery, .. } = self;
         let una = tx.queue.una();
-        let is_plain = header.sack.is_empty() && !tx.ecn.is_echo(header);
-        let is_calm = recovery.state() == State::Open && !recovery.tests_time_out() && tx.board.is_untouched_from(una);
-        una < header.ack && header.ack <= tx.queue.nxt() && is_plain && is_calm
+        // Without a branch for each: where losses are frequent, nobody can tell which of these it fails by.
+        let is_plain = header.sack.is_empty() & !tx.ecn.is_echo(header);
+        let is_calm = (recovery.state() == State::Open) & !recovery.tests_time_out() & tx.board.is_untouched_from(una);
+        (una < header.ack) & (header.ack <= tx.queue.nxt()) & is_plain & is_calm
     }
 
     /// What [`Self::on_any_ack`] does with one that [is expected](Self::is_expected).
@@ -348,10 +350,7 @@ impl Sender {
         let acked = tx.clean_untouched(now, header);
         if acked.packets > 0 {
             let news = || tx.news(now, &acked, State::Open);
-            control.acked(news);
-            if control.is_limited(in_flight, recovery.reordering()) {
-                control.increase(acked.packets, news);
-            }
+            control.hear(acked.packets, true, (in_flight, recovery.reordering()), news);
         }
         tx.send_new_here(now, control, recovery, wire);
     }
@@ -398,10 +397,7 @@ impl Sender {
             let may_raise = || (!ece || control.window.cwnd < control.window.ssthresh) && !recovery.is_reducing();
             let may_grow = !held && (!suspicious || may_raise());
             let news = || tx.news(now, &acked, state);
-            control.acked(news);
-            if may_grow && control.is_limited(before.in_flight, recovery.reordering()) {
-                control.increase(acked.packets, news);
-            }
+            control.hear(acked.packets, may_grow, (before.in_flight, recovery.reordering()), news);
         }
         if suspicious {
             let delivered = (acked.packets + tx.board.sacked_out).saturating_sub(before.sacked);

@@ -20,7 +20,7 @@ use crate::rate_sample::{RateSampler, Sent};
 use crate::recovery::{Cx, Episode, Recovery, Walk};
 use crate::round_trip::RoundTrip;
 use crate::scoreboard::Scoreboard;
-use crate::segment::{Acked, Tags};
+use crate::segment::{Acked, Segment, Tags};
 use crate::segmentation::{BUFFER, Bursts, Outlook, Turn};
 use crate::send_buffer::SendBuffer;
 use crate::small_queue::SmallQueue;
@@ -30,33 +30,35 @@ use crate::validation::AfterSending;
 use crate::{Flags, Header, Now, Wire};
 use sojourn_aqm::Rate;
 
-/// The sending side: the send sequence, what is out, and how it goes out.
+/// The sending side: the send sequence, what is out, and how it goes out. In this order, so that
+/// what every segment is asked for lies together.
+#[repr(C)]
 #[derive(Clone, Debug)]
 pub(crate) struct Transmission {
     /// The stack has none of the mechanisms after Linux 2.6: the common case, told by one look.
     pub is_plain: bool,
-    pub queue: SendQueue,
-    pub board: Scoreboard,
-    pub offered: OfferedWindow,
-    pub rtt: RoundTrip,
-    pub timer: RetransmitTimer,
-    pub ecn: EcnSender,
-    pub output: Output,
     /// What acknowledgments deliver is counted.
     pub counts: bool,
-    /// Takes rate samples, if the control asks for them.
-    pub sampler: Option<Box<RateSampler>>,
-    /// Spaces what is sent, if stack or control ask for it.
-    pub pacer: Option<Box<Pacer>>,
-    /// The host paces whatever the control needs, at this rate at the most if there is one.
-    host_paces: Option<Option<Rate>>,
-    /// What the application has written, where it writes ahead.
-    buffer: Option<Box<SendBuffer>>,
-    /// What waits below, where that is bounded.
-    small: Option<Box<SmallQueue>>,
-    bursts: Bursts,
     /// The wire is told of bursts: they are super-packets.
     offloads: bool,
+    pub ecn: EcnSender,
+    pub queue: SendQueue,
+    pub output: Output,
+    pub timer: RetransmitTimer,
+    pub rtt: RoundTrip,
+    pub offered: OfferedWindow,
+    /// Spaces what is sent, if stack or control ask for it.
+    pub pacer: Option<Box<Pacer>>,
+    /// What waits below, where that is bounded.
+    small: Option<Box<SmallQueue>>,
+    /// What the application has written, where it writes ahead.
+    buffer: Option<Box<SendBuffer>>,
+    /// Takes rate samples, if the control asks for them.
+    pub sampler: Option<Box<RateSampler>>,
+    pub board: Scoreboard,
+    bursts: Bursts,
+    /// The host paces whatever the control needs, at this rate at the most if there is one.
+    host_paces: Option<Option<Rate>>,
     stack: &'static Stack,
 }
 
@@ -140,10 +142,19 @@ impl Transmission {
             return;
         }
         let right_edge = self.right_edge();
-        while self.board.in_flight() < control.window.cwnd {
-            let Some(len) = self.queue.next(right_edge).filter(|_| wire.has_room()) else { break };
-            self.send_next::<true>(len, now, control, episode, wire);
+        // With every segment that is sent there is one more in flight, and nothing else changes.
+        let mut room = self.board.room(control.window.cwnd);
+        while room > 0 && wire.has_room() {
+            match self.queue.take_full(right_edge, now.at) {
+                Some(segment) => self.send_taken::<true>(segment, now, control, episode, wire),
+                None => match self.queue.next(right_edge) {
+                    Some(len) => self.send_last(len, now, control, episode, wire),
+                    None => break,
+                },
+            }
+            room -= 1;
         }
+        debug_assert_eq!(room, self.board.room(control.window.cwnd));
         if self.queue.is_dry() {
             let sent = self.output.last_sent() == now.at;
             self.after_sending(now, sent, false, control, recovery);
@@ -300,8 +311,8 @@ impl Transmission {
         if acked.packets == 0 {
             return;
         }
-        if let Some(sent) = samples.then(|| self.rtt.sent_by(now, header.ts_ecr, una)).flatten() {
-            self.rtt.sample(now.tick.saturating_sub(sent) as u32, una, self.queue.nxt());
+        if let Some(since) = samples.then(|| self.rtt.since_sent(now, header.ts_ecr, una)).flatten() {
+            self.rtt.sample(since as u32, una, self.queue.nxt());
         }
         if self.board.packets_out() == 0 {
             self.timer.stop();
@@ -327,6 +338,12 @@ impl Transmission {
         self.timer.resume(now, self.board.head().map(|head| head.sent), &self.rtt);
     }
 
+    /// Sends a new segment that is not full, or the last one.
+    #[inline(never)]
+    fn send_last(&mut self, len: u16, now: Now, control: &mut Control, episode: &mut Episode, wire: &mut impl Wire) {
+        self.send_next::<true>(len, now, control, episode, wire);
+    }
+
     #[inline(always)]
     fn send_next<const PLAIN: bool>(
         &mut self,
@@ -337,6 +354,19 @@ impl Transmission {
         wire: &mut impl Wire,
     ) {
         let segment = self.queue.take(len, now.at);
+        self.send_taken::<PLAIN>(segment, now, control, episode, wire);
+    }
+
+    /// Sends a new segment that was taken out of the queue.
+    #[inline(always)]
+    fn send_taken<const PLAIN: bool>(
+        &mut self,
+        segment: Segment,
+        now: Now,
+        control: &mut Control,
+        episode: &mut Episode,
+        wire: &mut impl Wire,
+    ) {
         if self.board.packets_out() == 0 || self.timer.purpose() != Purpose::Retransmit {
             self.time_new(now, control, episode);
         }
@@ -357,7 +387,7 @@ impl Transmission {
             }
             flags = flags.with_if(Flags::PSH, self.bursts.pushes());
         }
-        self.output.data(&segment, flags, ecn, now, wire);
+        self.output.data::<PLAIN>(&segment, (flags, ecn), now, wire);
     }
 
     /// New data starts the time-out when nothing was out, and takes the timer back from a probe or an early

@@ -20,7 +20,7 @@ mod ledbat_pp;
 mod newreno;
 mod own;
 mod prague;
-mod reno;
+pub(crate) mod reno;
 mod report;
 mod rounds;
 mod scalable;
@@ -201,6 +201,14 @@ macro_rules! congestion_controls {
                     $( $name $( | $alias )? => Some(Self::$type(Default::default())), )+
                     _ => None,
                 }
+            }
+        }
+
+        impl AnyCc {
+            /// Whether it is Reno, which wants to know of an acknowledgment only how many segments it is of.
+            #[inline(always)]
+            pub(crate) fn is_reno(&self) -> bool {
+                matches!(self, Self::Reno(_))
             }
         }
 

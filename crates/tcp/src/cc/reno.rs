@@ -33,7 +33,8 @@ impl CongestionControl for Reno {
 }
 
 /// Slow start below the threshold, congestion avoidance above it.
-pub(super) fn increase(window: &mut Window, mut packets: u32) {
+#[inline]
+pub(crate) fn increase(window: &mut Window, mut packets: u32) {
     if window.in_slow_start() {
         packets = window.slow_start(packets);
         if packets == 0 {

@@ -48,31 +48,33 @@ pub struct Marked {
     pub bytes: u64,
 }
 
-/// The receiving half of a connection.
+/// The receiving half of a connection. In this order, so that
+/// what every segment is asked for lies together.
+#[repr(C)]
 #[derive(Clone, Debug)]
 pub struct Receiver {
-    stack: &'static Stack,
-    clock: Clock,
-    /// The instant of the event that is being dealt with.
-    at: Instant,
-    /// Sampled once, by the handshake: a receiver that sends no data learns nothing more.
-    rtt: RttEstimator,
-    mss: u32,
-    sack: bool,
     open: bool,
-    reassembly: Reassembly,
-    /// The next sequence number in the last acknowledgment sent.
-    rcv_wup: u64,
-    ts_recent: u32,
-    delay: Delay,
-    compression: Option<Compression>,
-    /// The window, while it may grow.
-    raised: Option<Raised>,
-    ecn: EcnReceiver,
+    sack: bool,
     /// More is about to come up at this instant, and the application reads then.
     reads_later: bool,
     /// The end of a burst has come since the last acknowledgment.
     pushed: bool,
+    mss: u32,
+    ts_recent: u32,
+    /// The next sequence number in the last acknowledgment sent.
+    rcv_wup: u64,
+    /// The instant of the event that is being dealt with.
+    at: Instant,
+    clock: Clock,
+    reassembly: Reassembly,
+    delay: Delay,
+    ecn: EcnReceiver,
+    compression: Option<Compression>,
+    /// The window, while it may grow.
+    raised: Option<Raised>,
+    /// Sampled once, by the handshake: a receiver that sends no data learns nothing more.
+    rtt: RttEstimator,
+    stack: &'static Stack,
 }
 
 impl Receiver {
@@ -199,23 +201,29 @@ impl Receiver {
         wire.transmit(&header, header.ip_len_of(self.stack), ecn);
     }
 
-    /// The first segment after the SYN echoes the time of the SYN-ACK.
+    #[inline(always)]
     fn measure_handshake(&mut self, now: Ticks, header: &Header) {
         if !self.rtt.is_measured() {
-            let rtt = now.saturating_sub(wide(now, header.ts_ecr)) as u32 * self.rtt.per_tick();
-            self.rtt.sample(rtt, FIRST_BYTE, FIRST_BYTE);
-            self.delay.bound(self.rtt.srtt_eighths(8));
-            if let Some(raised) = &mut self.raised {
-                raised.since = self.at;
-            }
+            self.measure(now, header);
+        }
+    }
+
+    /// The first segment after the SYN echoes the time of the SYN-ACK.
+    #[inline(never)]
+    fn measure(&mut self, now: Ticks, header: &Header) {
+        let rtt = now.saturating_sub(wide(now, header.ts_ecr)) as u32 * self.rtt.per_tick();
+        self.rtt.sample(rtt, FIRST_BYTE, FIRST_BYTE);
+        self.delay.bound(self.rtt.srtt_eighths(8));
+        if let Some(raised) = &mut self.raised {
+            raised.since = self.at;
         }
     }
 
     fn on_data(&mut self, now: Ticks, header: &Header, ecn: Ecn, wire: &mut impl Wire) {
         // RFC 7323 §4.3: echo the timestamp of the earliest segment not yet acknowledged.
-        if header.seq <= self.rcv_wup && is_newer(header.ts_val, self.ts_recent) {
-            self.ts_recent = header.ts_val;
-        }
+        // Without a branch: of segments that are acknowledged two at a time, every second one is the earliest.
+        let earliest = (header.seq <= self.rcv_wup) & is_newer(header.ts_val, self.ts_recent);
+        self.ts_recent = if earliest { header.ts_val } else { self.ts_recent };
         let asked = self.ecn.is_on() && self.on_codepoint(now, header, ecn, wire);
         let place = self.reassembly.place(header);
         if place == Place::Duplicate {
@@ -279,7 +287,7 @@ impl Receiver {
         let unacknowledged = self.reassembly.nxt() - self.rcv_wup;
         let at_once = unacknowledged > self.mss as u64 || self.delay.is_over() || asked || self.reassembly.has_ended();
         if at_once || (hole_left && !self.may_wait()) || (!hole_left && self.delay.wait(now)) {
-            self.send_ack(now, wire);
+            self.send_ack_here(now, wire);
         }
     }
 
@@ -300,7 +308,13 @@ impl Receiver {
         }
     }
 
+    #[inline(never)]
     fn send_ack(&mut self, now: Ticks, wire: &mut impl Wire) {
+        self.send_ack_here(now, wire);
+    }
+
+    #[inline(always)]
+    fn send_ack_here(&mut self, now: Ticks, wire: &mut impl Wire) {
         if let Some(compression) = &mut self.compression {
             compression.sent();
         }
@@ -311,6 +325,7 @@ impl Receiver {
     }
 
     /// An acknowledgment of all that has arrived.
+    #[inline(always)]
     fn tell(&mut self, now: Ticks, wire: &mut impl Wire) {
         let (flags, ecn) = self.ecn.of_ack();
         let mut header = Header { seq: FIRST_BYTE, flags, ..self.blank(now) };
@@ -319,7 +334,7 @@ impl Receiver {
         } else {
             self.reassembly.forget_duplicate();
         }
-        wire.transmit(&header, header.ip_len_of(self.stack), ecn);
+        wire.send_ack(&header, header.ip_len_of(self.stack), ecn);
     }
 
     fn blank(&self, now: Ticks) -> Header {

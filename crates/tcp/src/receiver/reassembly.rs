@@ -4,17 +4,19 @@
 
 use crate::{Block, FIRST_BYTE, Flags, Header, Sack};
 
-/// The receive sequence and what lies beyond it.
+/// The receive sequence and what lies beyond it. In this order, so that
+/// what every segment is asked for lies together.
+#[repr(C)]
 #[derive(Clone, Debug)]
 pub(super) struct Reassembly {
     nxt: u64,
+    /// Sequence number of the FIN; beyond all others until it arrives.
+    fin: u64,
+    duplicate: Option<Block>,
     /// What arrived beyond `nxt`, in order of sequence, disjoint.
     out_of_order: Vec<Block>,
     /// SACK blocks, most recent first.
     sacks: Vec<Block>,
-    duplicate: Option<Block>,
-    /// Sequence number of the FIN; beyond all others until it arrives.
-    fin: u64,
 }
 
 /// What became of a segment.
@@ -119,6 +121,17 @@ impl Reassembly {
 
     /// `block` lies beyond a hole.
     pub fn queue(&mut self, block: Block) {
+        if let (Some(last), Some(told)) = (self.out_of_order.last_mut(), self.sacks.first_mut()) {
+            // Mostly it goes on where the newest one ended, behind all others.
+            if last.1 == block.0 && last == told {
+                (last.1, told.1) = (block.1, block.1);
+                return;
+            }
+        }
+        self.merge(block);
+    }
+
+    fn merge(&mut self, block: Block) {
         let i = self.out_of_order.partition_point(|b| b.1 < block.0);
         if self.out_of_order.get(i).is_some_and(|b| b.0 <= block.0 && block.1 <= b.1) {
             self.duplicate = Some(block);

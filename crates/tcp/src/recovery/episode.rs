@@ -19,26 +19,28 @@ use crate::timer::Purpose;
 use crate::tlp::LossProbe;
 use crate::undo::Undo;
 
-/// Where recovery stands, and the mechanisms that it uses.
+/// Where recovery stands, and the mechanisms that it uses. In this order, so that
+/// what every segment is asked for lies together.
+#[repr(C)]
 #[derive(Clone, Debug)]
 pub(crate) struct Episode {
     pub state: State,
     /// F-RTO's test before the loss state runs.
     pub tests_time_out: bool,
-    /// SND.NXT when the present state was entered.
-    pub high_seq: u64,
     /// Retransmission time-outs in a row.
     pub timeouts: u32,
+    /// SND.NXT when the present state was entered.
+    pub high_seq: u64,
+    pub reordering: Reordering,
     pub undo: Undo,
     pub reduction: Reduction,
-    pub reordering: Reordering,
     pub early: EarlyRetransmit,
-    /// Losses are told by time.
-    pub rack: Option<Rack>,
-    pub probe: LossProbe,
     disorder_while_undoable: bool,
     reduces_after_timeout: bool,
     marks_beyond_high_seq: bool,
+    /// Losses are told by time.
+    pub rack: Option<Rack>,
+    pub probe: LossProbe,
 }
 
 impl Episode {

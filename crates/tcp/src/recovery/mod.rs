@@ -269,7 +269,7 @@ impl Recovery {
     #[inline(always)]
     pub fn walk(&self, queue: &SendQueue, right_edge: u64, board: &mut Scoreboard) -> Walk {
         if !self.forward {
-            return Walk::Marked(Marked::new(board));
+            return Walk::Marked(Marked::new());
         }
         // Retransmissions ahead of evidence only when nothing new can be sent.
         let allowed = self.state() == State::Recovery && !board.is_reno() && !queue.fits(right_edge);

@@ -17,34 +17,52 @@ pub(crate) enum Walk {
 /// What is marked lost.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Marked {
-    /// The next segment to look at.
-    i: usize,
+    /// The next segment to look at; none before the first, which the hint tells.
+    i: Option<usize>,
     /// A segment was met that nothing is known of.
     hole: bool,
 }
 
 impl Marked {
-    pub fn new(board: &Scoreboard) -> Self {
-        Self { i: board.retransmit_hint.map_or(0, |seq| board.position(seq)), hole: false }
+    pub const fn new() -> Self {
+        Self { i: None, hole: false }
     }
 
     /// The next segment to be sent again in a window of `cwnd`, if any.
     #[inline(always)]
     pub fn next(&mut self, cwnd: u32, board: &mut Scoreboard) -> Option<usize> {
+        if board.in_flight() >= cwnd || board.retrans_out >= board.lost_out {
+            self.stop(board);
+            return None;
+        }
+        let begin = || board.retransmit_hint.map_or(0, |seq| board.position(seq));
+        let mut i = self.i.unwrap_or_else(begin);
         loop {
-            let (i, segment) = (self.i, *board.get(self.i)?);
+            let segment = *board.get(i)?;
             if !self.hole {
                 board.retransmit_hint = Some(segment.seq);
             }
-            if board.in_flight() >= cwnd || board.retrans_out >= board.lost_out {
-                return None;
-            }
-            self.i += 1;
+            i += 1;
+            self.i = Some(i);
             if !segment.tags.any(Tags::LOST) {
                 self.hole |= !segment.tags.any(Tags::RETRANS.or(Tags::SACKED));
             } else if !segment.tags.any(Tags::SACKED.or(Tags::RETRANS)) {
-                return Some(i);
+                return Some(i - 1);
             }
+        }
+    }
+
+    /// Nothing more is sent: the next walk begins where this one stands, or where it would have begun.
+    #[inline(always)]
+    fn stop(&self, board: &mut Scoreboard) {
+        let stands = match self.i {
+            Some(_) if self.hole => return,
+            Some(i) => board.get(i),
+            None if board.retransmit_hint.is_some() => return,
+            None => board.head(),
+        };
+        if let Some(segment) = stands {
+            board.retransmit_hint = Some(segment.seq);
         }
     }
 }
@@ -154,9 +172,9 @@ mod tests {
     #[test]
     fn only_what_is_marked_goes_out_as_the_window_allows() {
         let b = board((5, 8), &[0, 1, 3]);
-        assert_eq!(sent(Walk::Marked(Marked::new(&b)), 20, b.clone()), [0, 1, 3]);
+        assert_eq!(sent(Walk::Marked(Marked::new()), 20, b.clone()), [0, 1, 3]);
         // Four are in flight: 2, 4, 8 and 9.
-        assert_eq!(sent(Walk::Marked(Marked::new(&b)), 6, b), [0, 1]);
+        assert_eq!(sent(Walk::Marked(Marked::new()), 6, b), [0, 1]);
     }
 
     #[test]

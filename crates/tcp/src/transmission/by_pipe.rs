@@ -9,7 +9,7 @@ impl Transmission {
     /// Sends what is marked lost, then something new, as far as `pipe_` leaves room in the window.
     pub fn send_by_pipe(&mut self, now: Now, control: &mut Control, recovery: &mut Recovery, wire: &mut impl Wire) {
         let mut room = recovery.room_in_pipe(control.window.cwnd);
-        let mut lost = Marked::new(&self.board);
+        let mut lost = Marked::new();
         while room > 0 {
             if let Some(i) = lost.next(u32::MAX, &mut self.board) {
                 self.retransmit(i, now, &mut recovery.episode, wire);

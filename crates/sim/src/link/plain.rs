@@ -1,0 +1,69 @@
+//! A link that is plain: what most links are. Under a discipline that is known when this is compiled, most packets wait, leave
+//! or pass without its judgement; they have a way of their own, on which they are not copied and nothing is called.
+
+use super::body::Body;
+use super::one_by_one::OneByOne;
+use super::{Books, Served, meta};
+use crate::packet::{Handle, Origin, Packet};
+use crate::probe::Probe;
+use sojourn_aqm::{Instant, Serializer};
+
+/// A link of constant rate and constant delay without a buffer below, whose framing is an overhead at most.
+pub(crate) struct Plain<'a> {
+    server: &'a mut OneByOne<Serializer>,
+    body: &'a mut Body,
+}
+
+impl<'a> Plain<'a> {
+    #[inline(always)]
+    pub fn new(server: &'a mut OneByOne<Serializer>, body: &'a mut Body) -> Self {
+        Self { server, body }
+    }
+
+    /// A packet arrives from `origin`. None if the discipline has to decide of it: then [`Self::judge`] is to be called.
+    #[inline(always)]
+    pub fn arrive<P: Probe>(
+        &mut self,
+        now: Instant,
+        handle: Handle,
+        packet: Packet,
+        origin: Origin,
+        books: &mut Books<P>,
+    ) -> Option<Served> {
+        let mut meta = meta(now, (packet.len + self.body.overhead(), 1), handle, &packet, origin, books);
+        meta.enqueued = now;
+        let Self { server, body } = self;
+        if server.is_taken(now) {
+            return body.queue.stores(&meta, handle, books).then(|| Served::nothing(server.calls()));
+        }
+        let fate = server.goes_through(&mut meta, body, books)?;
+        Some(server.pass::<true, P>(now, (meta, handle, packet), fate, body, books))
+    }
+
+    /// A packet arrives of which the discipline has to decide, and the probe knows.
+    pub fn judge<P: Probe>(
+        &mut self,
+        now: Instant,
+        handle: Handle,
+        packet: Packet,
+        origin: Origin,
+        books: &mut Books<P>,
+    ) -> Served {
+        let meta = packet.meta(packet.len + self.body.overhead(), origin);
+        self.server.offer::<true, P>(now, meta, handle, packet, self.body, books)
+    }
+
+    /// The time has come for which the server asked. None if the discipline has to decide what leaves: then
+    /// [`Self::on_server`] is to be called.
+    #[inline(always)]
+    pub fn goes_on<P: Probe>(&mut self, now: Instant, books: &mut Books<P>) -> Option<Served> {
+        let packet = self.body.queue.lets_head_go(now, books)?;
+        Some(self.server.go_on_with::<true, P>(now, packet, self.body, books))
+    }
+
+    /// The same, whatever leaves.
+    #[inline(always)]
+    pub fn on_server<P: Probe>(&mut self, now: Instant, books: &mut Books<P>) -> Served {
+        self.server.serve::<true, P>(now, self.body, books)
+    }
+}
