@@ -35,6 +35,13 @@ pub trait EventSet {
     /// The earliest event; its time is [`Instant::NEVER`] when nothing is pending.
     fn first(&self) -> (Instant, Slot);
 
+    /// The earliest event, unless it comes later than `last`, which is an instant of the run.
+    #[inline(always)]
+    fn first_until(&self, last: Instant) -> Option<(Instant, Slot)> {
+        let (at, slot) = self.first();
+        (at <= last).then_some((at, slot))
+    }
+
     /// When a slot's event is pending.
     fn at(&self, slot: Slot) -> Instant;
 
@@ -60,6 +67,8 @@ pub trait EventSet {
 pub struct Few {
     /// Time and slot in one word, so that the least of them is the earliest of the lowest slot.
     hot: [u64; HOT],
+    /// The time of the earliest timer, behind that of any of them at the same instant.
+    timer: u64,
     uses_all: bool,
     timers: Tree,
     sinks: Tree,
@@ -71,7 +80,14 @@ impl EventSet for Few {
         assert!(of_links <= HOT, "two links have {HOT} slots");
         let hot = core::array::from_fn(|slot| packed(Instant::NEVER, slot));
         let timers = Tree::new(HOT as Slot, slots.saturating_sub(HOT));
-        Self { hot, uses_all: false, timers, sinks: Tree::new(sinks.start, sinks.len()), sink_slots: sinks }
+        Self {
+            hot,
+            timer: packed(Instant::NEVER, LAST),
+            uses_all: false,
+            timers,
+            sinks: Tree::new(sinks.start, sinks.len()),
+            sink_slots: sinks,
+        }
     }
 
     fn use_all(&mut self) {
@@ -86,23 +102,25 @@ impl EventSet for Few {
     fn set(&mut self, slot: Slot, at: Instant) {
         match self.hot.get_mut(slot as usize) {
             Some(hot) => *hot = packed(at, slot as usize),
-            None if self.sink_slots.contains(&slot) => self.sinks.set(slot, at),
-            None => self.timers.set(slot, at),
+            None => self.set_timer(slot, at),
         }
         debug_assert!(self.uses_all || !(HALF..HOT).contains(&(slot as usize)) || at == Instant::NEVER, "slot {slot}");
     }
 
     #[inline(always)]
     fn first(&self) -> (Instant, Slot) {
-        let least = |words: &[u64]| words.iter().fold(u64::MAX, |least, &word| least.min(word));
-        let mut hot = least(&self.hot[..HALF]);
-        if self.uses_all {
-            hot = hot.min(least(&self.hot[HALF..]));
+        let first = self.first_word();
+        if self.timer < first { self.first_timer() } else { (unpacked(first), slot_of(first)) }
+    }
+
+    #[inline(always)]
+    fn first_until(&self, last: Instant) -> Option<(Instant, Slot)> {
+        let first = self.first_word();
+        let at = Instant::from_nanos(first.min(self.timer) >> HOT_BITS);
+        if at > last.min(LATEST) {
+            return None;
         }
-        if self.timers.due().min(self.sinks.due()) < hot >> HOT_BITS {
-            return self.first_timer();
-        }
-        (unpacked(hot), hot as Slot & ((1 << HOT_BITS) - 1))
+        Some(if self.timer < first { self.first_timer() } else { (at, slot_of(first)) })
     }
 
     #[inline(always)]
@@ -130,6 +148,24 @@ impl EventSet for Few {
 }
 
 impl Few {
+    /// The least of the words of hot slots.
+    #[inline(always)]
+    fn first_word(&self) -> u64 {
+        let least = |words: &[u64]| words.iter().fold(u64::MAX, |least, &word| least.min(word));
+        let hot = least(&self.hot[..HALF]);
+        if self.uses_all { hot.min(least(&self.hot[HALF..])) } else { hot }
+    }
+
+    #[inline]
+    fn set_timer(&mut self, slot: Slot, at: Instant) {
+        if self.sink_slots.contains(&slot) {
+            self.sinks.set(slot, at);
+        } else {
+            self.timers.set(slot, at);
+        }
+        self.timer = packed(Instant::from_nanos(self.timers.due().min(self.sinks.due())), LAST);
+    }
+
     /// The earliest of the timers, of which slots of sinks have others before and behind them.
     fn first_timer(&self) -> (Instant, Slot) {
         if self.sinks.due() == self.timers.due() {
@@ -215,15 +251,23 @@ fn unpacked(word: u64) -> Instant {
     if at == NEVER_PACKED { Instant::NEVER } else { Instant::from_nanos(at) }
 }
 
+fn slot_of(word: u64) -> Slot {
+    word as Slot & LAST as Slot
+}
+
 /// Slots that are looked through one by one, and how many of them every packet sets.
 const HOT: usize = 8;
 const HALF: usize = HOT / 2;
+
+/// The last of them.
+const LAST: usize = HOT - 1;
 
 /// Bits that a hot slot's number needs.
 const HOT_BITS: u32 = 3;
 
 /// 73 years: beyond every simulation.
 const NEVER_PACKED: u64 = u64::MAX >> HOT_BITS;
+const LATEST: Instant = Instant::from_nanos(NEVER_PACKED - 1);
 
 #[cfg(test)]
 mod tests {

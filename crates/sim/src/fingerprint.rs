@@ -31,7 +31,7 @@ impl Default for Fingerprint {
 
 impl Fingerprint {
     /// Records that `fate` befell a packet of `flow`, `len` bytes long, at `now` in queue `link`.
-    #[inline]
+    #[inline(always)]
     pub fn record(&mut self, now: Instant, link: usize, flow: u32, len: u32, fate: Fate) {
         let fate = match fate {
             Fate::Queued => 0,

@@ -3,7 +3,7 @@
 use crate::ledger::GroupTally;
 use crate::media::MediaSummary;
 use crate::network::{Component, Layout, NOBODY, Network, Topology};
-use crate::packet::{Handle, Packet};
+use crate::packet::{Arrived, Handle, Packet};
 use crate::playback::VideoSummary;
 use crate::probe::Probe;
 use crate::quantiles::Quantiles;
@@ -185,8 +185,14 @@ impl Flows {
     }
 
     /// A packet is at the end of its way.
-    #[inline]
+    #[inline(never)]
     pub fn deliver<P: Probe, T: Topology>(&mut self, now: Instant, handle: Handle, network: &mut Network<P, T>) {
+        self.deliver_here(now, handle, network);
+    }
+
+    /// The same, compiled into the caller.
+    #[inline(always)]
+    pub fn deliver_here<P: Probe, T: Topology>(&mut self, now: Instant, handle: Handle, network: &mut Network<P, T>) {
         let mut packet = network.packets.take(handle, &mut self.header);
         let header = &self.header;
         let Packet { slot, to_sink, .. } = packet;
@@ -208,7 +214,8 @@ impl Flows {
         }
         let ends = &mut self.ends[slot as usize];
         let mut port = Port::new(network, now, slot, !to_sink);
-        let deadline = ends.flow.on_packet(now, header, packet, &mut port);
+        let arrived = Arrived { len: packet.len, segment: packet.segment, ecn: packet.ecn, to_sink };
+        let deadline = ends.flow.on_packet(now, header, arrived, &mut port);
         match to_sink {
             true => ends.arm_sink(deadline, slot, network),
             false => ends.arm_source(deadline, slot, network),

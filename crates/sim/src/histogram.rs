@@ -15,7 +15,7 @@ pub struct Histogram {
 
 impl Histogram {
     /// Counts one time; a negative one counts as zero.
-    #[inline]
+    #[inline(always)]
     pub fn record(&mut self, time: Duration) {
         let nanos = time.as_nanos().max(0) as u64;
         let bucket = bucket(nanos);

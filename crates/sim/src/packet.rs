@@ -28,6 +28,19 @@ pub struct Packet {
     pub to_sink: bool,
 }
 
+/// What an end learns of a packet that reaches it, besides its header.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrived {
+    /// IP bytes.
+    pub len: u32,
+    /// Payload of each segment but the last of a super-packet; 0 for a packet.
+    pub segment: u16,
+    /// ECN field as received.
+    pub ecn: Ecn,
+    /// Whether it has reached its sink, else its source.
+    pub to_sink: bool,
+}
+
 /// What a queue learns of a packet from the flow that sends it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Origin {
@@ -35,24 +48,24 @@ pub struct Origin {
     pub hosts: (u32, u32),
     /// The class that the flow names.
     pub class: ClassId,
-    /// The number by which queues know the tunnel that it is in; 0 for none.
-    pub tunnel: u32,
+    /// The number by which queues know the flow, or the tunnel that it is in.
+    pub flow: u32,
 }
 
 impl Packet {
     /// What a queue that counts it as `len` bytes knows of it.
     #[inline(always)]
-    pub fn meta(&self, len: u32, Origin { hosts, class, tunnel }: Origin) -> Meta {
-        let flow = if tunnel == 0 { self.flow } else { tunnel };
+    pub fn meta(&self, len: u32, Origin { hosts, class, flow }: Origin) -> Meta {
         Meta { ecn: self.ecn, dscp: self.dscp, hosts, class, ..Meta::new(len, flow) }
     }
 }
 
 /// All packets in flight. A freed place is used again, so it grows to the largest number at a time and stays.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Packets {
     records: Vec<Record>,
-    free: Vec<Handle>,
+    /// The place that was freed last, which names the one before; [`NONE`] if there is none.
+    free: Handle,
     /// The SACK blocks of packets that have any, and the places of those that are no more.
     sacks: Vec<Sack>,
     free_sacks: Vec<u32>,
@@ -71,8 +84,8 @@ struct Record {
     flags: Flags,
     /// [`SACKS`], [`DAMAGED`].
     marks: u8,
-    /// Where its SACK blocks lie, if there are any.
-    sacks: u32,
+    /// Where its SACK blocks lie, if there are any; of a free place the one that was freed before.
+    next: u32,
 }
 
 impl Record {
@@ -80,7 +93,7 @@ impl Record {
     fn empty() -> Self {
         let (flow, slot, len, dscp, more, segment) = (0, 0, 0, 0, 0, 0);
         let packet = Packet { flow, slot, len, ecn: Ecn::NotEct, dscp, more, segment, to_sink: false };
-        Self { packet, seq: 0, ack: 0, ts_val: 0, ts_ecr: 0, len: 0, flags: Flags::default(), marks: 0, sacks: 0 }
+        Self { packet, seq: 0, ack: 0, ts_val: 0, ts_ecr: 0, len: 0, flags: Flags::default(), marks: 0, next: NONE }
     }
 
     /// Field by field, where it lies: what is made elsewhere first is copied.
@@ -108,7 +121,7 @@ impl Record {
         (header.ts_val, header.ts_ecr) = (self.ts_val, self.ts_ecr);
         (header.len, header.flags) = (self.len, self.flags);
         if self.marks & SACKS != 0 {
-            header.sack = sacks[self.sacks as usize];
+            header.sack = sacks[self.next as usize];
         } else {
             header.sack.clear();
         }
@@ -120,15 +133,22 @@ const SACKS: u8 = 1;
 /// A bit was flipped on the way, so that the checksum at the end is wrong.
 const DAMAGED: u8 = 2;
 
+/// No place.
+const NONE: Handle = Handle::MAX;
+
+impl Default for Packets {
+    fn default() -> Self {
+        Self { records: Vec::new(), free: NONE, sacks: Vec::new(), free_sacks: Vec::new() }
+    }
+}
+
 impl Packets {
     /// Stores a packet.
     #[inline(always)]
     pub fn insert(&mut self, packet: Packet, header: &Header) -> Handle {
-        let handle = match self.free.pop() {
-            Some(handle) => handle,
-            None => self.append(),
-        };
+        let handle = if self.free == NONE { self.append() } else { self.free };
         let record = &mut self.records[handle as usize];
+        self.free = record.next;
         record.put(packet);
         record.set(header);
         if record.marks & SACKS != 0 {
@@ -150,7 +170,7 @@ impl Packets {
                 (self.sacks.len() - 1) as u32
             }
         };
-        self.records[handle as usize].sacks = place;
+        self.records[handle as usize].next = place;
     }
 
     /// A new place.
@@ -169,23 +189,23 @@ impl Packets {
     /// A packet, whose transport header goes into the place of `header`; it is forgotten.
     #[inline(always)]
     pub fn take(&mut self, handle: Handle, header: &mut Header) -> Packet {
-        let record = &self.records[handle as usize];
+        let record = &mut self.records[handle as usize];
         record.write(header, &self.sacks);
         if record.marks & SACKS != 0 {
-            self.free_sacks.push(record.sacks);
+            self.free_sacks.push(record.next);
         }
-        let packet = record.packet;
-        self.free.push(handle);
-        packet
+        record.next = std::mem::replace(&mut self.free, handle);
+        record.packet
     }
 
     /// Stores a second packet like `handle`.
     pub fn copy(&mut self, handle: Handle) -> Handle {
-        let copy = self.free.pop().unwrap_or_else(|| self.append());
+        let copy = if self.free == NONE { self.append() } else { self.free };
+        self.free = self.records[copy as usize].next;
         let record = self.records[handle as usize];
         self.records[copy as usize] = record;
         if record.marks & SACKS != 0 {
-            self.keep_sacks(copy, self.sacks[record.sacks as usize]);
+            self.keep_sacks(copy, self.sacks[record.next as usize]);
         }
         copy
     }
@@ -203,11 +223,11 @@ impl Packets {
     /// Forgets a packet.
     #[inline]
     pub fn remove(&mut self, handle: Handle) {
-        let record = &self.records[handle as usize];
+        let record = &mut self.records[handle as usize];
         if record.marks & SACKS != 0 {
-            self.free_sacks.push(record.sacks);
+            self.free_sacks.push(record.next);
         }
-        self.free.push(handle);
+        record.next = std::mem::replace(&mut self.free, handle);
     }
 
     /// A packet's record.

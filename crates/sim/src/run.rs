@@ -163,16 +163,22 @@ impl<P: Recorder, T: Topology> Run<P, T> {
         self.last = last;
         self.look_ahead();
         for _ in 0..events {
-            let (at, slot) = self.network.events.first();
-            if at > last {
-                return true;
-            }
+            let Some((at, slot)) = self.network.events.first_until(last) else { return true };
             debug_assert!(at >= self.now, "{:?} at {at:?}, after {:?}", self.network.layout.component(slot), self.now);
             self.now = at;
             self.events += 1;
             self.handle(self.network.layout.component(slot));
             if let Some((at, handle)) = self.network.ahead.take() {
-                self.run_ahead(at, handle);
+                if self.network.first_ahead(at).is_some() {
+                    self.run_ahead(at, handle);
+                } else {
+                    // The same, where nothing happens before: what most packets find.
+                    self.events += 1;
+                    self.flows.deliver_here(at, handle, &mut self.network);
+                    if let Some((at, handle)) = self.network.next_ahead() {
+                        self.run_ahead(at, handle);
+                    }
+                }
             }
             if T::HOLDS && !self.network.held.is_empty() {
                 return false;
@@ -271,25 +277,28 @@ impl<P: Recorder, T: Topology> Run<P, T> {
         if let Some(slot) = self.network.timer_of_arrival(now, arrival) {
             return self.flows.on_source_timer(now, slot, &mut self.network);
         }
-        match arrival {
-            Component::Entry(link) => self.network.on_entry(now, link),
-            Component::Exit(link) => self.on_exit(now, link),
-            Component::Pipe(link) => self.on_pipe(now, link),
+        let handle = match arrival {
+            Component::Entry(link) => return self.network.on_entry(now, link),
+            Component::Exit(link) => Some(self.network.on_exit(link)),
+            Component::Pipe(link) => self.network.on_pipe(now, link),
             other => unreachable!("{other:?} is no arrival"),
+        };
+        if let Some(handle) = handle {
+            self.flows.deliver(now, handle, &mut self.network);
         }
     }
 
     #[inline(always)]
     fn on_pipe(&mut self, now: Instant, link: usize) {
         if let Some(handle) = self.network.on_pipe(now, link) {
-            self.flows.deliver(now, handle, &mut self.network);
+            self.flows.deliver_here(now, handle, &mut self.network);
         }
     }
 
     #[inline(always)]
     fn on_exit(&mut self, now: Instant, link: usize) {
         let handle = self.network.on_exit(link);
-        self.flows.deliver(now, handle, &mut self.network);
+        self.flows.deliver_here(now, handle, &mut self.network);
     }
 
     /// Notes what is needed to tell later when the statistics begin, and what there is then; returns when to look again.

@@ -74,7 +74,7 @@ impl Tally {
     }
 
     /// A packet arrived at the queue; `queued` unless it was dropped at once.
-    #[inline]
+    #[inline(always)]
     pub fn arrival(&mut self, now: Instant, queued: bool) {
         self.counts(now).arrived += 1;
         if queued {
@@ -84,7 +84,7 @@ impl Tally {
     }
 
     /// A packet arrived at an idle link: it did not wait.
-    #[inline]
+    #[inline(always)]
     pub fn passage(&mut self, now: Instant, meta: &Meta) {
         self.total_bytes += meta.len as u64;
         let counts = self.counts(now);
@@ -163,13 +163,12 @@ impl Tally {
     }
 
     /// Adds the time that the present backlog has waited.
-    #[inline]
+    #[inline(always)]
     fn accumulate(&mut self, now: Instant) {
-        if now > self.backlog_since {
-            let area = (self.backlog as u64 * (now - self.backlog_since).as_nanos() as u64) as u128;
-            self.parts.now().area += area;
-            self.backlog_since = now;
-        }
+        // Without a branch: whether several packets come at one instant is as good as random.
+        let span = (now - self.backlog_since).as_nanos().max(0) as u64;
+        self.parts.now().area += (self.backlog as u64 * span) as u128;
+        self.backlog_since = self.backlog_since.max(now);
     }
 
     /// Closes the books at the end of the window.

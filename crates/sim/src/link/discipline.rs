@@ -57,12 +57,48 @@ impl AnyDiscipline {
         }
     }
 
+    /// The same of a discipline that is known.
+    #[inline(always)]
+    pub fn passes_known(&mut self, now: Instant, meta: &mut Meta) -> bool {
+        match self {
+            Self::Codel(queue) => queue.passes(now, meta),
+            Self::DropTail(queue) => queue.passes(now, meta),
+            Self::Other(_) => false,
+        }
+    }
+
     /// [`SingleQueue::hands_on`].
     #[inline(always)]
     pub fn hands_on(&mut self, now: Instant, meta: &mut Meta) -> bool {
         match self {
             Self::Codel(queue) => queue.hands_on(now, meta),
             Self::DropTail(_) | Self::Other(_) => false,
+        }
+    }
+
+    /// Whether it is one of those that are known when this is compiled.
+    #[inline(always)]
+    pub fn is_known(&self) -> bool {
+        !matches!(self, Self::Other(_))
+    }
+
+    /// [`SingleQueue::stores`].
+    #[inline(always)]
+    pub fn stores(&mut self, meta: &Meta, packet: Handle) -> bool {
+        match self {
+            Self::Codel(queue) => queue.stores(meta, packet),
+            Self::DropTail(queue) => queue.stores(meta, packet),
+            Self::Other(_) => false,
+        }
+    }
+
+    /// [`SingleQueue::lets_head_go`].
+    #[inline(always)]
+    pub fn lets_head_go(&mut self, now: Instant) -> Option<(Meta, Handle)> {
+        match self {
+            Self::Codel(queue) => queue.lets_head_go(now),
+            Self::DropTail(queue) => queue.lets_head_go(now),
+            Self::Other(_) => None,
         }
     }
 

@@ -21,6 +21,7 @@ mod one_by_one;
 mod opportunity;
 pub(crate) mod outside;
 mod pipe;
+mod plain;
 mod poisson;
 mod queue;
 mod served;
@@ -43,9 +44,9 @@ use crate::window::Window;
 use any::AnyServer;
 use body::Body;
 use gro::Gro;
-use one_by_one::OneByOne;
+use plain::Plain;
 use server::{Seat, Server};
-use sojourn_aqm::{Instant, Meta, Qdisc, Serializer};
+use sojourn_aqm::{Instant, Meta, Qdisc};
 
 /// One direction of a bottleneck.
 pub(crate) struct Link {
@@ -71,7 +72,7 @@ impl Link {
     #[inline(always)]
     pub fn as_plain(&mut self) -> Option<Plain<'_>> {
         match &mut self.server {
-            AnyServer::Plain(server) => Some(Plain { server, body: &mut self.body }),
+            AnyServer::Plain(server) => Some(Plain::new(server, &mut self.body)),
             _ => None,
         }
     }
@@ -192,34 +193,6 @@ impl Metered for Link {
     }
     fn usable_from(&mut self, number: usize) -> u64 {
         self.server.usable_from(self.body.queue.tally.window(), number)
-    }
-}
-
-/// A link of constant rate and constant delay without a buffer below, whose framing is an overhead at most.
-pub(crate) struct Plain<'a> {
-    server: &'a mut OneByOne<Serializer>,
-    body: &'a mut Body,
-}
-
-impl Plain<'_> {
-    /// A packet arrives from `origin`.
-    #[inline(always)]
-    pub fn arrive<P: Probe>(
-        &mut self,
-        now: Instant,
-        handle: Handle,
-        packet: Packet,
-        origin: Origin,
-        books: &mut Books<P>,
-    ) -> Served {
-        let meta = meta(now, (packet.len + self.body.overhead(), 1), handle, &packet, origin, books);
-        self.server.offer::<true, P>(now, meta, handle, packet, self.body, books)
-    }
-
-    /// The time has come for which the server asked.
-    #[inline(always)]
-    pub fn on_server<P: Probe>(&mut self, now: Instant, books: &mut Books<P>) -> Served {
-        self.server.serve::<true, P>(now, self.body, books)
     }
 }
 

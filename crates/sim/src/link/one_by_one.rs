@@ -4,7 +4,7 @@ use super::body::Body;
 use super::server::{Pace, Sent, Server, Source};
 use super::{Again, Books, Served};
 use crate::fingerprint::Fate;
-use crate::packet::{Handle, Packet};
+use crate::packet::{Handle, Packet, Packets};
 use crate::probe::Probe;
 use crate::tally::Tally;
 use crate::window::Window;
@@ -28,7 +28,7 @@ pub(crate) struct OneByOne<T> {
 
 /// A constant rate.
 impl Pace for Serializer {
-    #[inline]
+    #[inline(always)]
     fn send(&mut self, start: Instant, bytes: u32) -> Sent {
         let end = start + self.time_for(bytes);
         Sent { end, free: end }
@@ -48,7 +48,7 @@ impl<T: Pace> OneByOne<T> {
     }
 
     /// Starts a transmission of `bytes` at `now`.
-    #[inline]
+    #[inline(always)]
     fn start(&mut self, now: Instant, bytes: u32) -> Sent {
         let sent = self.pace.send(now, bytes);
         (self.began, self.busy_until) = (now, sent.free);
@@ -124,7 +124,19 @@ impl<T: Pace> OneByOne<T> {
                 return Served::nothing(Again::At(at));
             }
         };
-        let Sent { end, free } = self.start(now, body.to_send::<PLAIN>(meta.len));
+        self.send::<PLAIN, P>(now, (meta.len, handle), body, books)
+    }
+
+    /// Sends a packet of so many bytes that was taken out of the queue.
+    #[inline(always)]
+    fn send<const PLAIN: bool, P: Probe>(
+        &mut self,
+        now: Instant,
+        (len, handle): (u32, Handle),
+        body: &mut Body,
+        books: &mut Books<P>,
+    ) -> Served {
+        let Sent { end, free } = self.start(now, body.to_send::<PLAIN>(len));
         let waiting = body.waits::<PLAIN>();
         // With an empty queue there is nothing to wake up for; the poll is made up for on the next arrival. A buffer below
         // has asked the queue until it was full or the queue empty.
@@ -137,6 +149,52 @@ impl<T: Pace> OneByOne<T> {
         }
         self.pending = waiting;
         Served { left, again: Again::At(if waiting { free } else { Instant::NEVER }) }
+    }
+
+    /// Goes on at `now` with a packet of so many bytes that was taken out of the queue already.
+    #[inline(always)]
+    pub fn go_on_with<const PLAIN: bool, P: Probe>(
+        &mut self,
+        now: Instant,
+        packet: (u32, Handle),
+        body: &mut Body,
+        books: &mut Books<P>,
+    ) -> Served {
+        self.throttled = false;
+        self.send::<PLAIN, P>(now, packet, body, books)
+    }
+
+    /// Whether what arrives at `now` has to wait until the transmitter is free.
+    #[inline(always)]
+    pub fn is_taken(&self, now: Instant) -> bool {
+        self.busy_until > now || (self.pending && !self.throttled)
+    }
+
+    /// Something waits until then: when the transmitter is to be called.
+    #[inline(always)]
+    pub fn calls(&mut self) -> Again {
+        let again = if self.pending { Again::AsBefore } else { Again::At(self.busy_until) };
+        self.pending = true;
+        again
+    }
+
+    /// A packet arrives, stamped, at a transmitter that is [free](Self::is_taken). Whether it goes straight through, and how
+    /// that is called; else nothing was done that the queue would not have done anyhow.
+    #[inline(always)]
+    pub fn goes_through<P: Probe>(&mut self, meta: &mut Meta, body: &mut Body, books: &mut Books<P>) -> Option<Fate> {
+        let now = meta.enqueued;
+        if self.pending || !body.queue.qdisc.is_known() {
+            return None;
+        }
+        if body.queue.qdisc.passes_known(now, meta) {
+            return Some(Fate::Passed);
+        }
+        self.poll_if_owed(body, books);
+        if !body.queue.qdisc.hands_on(now, meta) {
+            return None;
+        }
+        body.queue.tally.fingerprint.record(now, books.link, meta.flow, meta.len, Fate::Queued);
+        Some(Fate::Departed)
     }
 
     /// Something waits: the transmitter starts, or is told to go on when it is free.
@@ -153,7 +211,7 @@ impl<T: Pace> OneByOne<T> {
 
     /// A packet goes straight through an empty queue to an idle transmitter.
     #[inline(always)]
-    fn pass<const PLAIN: bool, P: Probe>(
+    pub fn pass<const PLAIN: bool, P: Probe>(
         &mut self,
         now: Instant,
         (meta, handle, packet): (Meta, Handle, Packet),
@@ -172,12 +230,18 @@ impl<T: Pace> OneByOne<T> {
     }
 
     /// A transmitter that fell idle has asked its queue once more, when it did: some disciplines take note.
-    #[inline]
+    #[inline(always)]
     fn poll_if_owed<P: Probe>(&mut self, body: &mut Body, books: &mut Books<P>) {
         if std::mem::take(&mut self.owes_poll) {
-            let polled = body.queue.poll(self.busy_until, books);
-            debug_assert_eq!(polled, Dequeued::Empty, "the queue was empty when the transmitter fell idle");
+            self.poll(body, books.link, books.packets, books.probe);
         }
+    }
+
+    /// With the parts of [`Books`], which then need not be in memory where nothing is called.
+    #[inline(never)]
+    fn poll<P: Probe>(&mut self, body: &mut Body, link: usize, packets: &mut Packets, probe: &mut P) {
+        let polled = body.queue.poll(self.busy_until, &mut Books { link, packets, probe });
+        debug_assert_eq!(polled, Dequeued::Empty, "the queue was empty when the transmitter fell idle");
     }
 }
 

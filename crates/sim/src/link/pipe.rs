@@ -2,15 +2,15 @@
 
 use crate::packet::Handle;
 use sojourn_aqm::Instant;
-use std::collections::VecDeque;
+use sojourn_aqm::deque::Deque;
 
 /// Packets with the times of their arrival, in order. Who pushes or pops is told when the next arrival changes.
 #[derive(Debug, Default)]
-pub(crate) struct Pipe(VecDeque<(Instant, Handle)>);
+pub(crate) struct Pipe(Deque<(Instant, Handle)>);
 
 impl Pipe {
     pub const fn new() -> Self {
-        Self(VecDeque::new())
+        Self(Deque::new())
     }
 
     #[inline(always)]

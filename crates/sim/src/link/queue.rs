@@ -26,6 +26,30 @@ impl Queue {
 }
 
 impl Queue {
+    /// Offers a packet, stamped, if its discipline is known and has nothing to decide of it. Whether it waits now; else nothing
+    /// was done.
+    #[inline(always)]
+    pub fn stores<P>(&mut self, meta: &Meta, handle: Handle, books: &Books<P>) -> bool {
+        let stored = self.qdisc.stores(meta, handle);
+        if stored {
+            self.tally.arrival(meta.enqueued, true);
+            self.tally.fingerprint.record(meta.enqueued, books.link, meta.flow, meta.len, Fate::Queued);
+        }
+        stored
+    }
+
+    /// Takes the next packet and books its departure, if the discipline is known and has nothing to decide of it; else nothing
+    /// was done.
+    #[inline(always)]
+    pub fn lets_head_go<P: Probe>(&mut self, now: Instant, books: &mut Books<P>) -> Option<(u32, Handle)> {
+        let (meta, handle) = self.qdisc.lets_head_go(now)?;
+        debug_assert_eq!(meta.ecn, books.packets.packet(handle).ecn, "it marks nothing that it lets go");
+        self.tally.departure(now, &meta, false);
+        self.tally.fingerprint.record(now, books.link, meta.flow, meta.len, Fate::Departed);
+        books.probe.sent(now, books.link, handle, &meta, false);
+        Some((meta.len, handle))
+    }
+
     /// Another discipline takes the place of its own, as after `tc qdisc change` where it `keeps` what waits, else as after
     /// `tc qdisc replace`, which drops that.
     pub fn change<P: Probe>(&mut self, now: Instant, new: AnyDiscipline, keeps: bool, books: &mut Books<P>) {
@@ -141,10 +165,10 @@ impl<'a, P: Probe> Drops<'a, P> {
 
 impl<P: Probe> Sink<Handle> for Drops<'_, P> {
     fn dropped(&mut self, meta: Meta, handle: Handle, reason: DropReason) {
-        self.packets.remove(handle);
         self.tally.drop(self.now, reason, handle != self.arriving);
         self.tally.fingerprint.record(self.now, self.link, meta.flow, meta.len, Fate::Dropped(reason));
         self.probe.dropped(self.now, self.link, handle, &meta, reason, self.packets);
+        self.packets.remove(handle);
     }
 
     fn duplicated(&mut self, meta: &Meta, handle: &Handle) -> Option<Handle> {

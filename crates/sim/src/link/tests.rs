@@ -32,12 +32,15 @@ impl Bench {
 
     fn arrive_for(&mut self, us: u64, len: u32, class: ClassId) -> (Option<u64>, Again) {
         let packet = Packet { flow: 0, slot: 0, len, ecn: Ecn::NotEct, dscp: 0, more: 0, segment: 0, to_sink: true };
-        let origin = Origin { hosts: (0, 1), class, ..Origin::default() };
+        let origin = Origin { hosts: (0, 1), class, flow: 0 };
         let handle = self.packets.insert(packet, &Header::default());
         let mut books = Books { link: 0, packets: &mut self.packets, probe: &mut () };
         let now = Instant::from_nanos(us * 1000);
         Self::told(match self.link.as_plain() {
-            Some(mut plain) => plain.arrive(now, handle, packet, origin, &mut books),
+            Some(mut plain) => match plain.arrive(now, handle, packet, origin, &mut books) {
+                Some(served) => served,
+                None => plain.judge(now, handle, packet, origin, &mut books),
+            },
             None => self.link.arrive(now, handle, packet, origin, &mut books),
         })
     }
@@ -46,7 +49,10 @@ impl Bench {
         let mut books = Books { link: 0, packets: &mut self.packets, probe: &mut () };
         let now = Instant::from_nanos(us * 1000);
         Self::told(match self.link.as_plain() {
-            Some(mut plain) => plain.on_server(now, &mut books),
+            Some(mut plain) => match plain.goes_on(now, &mut books) {
+                Some(served) => served,
+                None => plain.on_server(now, &mut books),
+            },
             None => self.link.on_server(now, &mut books),
         })
     }

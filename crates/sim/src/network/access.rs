@@ -46,18 +46,18 @@ impl Route {
         self.cells.0.is_none()
     }
 
-    /// What a queue learns of the flow's packets in one direction, which are in a tunnel of this number or, with 0, in none.
+    /// What a queue learns of the flow's packets in one direction, which it knows by the number `flow`.
     #[inline(always)]
-    pub fn origin(&self, to_sink: bool, tunnel: u32) -> Origin {
+    pub fn origin(&self, to_sink: bool, flow: u32) -> Origin {
         let (source, sink) = self.hosts;
-        Origin { hosts: if to_sink { (source, sink) } else { (sink, source) }, class: self.class, tunnel }
+        Origin { hosts: if to_sink { (source, sink) } else { (sink, source) }, class: self.class, flow }
     }
 
-    /// The number by which queues know the tunnel that its packets are in; 0 for none.
+    /// The number by which queues know a packet of `flow`, or the tunnel that it is in.
     #[cold]
-    pub fn tunnel(&self) -> u32 {
+    pub fn seen_as(&self, flow: u32) -> u32 {
         // Flows have numbers from 0 on, hosts too, so that no flow has that of a tunnel.
-        if self.middlebox == Some(Middlebox::Tunnel) { super::NOBODY - 1 - self.hosts.0 } else { 0 }
+        if self.middlebox == Some(Middlebox::Tunnel) { super::NOBODY - 1 - self.hosts.0 } else { flow }
     }
 
     /// What its middlebox makes of the ECN field of what is sent.

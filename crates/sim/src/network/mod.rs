@@ -215,7 +215,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
     }
 
     /// A source sends towards its sink.
-    #[inline]
+    #[inline(always)]
     pub fn send_from_source(&mut self, now: Instant, slot: u32, header: &Header, len: u32, ecn: Ecn) {
         if T::HAS_CELLS {
             self.tell_cells(slot, |cell| cell.rtts.sent(now, slot, header));
@@ -224,7 +224,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
     }
 
     /// A sink sends back to its source; it sits at the last link of the path, but for one behind an access point.
-    #[inline]
+    #[inline(always)]
     pub fn send_from_sink(&mut self, now: Instant, slot: u32, header: &Header, len: u32, ecn: Ecn) {
         self.send(now, slot, header, (len, ecn), 0, false);
     }
@@ -233,12 +233,15 @@ impl<P: Probe, T: Topology> Network<P, T> {
     fn send(&mut self, now: Instant, slot: u32, header: &Header, (len, ecn): (u32, Ecn), segment: u16, to_sink: bool) {
         let more = if T::HAS_PATHS { self.path(slot, to_sink).len() as u16 - 1 } else { 0 };
         let route = &self.routes[slot as usize];
-        let ecn = if self.has_middleboxes { route.rewritten(ecn) } else { ecn };
+        let (ecn, seen_as) = match self.has_middleboxes {
+            false => (ecn, route.flow),
+            true => (route.rewritten(ecn), route.seen_as(route.flow)),
+        };
         let packet = Packet { flow: route.flow, slot, len, ecn, dscp: route.dscp, more, segment, to_sink };
         let link = usize::from(if to_sink { route.data_link } else { route.ack_link });
         let over_access_link = if T::HAS_CELLS { to_sink == route.access_at_source() } else { to_sink };
         let is_there = !over_access_link || route.transparent;
-        let origin = self.origin_on(route, to_sink);
+        let origin = route.origin(to_sink, seen_as);
         let handle = self.packets.insert(packet, header);
         if is_there {
             return self.arrive(now, link, handle, packet, origin);
@@ -332,14 +335,9 @@ impl<P: Probe, T: Topology> Network<P, T> {
     /// What a queue learns of a packet from its flow.
     #[inline(always)]
     fn origin(&self, packet: &Packet) -> Origin {
-        self.origin_on(&self.routes[packet.slot as usize], packet.to_sink)
-    }
-
-    /// The same, where the flow's route is known.
-    #[inline(always)]
-    fn origin_on(&self, route: &Route, to_sink: bool) -> Origin {
-        let tunnel = if self.has_middleboxes { route.tunnel() } else { 0 };
-        route.origin(to_sink, tunnel)
+        let route = &self.routes[packet.slot as usize];
+        let seen_as = if self.has_middleboxes { route.seen_as(packet.flow) } else { packet.flow };
+        route.origin(packet.to_sink, seen_as)
     }
 
     /// A packet arrives at a link's queue over an access link.
@@ -375,16 +373,25 @@ impl<P: Probe, T: Topology> Network<P, T> {
                 return self.after_cell(now, cell);
             }
         };
-        match self.links[link].as_plain() {
-            Some(mut link) => {
-                let served = link.arrive(now, handle, packet, origin, &mut books);
-                self.follow(l, served);
-            }
-            None => self.arrive_any(now, (l, link), handle),
+        let Some(mut plain) = self.links[link].as_plain() else { return self.arrive_any(now, (l, link), handle) };
+        match plain.arrive(now, handle, packet, origin, &mut books) {
+            Some(served) => self.follow(l, served),
+            None => self.judge(now, (l, link), handle),
         }
     }
 
-    /// The packet is looked up again, so that it need not be in memory for a link that is plain.
+    /// The discipline of a plain link has to decide of a packet that arrives, which it has [not let in](Plain::arrive). The
+    /// packet is looked up again, so that it need not be in memory for the others.
+    #[inline(never)]
+    fn judge(&mut self, now: Instant, (l, link): (usize, usize), handle: Handle) {
+        let packet = *self.packets.packet(handle);
+        let origin = self.origin(&packet);
+        let Some(mut plain) = self.links[link].as_plain() else { unreachable!("it has been asked") };
+        let served = plain.judge(now, handle, packet, origin, &mut books!(self, l));
+        self.follow(l, served);
+    }
+
+    /// The packet is looked up again, as by [`Self::judge`].
     #[inline(never)]
     fn arrive_any(&mut self, now: Instant, (l, link): (usize, usize), handle: Handle) {
         if self.links[link].joins() {
@@ -407,12 +414,13 @@ impl<P: Probe, T: Topology> Network<P, T> {
                 return self.after_cell(now, cell);
             }
         };
-        match self.links[link].as_plain() {
-            Some(mut link) => {
-                let served = link.on_server(now, &mut books);
+        let Some(mut plain) = self.links[link].as_plain() else { return self.on_server_any(now, (l, link)) };
+        match plain.goes_on(now, &mut books) {
+            Some(served) => self.follow(l, served),
+            None => {
+                let served = plain.on_server(now, &mut books);
                 self.follow(l, served);
             }
-            None => self.on_server_any(now, (l, link)),
         }
     }
 

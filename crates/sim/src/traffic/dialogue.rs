@@ -7,7 +7,7 @@
 use super::card::{Card, polled};
 use super::tcp::{Template, status};
 use super::{Endpoints, Host, News};
-use crate::packet::Packet;
+use crate::packet::Arrived;
 use crate::scenario::RequestSpec;
 use crate::status::Status;
 use sojourn_aqm::{Duration, Ecn, Instant, Rng};
@@ -309,14 +309,14 @@ impl Endpoints for DialogueFlow {
         }
     }
 
-    fn on_sink_packet(&mut self, now: Instant, header: &Header, packet: Packet, host: &mut impl Host) {
+    fn on_sink_packet(&mut self, now: Instant, header: &Header, packet: Arrived, host: &mut impl Host) {
         match &mut self.client.card {
             None => self.arrived_at_client(now, header, packet.ecn, host),
             Some(card) => card.receive(now, header, packet.ecn),
         }
     }
 
-    fn on_source_packet(&mut self, now: Instant, header: &Header, packet: Packet, host: &mut impl Host) {
+    fn on_source_packet(&mut self, now: Instant, header: &Header, packet: Arrived, host: &mut impl Host) {
         match &mut self.server.card {
             None => self.arrived_at_server(now, header, packet.ecn, host),
             Some(card) => card.receive(now, header, packet.ecn),

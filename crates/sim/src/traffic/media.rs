@@ -7,7 +7,7 @@
 use super::udp::Seen;
 use super::{Endpoints, Host};
 use crate::media::{Heard, MediaNews, Since};
-use crate::packet::Packet;
+use crate::packet::Arrived;
 use crate::scenario::MediaSpec;
 use crate::status::{Payload, Status};
 use sojourn_aqm::{Duration, Ecn, Instant, Rng};
@@ -101,7 +101,7 @@ impl Endpoints for MediaFlow {
     }
 
     #[inline(never)]
-    fn on_sink_packet(&mut self, now: Instant, header: &Header, packet: Packet, host: &mut impl Host) {
+    fn on_sink_packet(&mut self, now: Instant, header: &Header, packet: Arrived, host: &mut impl Host) {
         // Padding is of no frame.
         self.arrived += if header.ts_ecr > 0 { u64::from(packet.len - HEADERS) } else { 0 };
         self.since.bytes += u64::from(packet.len);
@@ -124,7 +124,7 @@ impl Endpoints for MediaFlow {
     }
 
     #[inline(never)]
-    fn on_source_packet(&mut self, now: Instant, header: &Header, _: Packet, host: &mut impl Host) {
+    fn on_source_packet(&mut self, now: Instant, header: &Header, _: Arrived, host: &mut impl Host) {
         // One that another report has overtaken is no longer there.
         let Some(overtaken) = header.seq.checked_sub(self.first) else { return };
         let Some((report, since)) = self.reports.drain(..=overtaken as usize).next_back() else { return };

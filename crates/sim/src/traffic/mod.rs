@@ -31,7 +31,7 @@ pub use plan::{Planned, plan};
 
 use crate::media::MediaNews;
 use crate::network::{Network, Topology};
-use crate::packet::Packet;
+use crate::packet::Arrived;
 use crate::probe::Probe;
 use crate::scenario::{FlowSpec, Traffic};
 use crate::senders::Who;
@@ -73,9 +73,9 @@ trait Endpoints {
         unreachable!("only the connections of a client are closed by it");
     }
     /// A packet reached the sink.
-    fn on_sink_packet(&mut self, now: Instant, header: &Header, packet: Packet, host: &mut impl Host);
+    fn on_sink_packet(&mut self, now: Instant, header: &Header, packet: Arrived, host: &mut impl Host);
     /// A packet reached the source.
-    fn on_source_packet(&mut self, now: Instant, header: &Header, packet: Packet, host: &mut impl Host);
+    fn on_source_packet(&mut self, now: Instant, header: &Header, packet: Arrived, host: &mut impl Host);
     /// When the source's timer is due.
     fn source_deadline(&self) -> Instant;
     /// When the sink's timer is due.
@@ -98,19 +98,42 @@ pub(crate) trait Host: Wire {
     fn media(&mut self, news: &MediaNews);
 }
 
+/// The first one is what most flows are: it is asked for before the others, and compiled into the caller.
 macro_rules! flows {
-    ($( $(#[$only:meta])? $kind:ident($type:ty); )+) => {
+    ($first:ident($first_type:ty); $( $(#[$only:meta])? $kind:ident($type:ty); )+) => {
         /// Any kind of flow. With a tag of its own: one hidden in another field costs instructions on every packet.
         #[allow(clippy::large_enum_variant)]
         #[repr(u8)]
-        pub(crate) enum AnyFlow { $( $(#[$only])? $kind($type), )+ }
+        pub(crate) enum AnyFlow { $first($first_type), $( $(#[$only])? $kind($type), )+ }
 
         impl AnyFlow {
             /// A packet reached one of the ends; tells when that end's timer is due. All in one, so that a packet costs
             /// one decision about the kind.
-            #[inline]
-            pub fn on_packet(&mut self, now: Instant, header: &Header, packet: Packet, host: &mut impl Host) -> Instant {
+            #[inline(always)]
+            pub fn on_packet(&mut self, now: Instant, header: &Header, packet: Arrived, host: &mut impl Host) -> Instant {
                 match self {
+                    Self::$first(flow) if packet.to_sink => {
+                        flow.on_sink_packet(now, header, packet, host);
+                        flow.sink_deadline()
+                    }
+                    Self::$first(flow) => {
+                        flow.on_source_packet(now, header, packet, host);
+                        flow.source_deadline()
+                    }
+                    _ => self.on_packet_of_others(now, header, packet, host),
+                }
+            }
+
+            #[inline(never)]
+            fn on_packet_of_others(
+                &mut self,
+                now: Instant,
+                header: &Header,
+                packet: Arrived,
+                host: &mut impl Host,
+            ) -> Instant {
+                match self {
+                    Self::$first(_) => unreachable!("it has been asked for"),
                     $( $(#[$only])? Self::$kind(flow) if packet.to_sink => {
                         flow.on_sink_packet(now, header, packet, host);
                         flow.sink_deadline()
@@ -124,42 +147,42 @@ macro_rules! flows {
 
             /// The source's deadline has come, or an earlier one.
             pub fn on_source_timer(&mut self, now: Instant, host: &mut impl Host) {
-                match self { $( $(#[$only])? Self::$kind(flow) => flow.on_source_timer(now, host), )+ }
+                match self { Self::$first(flow) => flow.on_source_timer(now, host), $( $(#[$only])? Self::$kind(flow) => flow.on_source_timer(now, host), )+ }
             }
 
             /// The sink's deadline has come, or an earlier one.
             pub fn on_sink_timer(&mut self, now: Instant, host: &mut impl Host) {
-                match self { $( $(#[$only])? Self::$kind(flow) => flow.on_sink_timer(now, host), )+ }
+                match self { Self::$first(flow) => flow.on_sink_timer(now, host), $( $(#[$only])? Self::$kind(flow) => flow.on_sink_timer(now, host), )+ }
             }
 
             /// The host of one end, the source or the sink, takes data again.
             pub fn on_room(&mut self, now: Instant, at_source: bool, host: &mut impl Host) {
-                match self { $( $(#[$only])? Self::$kind(flow) => flow.on_room(now, at_source, host), )+ }
+                match self { Self::$first(flow) => flow.on_room(now, at_source, host), $( $(#[$only])? Self::$kind(flow) => flow.on_room(now, at_source, host), )+ }
             }
 
             /// The client of a connection asks.
             pub fn ask(&mut self, now: Instant, exchange: Exchange, host: &mut impl Host) {
-                match self { $( $(#[$only])? Self::$kind(flow) => flow.ask(now, exchange, host), )+ }
+                match self { Self::$first(flow) => flow.ask(now, exchange, host), $( $(#[$only])? Self::$kind(flow) => flow.ask(now, exchange, host), )+ }
             }
 
             /// The client of a connection closes it.
             pub fn close(&mut self, now: Instant, host: &mut impl Host) {
-                match self { $( $(#[$only])? Self::$kind(flow) => flow.close(now, host), )+ }
+                match self { Self::$first(flow) => flow.close(now, host), $( $(#[$only])? Self::$kind(flow) => flow.close(now, host), )+ }
             }
 
             /// When the source's timer is due.
             pub fn source_deadline(&self) -> Instant {
-                match self { $( $(#[$only])? Self::$kind(flow) => flow.source_deadline(), )+ }
+                match self { Self::$first(flow) => flow.source_deadline(), $( $(#[$only])? Self::$kind(flow) => flow.source_deadline(), )+ }
             }
 
             /// When the sink's timer is due.
             pub fn sink_deadline(&self) -> Instant {
-                match self { $( $(#[$only])? Self::$kind(flow) => flow.sink_deadline(), )+ }
+                match self { Self::$first(flow) => flow.sink_deadline(), $( $(#[$only])? Self::$kind(flow) => flow.sink_deadline(), )+ }
             }
 
             /// What there is to see.
             pub fn status(&self) -> Status {
-                match self { $( $(#[$only])? Self::$kind(flow) => flow.status(), )+ }
+                match self { Self::$first(flow) => flow.status(), $( $(#[$only])? Self::$kind(flow) => flow.status(), )+ }
             }
         }
     };
@@ -277,7 +300,7 @@ impl<'a, P: Probe, T: Topology> Port<'a, P, T> {
 }
 
 impl<P: Probe, T: Topology> Wire for Port<'_, P, T> {
-    #[inline]
+    #[inline(never)]
     fn transmit(&mut self, header: &Header, len: u32, ecn: Ecn) {
         if self.burst.is_some() {
             self.add(header, len, ecn);
@@ -286,6 +309,25 @@ impl<P: Probe, T: Topology> Wire for Port<'_, P, T> {
         } else {
             self.network.send_from_sink(self.now, self.slot, header, len, ecn);
         }
+    }
+
+    #[inline(always)]
+    fn send_data(&mut self, header: &Header, len: u32, ecn: Ecn) {
+        if self.burst.is_none() && self.from_source {
+            return self.network.send_from_source(self.now, self.slot, header, len, ecn);
+        }
+        // A copy, so that the header itself need not be in memory.
+        let header = *header;
+        self.transmit(&header, len, ecn);
+    }
+
+    #[inline(always)]
+    fn send_ack(&mut self, header: &Header, len: u32, ecn: Ecn) {
+        if self.burst.is_none() && !self.from_source {
+            return self.network.send_from_sink(self.now, self.slot, header, len, ecn);
+        }
+        let header = *header;
+        self.transmit(&header, len, ecn);
     }
 
     fn begin_burst(&mut self) {

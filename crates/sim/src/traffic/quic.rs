@@ -1,7 +1,7 @@
 //! A QUIC connection whose source sends: without end, or a given number of bytes.
 
 use super::{Endpoints, Host};
-use crate::packet::Packet;
+use crate::packet::Arrived;
 use crate::scenario::TcpSpec;
 use crate::status::{Payload, Status};
 use sojourn_aqm::{Instant, Rng};
@@ -87,7 +87,7 @@ impl Endpoints for QuicFlow {
     }
 
     #[inline(never)]
-    fn on_sink_packet(&mut self, now: Instant, header: &Header, packet: Packet, host: &mut impl Host) {
+    fn on_sink_packet(&mut self, now: Instant, header: &Header, packet: Arrived, host: &mut impl Host) {
         self.receiver.on_packet(now, header, packet.ecn, host);
         if self.open && self.receiver.delivered() >= self.goal {
             self.goal = OUT_OF_REACH;
@@ -96,7 +96,7 @@ impl Endpoints for QuicFlow {
     }
 
     #[inline(never)]
-    fn on_source_packet(&mut self, now: Instant, header: &Header, packet: Packet, host: &mut impl Host) {
+    fn on_source_packet(&mut self, now: Instant, header: &Header, packet: Arrived, host: &mut impl Host) {
         if Receiver::is_of_handshake(header) {
             return self.sender.on_handshake(now, header, host);
         }

@@ -10,7 +10,7 @@ use super::opening::Job;
 use super::udp::Seen;
 use super::{Endpoints, Host};
 use crate::capture::replay::{Replay, Sent};
-use crate::packet::Packet;
+use crate::packet::Arrived;
 use crate::scenario::{PcapSpec, TcpSpec};
 use crate::status::{Payload, Status};
 use sojourn_aqm::Instant;
@@ -104,7 +104,7 @@ impl Endpoints for ReplayFlow {
     fn on_sink_timer(&mut self, _: Instant, _: &mut impl Host) {}
 
     #[inline(never)]
-    fn on_sink_packet(&mut self, now: Instant, header: &Header, packet: Packet, _: &mut impl Host) {
+    fn on_sink_packet(&mut self, now: Instant, header: &Header, packet: Arrived, _: &mut impl Host) {
         let (len, joined) = (u32::from(header.len), u32::from(packet.segment));
         let pieces = if joined == 0 { 1 } else { len.div_ceil(joined) };
         let headers = packet.len.saturating_sub(len) / pieces;
@@ -115,7 +115,7 @@ impl Endpoints for ReplayFlow {
         self.seen.several(now, Instant::from_nanos(header.ack), number, pieces.into());
     }
 
-    fn on_source_packet(&mut self, _: Instant, _: &Header, _: Packet, _: &mut impl Host) {}
+    fn on_source_packet(&mut self, _: Instant, _: &Header, _: Arrived, _: &mut impl Host) {}
 
     fn source_deadline(&self) -> Instant {
         self.due().map_or(Instant::NEVER, |(at, _)| at)

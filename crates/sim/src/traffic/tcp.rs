@@ -2,7 +2,7 @@
 
 use super::card::{Card, polled};
 use super::{Endpoints, Host};
-use crate::packet::Packet;
+use crate::packet::Arrived;
 use crate::scenario::TcpSpec;
 use crate::status::{Payload, Status};
 use sojourn_aqm::{Duration, Ecn, Instant, Rng};
@@ -53,7 +53,7 @@ impl TcpFlow {
     }
 
     /// A segment, or several as one, comes up to the receiver.
-    #[inline]
+    #[inline(always)]
     fn arrived(&mut self, now: Instant, header: &Header, ecn: Ecn, host: &mut impl Host) {
         self.receiver.on_segment(now, header, ecn, host);
         if self.open && self.receiver.delivered() >= self.goal {
@@ -183,8 +183,8 @@ impl Endpoints for TcpFlow {
         }
     }
 
-    #[inline]
-    fn on_sink_packet(&mut self, now: Instant, header: &Header, packet: Packet, host: &mut impl Host) {
+    #[inline(always)]
+    fn on_sink_packet(&mut self, now: Instant, header: &Header, packet: Arrived, host: &mut impl Host) {
         match &mut self.card {
             None => self.arrived(now, header, packet.ecn, host),
             Some(card) => card.receive(now, header, packet.ecn),
@@ -192,7 +192,7 @@ impl Endpoints for TcpFlow {
     }
 
     #[inline]
-    fn on_source_packet(&mut self, now: Instant, header: &Header, _: Packet, host: &mut impl Host) {
+    fn on_source_packet(&mut self, now: Instant, header: &Header, _: Arrived, host: &mut impl Host) {
         self.sender.on_segment(now, header, host);
         if self.open && self.sender.is_finished() {
             self.open = false;

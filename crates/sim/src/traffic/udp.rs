@@ -3,7 +3,7 @@
 //! A datagram carries its number in `seq` and the time of its sending in `ack`, in ns.
 
 use super::{Endpoints, Host};
-use crate::packet::Packet;
+use crate::packet::Arrived;
 use crate::scenario::{UdpSpec, VoiceSpec};
 use crate::status::{Datagrams, Payload, Status};
 use sojourn_aqm::{Duration, Ecn, Instant, Rate, Rng, Serializer};
@@ -152,12 +152,12 @@ impl Endpoints for UdpFlow {
 
     fn on_sink_timer(&mut self, _: Instant, _: &mut impl Host) {}
 
-    fn on_sink_packet(&mut self, now: Instant, header: &Header, packet: Packet, _: &mut impl Host) {
+    fn on_sink_packet(&mut self, now: Instant, header: &Header, packet: Arrived, _: &mut impl Host) {
         self.arrived += (packet.len - UDP_IP_HEADERS.min(packet.len)) as u64;
         self.seen.datagram(now, header);
     }
 
-    fn on_source_packet(&mut self, _: Instant, _: &Header, _: Packet, _: &mut impl Host) {}
+    fn on_source_packet(&mut self, _: Instant, _: &Header, _: Arrived, _: &mut impl Host) {}
 
     fn source_deadline(&self) -> Instant {
         if self.next < self.stop { self.next } else { Instant::NEVER }

@@ -7,7 +7,7 @@
 mod crypto;
 
 use super::{Endpoints, Host};
-use crate::packet::Packet;
+use crate::packet::Arrived;
 use crate::scenario::TcpSpec;
 use crate::status::{Payload, Status};
 use bytes::{Bytes, BytesMut};
@@ -327,14 +327,14 @@ impl Endpoints for QuinnFlow {
         }
     }
 
-    fn on_sink_packet(&mut self, now: Instant, header: &Header, packet: Packet, host: &mut impl Host) {
+    fn on_sink_packet(&mut self, now: Instant, header: &Header, packet: Arrived, host: &mut impl Host) {
         let Some(data) = self.client.arrived(header.seq) else { return };
         let at = self.at(now);
         self.server.take(at, packet.ecn, data);
         self.pump_server(now, host);
     }
 
-    fn on_source_packet(&mut self, now: Instant, header: &Header, packet: Packet, host: &mut impl Host) {
+    fn on_source_packet(&mut self, now: Instant, header: &Header, packet: Arrived, host: &mut impl Host) {
         let Some(data) = self.server.arrived(header.seq) else { return };
         let at = self.at(now);
         self.client.take(at, packet.ecn, data);
