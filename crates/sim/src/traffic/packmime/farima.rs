@@ -105,7 +105,14 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
 #[inline(never)]
 fn sums_of_products(a: &[f64], b: &[f64]) -> [f64; LANES] {
     let mut sums = [0.0; LANES];
-    for (a, b) in a.chunks_exact(LANES).zip(b.chunks_exact(LANES)) {
+    let (many_of_a, many_of_b) = (a.chunks_exact(MANY), b.chunks_exact(MANY));
+    let (rest_of_a, rest_of_b) = (many_of_a.remainder(), many_of_b.remainder());
+    for (a, b) in many_of_a.zip(many_of_b) {
+        for i in 0..MANY {
+            sums[i % LANES] += a[i] * b[i];
+        }
+    }
+    for (a, b) in rest_of_a.chunks_exact(LANES).zip(rest_of_b.chunks_exact(LANES)) {
         for lane in 0..LANES {
             sums[lane] += a[lane] * b[lane];
         }
@@ -115,6 +122,9 @@ fn sums_of_products(a: &[f64], b: &[f64]) -> [f64; LANES] {
 
 /// Sums, or coefficients, that are computed side by side.
 const LANES: usize = 4;
+
+/// Products between two looks at whether there are more.
+const MANY: usize = 4 * LANES;
 
 #[cfg(test)]
 mod tests {
