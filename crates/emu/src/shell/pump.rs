@@ -10,7 +10,7 @@ use super::meter::Gauges;
 use super::route::Outside;
 use super::stalls::{HEARTBEAT, Stalls};
 use crate::path::{Direction, Pool, Sink};
-use crate::sys::clock::{self, Interest, Poll, monotonic_ns};
+use crate::sys::clock::{Interest, Poll, monotonic_ns};
 use crate::sys::fds::Channel;
 use crate::sys::tun::{Tun, VIRTIO_HEADER};
 use nix::sys::signal::{Signal, kill};
@@ -137,7 +137,7 @@ impl Pump<'_> {
             let sleep = left.saturating_sub(self.spin_ns).min(HEARTBEAT.as_nanos() as u64);
             expected = Instant::from_nanos(now.as_nanos() + sleep);
             if unwatched {
-                clock::sleep(sleep);
+                std::thread::sleep(std::time::Duration::from_nanos(sleep));
                 continue;
             }
             poll.wait(Some(sleep), &mut ready)?;

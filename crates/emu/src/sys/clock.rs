@@ -27,13 +27,6 @@ fn read(clock: libc::clockid_t) -> u64 {
     time.tv_sec as u64 * NANOS + time.tv_nsec as u64
 }
 
-/// Sleeps for that many nanoseconds, or until a signal.
-pub fn sleep(ns: u64) {
-    let time = libc::timespec { tv_sec: (ns / NANOS) as i64, tv_nsec: (ns % NANOS) as i64 };
-    // SAFETY: `time` is a live timespec; what is left of it is not asked for.
-    unsafe { libc::nanosleep(&time, std::ptr::null_mut()) };
-}
-
 /// Descriptors to wait for, each with a number of one's own.
 #[derive(Debug)]
 pub struct Poll {

@@ -8,7 +8,7 @@ use crate::shell::machine;
 use crate::shell::meter::Gauges;
 use crate::shell::pump::{BATCH, LINGER_NS, ROUNDS, is_local_noise};
 use crate::shell::stalls::{HEARTBEAT, Stalls};
-use crate::sys::clock::{self, Interest, Poll, monotonic_ns};
+use crate::sys::clock::{Interest, Poll, monotonic_ns};
 use crate::sys::fds::Channel;
 use crate::sys::tun::Tun;
 use nix::sys::signal::{Signal, kill};
@@ -110,7 +110,7 @@ impl Pump<'_> {
             rounds = rounds.wrapping_add(1);
             unwatched = drained && self.mesh.can_wait(left) && rounds % ROUNDS != 0;
             if unwatched {
-                clock::sleep(sleep);
+                std::thread::sleep(std::time::Duration::from_nanos(sleep));
                 continue;
             }
             poll.wait(Some(sleep), &mut ready).map_err(machine)?;
