@@ -103,13 +103,14 @@ impl Dcf {
     /// Everybody else keeps what is left after the whole slots.
     pub fn turns_busy(&mut self, now: Instant, who: &mut Vec<usize>) {
         who.clear();
+        let slot = self.slot.as_nanos() as u64;
         for (i, it) in self.contenders.iter_mut().enumerate() {
             if it.waits && it.start(self.slot) == now {
                 it.backoff = 0;
                 who.push(i);
-            } else if now > it.available {
-                let slots = (now - it.available).as_nanos() / self.slot.as_nanos();
-                it.backoff = it.backoff.saturating_sub(slots.min(i64::from(u32::MAX)) as u32);
+            } else if it.backoff > 0 && now > it.available {
+                let slots = (now - it.available).as_nanos() as u64 / slot;
+                it.backoff -= slots.min(u64::from(it.backoff)) as u32;
             }
         }
     }

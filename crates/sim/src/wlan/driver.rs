@@ -36,7 +36,18 @@ impl Wlan {
     }
 
     /// A driver asks its queue for packets until its ring is full or the queue empty.
+    #[inline(always)]
     pub fn pull<P: Probe>(&mut self, now: Instant, l: usize, books: &mut Books<P>) {
+        let node = &mut self.nodes[l];
+        if node.asks_at().is_some() {
+            self.pull_some(now, l, books);
+        } else if node.is_called_anew(Instant::NEVER) {
+            self.calls.drivers.push((self.first + l, Instant::NEVER));
+        }
+    }
+
+    #[inline(never)]
+    fn pull_some<P: Probe>(&mut self, now: Instant, l: usize, books: &mut Books<P>) {
         let at = loop {
             match self.nodes[l].asks_at() {
                 None => break Instant::NEVER,

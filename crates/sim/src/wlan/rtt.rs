@@ -74,7 +74,7 @@ impl Rtts {
         let (pending, end) = (&mut self.pending[slot], header.end_seq());
         if pending.back().is_none_or(|last| last.end < end) {
             pending.push_back(Segment { end, sent: now, tapped: now, once: true });
-        } else if let Some(segment) = find(pending, end) {
+        } else if let Some(segment) = find(pending, header) {
             segment.once = false;
         }
     }
@@ -85,7 +85,7 @@ impl Rtts {
             return;
         }
         let pending = self.pending.get_mut(slot as usize);
-        if let Some(segment) = pending.and_then(|pending| find(pending, header.end_seq())) {
+        if let Some(segment) = pending.and_then(|pending| find(pending, header)) {
             segment.tapped = now;
         }
     }
@@ -100,7 +100,9 @@ impl Rtts {
             let Segment { sent, tapped, once, .. } = pending.pop_front().expect("it was just seen");
             if once {
                 let groups = self.times.at(now);
-                groups.resize_with(self.groups, Times::default);
+                if groups.is_empty() {
+                    groups.resize_with(self.groups, Times::default);
+                }
                 let times = &mut groups[group as usize];
                 times.sent.record(now - sent);
                 times.tapped.record(now - tapped);
@@ -127,7 +129,14 @@ fn is_of_source(header: &Header) -> bool {
     !header.flags.contains(Flags::ANSWER)
 }
 
-fn find(pending: &mut VecDeque<Segment>, end: u64) -> Option<&mut Segment> {
+/// The segment with this header among those that are pending.
+fn find<'a>(pending: &'a mut VecDeque<Segment>, header: &Header) -> Option<&'a mut Segment> {
+    let end = header.end_seq();
+    // Where it is if all before it are as long.
+    let guess = (end.checked_sub(pending.front()?.end)? / u64::from(header.len.max(1))) as usize;
+    if pending.get(guess).is_some_and(|segment| segment.end == end) {
+        return pending.get_mut(guess);
+    }
     let place = pending.partition_point(|segment| segment.end < end);
     pending.get_mut(place).filter(|segment| segment.end == end)
 }
