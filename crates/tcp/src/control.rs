@@ -22,6 +22,8 @@ pub(crate) struct Control {
     hears: bool,
     /// The control is told of each segment that is marked lost.
     minds_losses: bool,
+    /// The control is told what each acknowledgment delivered.
+    minds_deliveries: bool,
     grows_before_sending: bool,
     counts_delivered: bool,
     /// The state that such a control was last told of, unless a reduction has begun since.
@@ -61,6 +63,7 @@ impl Control {
             steers,
             hears,
             minds_losses: steers && needs.losses,
+            minds_deliveries: needs.samples,
             told: Some(State::Open),
         }
     }
@@ -112,6 +115,12 @@ impl Control {
     #[inline]
     pub fn minds_losses(&self) -> bool {
         self.minds_losses
+    }
+
+    /// Whether the control is told what each acknowledgment delivered.
+    #[inline]
+    pub fn minds_deliveries(&self) -> bool {
+        self.minds_deliveries
     }
 
     /// Whether a control that steers is to be told that congestion avoidance is in `state` now.

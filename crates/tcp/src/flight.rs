@@ -111,7 +111,9 @@ impl Transmission {
         let (packets, ce) = (ack.delivered, ack.ce);
         if let Some(sampler) = &mut self.sampler {
             sampler.count(packets, ce);
-            self.tell(now, state, control, |cc, flight| cc.delivered(flight, packets, ce));
+            if control.minds_deliveries() {
+                self.tell(now, state, control, |cc, flight| cc.delivered(flight, packets, ce));
+            }
         }
     }
 

@@ -61,7 +61,7 @@ struct Choice {
 
 impl Choices {
     fn first(&self) -> Option<u64> {
-        self.best.map(|[first, ..]| first.value)
+        self.best.as_ref().map(|[first, ..]| first.value)
     }
 
     /// Takes a sample; `beats` tells whether a new value is at least as good as an old one.

@@ -15,7 +15,8 @@ pub struct Needs {
     /// [`delivered`](super::CongestionControl::delivered) is called.
     pub samples: bool,
     /// It sets the window and the pacing rate itself: [`steer`](super::CongestionControl::steer) is called in place of
-    /// growth and reduction. It gets samples too.
+    /// growth and reduction, with a sample. [`delivered`](super::CongestionControl::delivered) is called only where it asks for
+    /// samples besides.
     pub steers: bool,
     /// Each segment that is marked lost is told: [`lost`](super::CongestionControl::lost) is called. For a control that
     /// steers.

@@ -117,7 +117,9 @@ impl Registered {
         }
         if let Some(sampler) = &mut self.sampler {
             sampler.count(packets, ce);
-            self.tell(path, pacer, |cc, flight| cc.delivered(flight, packets, ce));
+            if self.needs.samples {
+                self.tell(path, pacer, |cc, flight| cc.delivered(flight, packets, ce));
+            }
         }
     }
 

@@ -198,17 +198,17 @@ impl RateSampler {
     /// A segment is SACKed for the first time.
     pub fn on_sacked(&mut self, segment: &Segment) {
         if let Some(i) = self.position(segment.seq) {
-            let snapshot = self.snapshots[i];
-            self.choose(segment, snapshot);
+            self.choose(segment, i);
             self.snapshots[i].delivered_at = None;
         }
     }
 
     /// A segment, the oldest one, is acknowledged and leaves the queue.
     pub fn on_acknowledged(&mut self, segment: &Segment) {
-        if let Some(snapshot) = self.snapshots.pop_front() {
+        if let Some(snapshot) = self.snapshots.front() {
             debug_assert_eq!(snapshot.seq, segment.seq, "a snapshot for each segment, in order");
-            self.choose(segment, snapshot);
+            self.choose(segment, 0);
+            self.snapshots.pop_front();
         }
     }
 
@@ -249,9 +249,8 @@ impl RateSampler {
 
     /// The sample of an acknowledgment that delivered `packets`, `ce` of them marked, all counted before.
     pub fn generate(&mut self, now: Instant, packets: u32, ce: u32, context: &Context) -> RateSample {
-        let chosen = self.chosen.take();
-        let is_ack_delayed =
-            context.lone_runt && chosen.is_some_and(|chosen| chosen.snapshot.delivered + 1 == self.delivered);
+        let before = self.chosen.as_ref().map(|chosen| chosen.snapshot.delivered);
+        let is_ack_delayed = context.lone_runt && before.is_some_and(|before| before + 1 == self.delivered);
         let known = |rtt: &Duration| self.min_rtt.least().is_some_and(|least| *rtt > least);
         if let Some(rtt) = context.rtt.filter(|rtt| !(is_ack_delayed && known(rtt))) {
             self.observe_rtt(now, rtt);
@@ -264,7 +263,7 @@ impl RateSampler {
             self.delivered_at = now;
         }
         let &Context { losses, lost, prior_in_flight, rtt, acks_probe, .. } = context;
-        let plain = RateSample {
+        let mut sample = RateSample {
             acked_sacked: packets,
             ce,
             losses,
@@ -274,22 +273,21 @@ impl RateSampler {
             acks_probe,
             ..Default::default()
         };
-        let Some(Chosen { snapshot, prior_time, send_interval, is_retransmitted, .. }) = chosen else { return plain };
-        let (send_interval, ack_interval) = (span(send_interval), span(now.saturating_sub(prior_time)));
-        let interval = send_interval.max(ack_interval);
-        RateSample {
-            delivered: Some((self.delivered - snapshot.delivered) as u32),
-            delivered_ce: (self.delivered_ce - snapshot.delivered_ce) as u32,
-            interval: Some(interval).filter(|&interval| self.min_rtt.least().is_some_and(|least| interval >= least)),
-            send_interval,
-            ack_interval,
-            prior_delivered: snapshot.delivered,
-            is_app_limited: snapshot.app_limited,
-            is_retransmitted,
-            tx_in_flight: snapshot.in_flight,
-            lost: (lost - snapshot.lost) as u32,
-            ..plain
+        if let Some(Chosen { snapshot, prior_time, send_interval, is_retransmitted, .. }) = &self.chosen {
+            let (send_interval, ack_interval) = (span(*send_interval), span(now.saturating_sub(*prior_time)));
+            let interval = send_interval.max(ack_interval);
+            sample.delivered = Some((self.delivered - snapshot.delivered) as u32);
+            sample.delivered_ce = (self.delivered_ce - snapshot.delivered_ce) as u32;
+            sample.interval = self.min_rtt.least().filter(|&least| interval >= least).map(|_| interval);
+            (sample.send_interval, sample.ack_interval) = (send_interval, ack_interval);
+            sample.prior_delivered = snapshot.delivered;
+            sample.is_app_limited = snapshot.app_limited;
+            sample.is_retransmitted = *is_retransmitted;
+            sample.tx_in_flight = snapshot.in_flight;
+            sample.lost = (lost - snapshot.lost) as u32;
         }
+        self.chosen = None;
+        sample
     }
 
     /// The application has nothing to send while `in_flight` packets are in the network: until these are delivered, the
@@ -298,17 +296,20 @@ impl RateSampler {
         self.app_limited = Some(self.delivered + in_flight as u64);
     }
 
-    /// Takes a segment that is delivered into account, whose snapshot has not been used.
-    fn choose(&mut self, segment: &Segment, snapshot: Snapshot) {
+    /// Takes a segment that is delivered into account, if its snapshot, which is number `i`, has not been used.
+    #[inline]
+    fn choose(&mut self, segment: &Segment, i: usize) {
+        // Copied only where it is chosen.
+        let snapshot = &self.snapshots[i];
         let Some(prior_time) = snapshot.delivered_at else { return };
         let (sent, end) = (micros(segment.sent), segment.end());
-        if self.chosen.is_some_and(|last| (sent, end) <= (self.first_tx, last.end)) {
+        if self.chosen.as_ref().is_some_and(|last| (sent, end) <= (self.first_tx, last.end)) {
             return;
         }
         let is_retransmitted = segment.tags.any(Tags::EVER_RETRANS);
         self.first_tx = sent;
         let send_interval = sent.saturating_sub(snapshot.first_tx);
-        self.chosen = Some(Chosen { snapshot, prior_time, end, send_interval, is_retransmitted });
+        self.chosen = Some(Chosen { snapshot: *snapshot, prior_time, end, send_interval, is_retransmitted });
     }
 
     fn position(&self, seq: u64) -> Option<usize> {

@@ -37,7 +37,7 @@ impl Scribe {
 
 impl CongestionControl for Scribe {
     fn needs(&self) -> Needs {
-        Needs { steers: true, paces: true, losses: self.losses, ..Needs::default() }
+        Needs { samples: true, steers: true, paces: true, losses: self.losses, ..Needs::default() }
     }
     fn increase(&mut self, _: &mut Window, _: u32, _: impl Fn() -> Ack) {
         panic!("the window is steered");
