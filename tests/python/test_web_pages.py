@@ -92,9 +92,9 @@ def test_a_page_is_recorded_once_and_loads_from_the_recording_behind_a_link(tmp_
     for runs in (served["runs"], replayed["runs"]):
         for run in runs:
             assert run["objects"] >= OBJECTS
-            # Six images at 4 Mbit/s, and two round-trip times before the first byte of the page.
+            # Six images at 4 Mbit/s, and a question and its answer; Chromium may connect before it counts.
             assert run["load_ms"] > 6 * 20000 * 8 / 4e6 * 1e3
-            assert run["first_byte_ms"] > 2 * 40
+            assert run["first_byte_ms"] > 2 * 20
     assert served["median"]["objects"] == replayed["median"]["objects"]
     assert "answers of 2 hosts" in done.stderr
     assert "not in the recording" not in done.stderr.replace("http://www.test/favicon.ico", ""), done.stderr
