@@ -10,10 +10,11 @@
 //! middle and small probabilities become far smaller, as with the kernel; `loss gemodel` and `loss state` do not have that.
 //! The tables of `distribution normal`, `pareto` and `paretonormal` are computed as iproute2 computes its files.
 //!
-//! Differs: random numbers are those of the run's streams, so tc's `seed` is not read. A duplicate comes into this discipline
-//! again, not into the root of the tree that it is in. With `corrupt`, super-packets are cut before the queue; Linux cuts only
-//! those that are damaged. The limit of the link holds for what waits here and in the braces together, `limit` for what waits
-//! for its time. Packets that went into the braces are as old as they are there.
+//! Differs: random numbers are those of the run's streams, so tc's `seed` is not read. Tables of other distributions, which tc
+//! has from files, are not read. A duplicate comes into this discipline again, not into the root of the tree that it is in.
+//! With `corrupt`, super-packets are cut before the queue; Linux cuts only those that are damaged. The limit of the link holds
+//! for what waits here and in the braces together, `limit` for what waits for its time. Packets that went into the braces are
+//! as old as they are there.
 //!
 //! # When to use
 //!
