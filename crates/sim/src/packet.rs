@@ -80,6 +80,7 @@ struct Record {
     ack: u64,
     ts_val: u32,
     ts_ecr: u32,
+    window: u32,
     len: u16,
     flags: Flags,
     /// [`SACKS`], [`DAMAGED`].
@@ -93,7 +94,8 @@ impl Record {
     fn empty() -> Self {
         let (flow, slot, len, dscp, more, segment) = (0, 0, 0, 0, 0, 0);
         let packet = Packet { flow, slot, len, ecn: Ecn::NotEct, dscp, more, segment, to_sink: false };
-        Self { packet, seq: 0, ack: 0, ts_val: 0, ts_ecr: 0, len: 0, flags: Flags::default(), marks: 0, next: NONE }
+        let (ts_val, ts_ecr, window, flags) = (0, 0, 0, Flags::default());
+        Self { packet, seq: 0, ack: 0, ts_val, ts_ecr, window, len: 0, flags, marks: 0, next: NONE }
     }
 
     /// Field by field, where it lies: what is made elsewhere first is copied.
@@ -109,7 +111,7 @@ impl Record {
     #[inline(always)]
     fn set(&mut self, header: &Header) {
         (self.seq, self.ack) = (header.seq, header.ack);
-        (self.ts_val, self.ts_ecr) = (header.ts_val, header.ts_ecr);
+        (self.ts_val, self.ts_ecr, self.window) = (header.ts_val, header.ts_ecr, header.window);
         (self.len, self.flags) = (header.len, header.flags);
         self.marks = if header.sack.is_empty() { 0 } else { SACKS };
     }
@@ -118,7 +120,7 @@ impl Record {
     #[inline(always)]
     fn write(&self, header: &mut Header, sacks: &[Sack]) {
         (header.seq, header.ack) = (self.seq, self.ack);
-        (header.ts_val, header.ts_ecr) = (self.ts_val, self.ts_ecr);
+        (header.ts_val, header.ts_ecr, header.window) = (self.ts_val, self.ts_ecr, self.window);
         (header.len, header.flags) = (self.len, self.flags);
         if self.marks & SACKS != 0 {
             header.sack = sacks[self.next as usize];

@@ -1,7 +1,7 @@
 //! Compressed acknowledgments: while data arrives out of order, acknowledgments wait for each other for a moment.
 //!
 //! Source: Linux 6.1 `__tcp_ack_snd_check`, `tcp_compressed_ack_kick`, `tcp_sack_compress_send_ack`.
-//! `Differs:` the kernel's timer may be up to 100 µs late, when no other one is due.
+//! `Differs:` another timer of the host that is due during the slack of this one takes it along.
 
 use super::stack::CompressedAcks;
 use sojourn_aqm::{Duration, Instant};
@@ -39,7 +39,7 @@ impl Compression {
         }
         self.waiting += 1;
         if self.due == Instant::NEVER {
-            self.due = now + self.config.delay.min(rtt / self.config.rtt_divisor as i64);
+            self.due = now + self.config.delay.min(rtt / self.config.rtt_divisor as i64) + SLACK;
         }
         true
     }
@@ -55,6 +55,9 @@ impl Compression {
         self.due = Instant::NEVER;
     }
 }
+
+/// How late the timer is where no other one is due (`tcp_comp_sack_slack_ns`).
+const SLACK: Duration = Duration::from_micros(100);
 
 /// Duplicates that start a fast retransmission.
 const FAST_RETRANSMIT_THRESHOLD: u32 = 3;

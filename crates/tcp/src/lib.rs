@@ -210,11 +210,16 @@ pub struct Header {
     pub ts_val: u32,
     /// Timestamp option: the clock value echoed.
     pub ts_ecr: u32,
+    /// The receive window of an acknowledgment, in units of [`Header::WINDOW_UNIT`] bytes; 0 where the host tells none.
+    pub window: u32,
     /// Selective acknowledgments.
     pub sack: Sack,
 }
 
 impl Header {
+    /// What the window counts, in bytes: a window scale of 11, which Linux takes where a buffer may grow to 64 MB.
+    pub const WINDOW_UNIT: u64 = 1 << 11;
+
     /// The sequence number after this segment: SYN and FIN take one each.
     pub fn end_seq(&self) -> u64 {
         self.seq + self.len as u64 + self.flags.contains(Flags::SYN) as u64 + self.flags.contains(Flags::FIN) as u64

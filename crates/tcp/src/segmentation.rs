@@ -78,6 +78,8 @@ pub(crate) struct Outlook<'a> {
     pub in_recovery: bool,
     /// Nothing suspicious was seen.
     pub is_open: bool,
+    /// The piece that is sent next has just been filled: a burst of it waits for nothing (`tcp_push_one`).
+    pub at_once: bool,
 }
 
 impl Bursts {
@@ -223,7 +225,7 @@ impl Bursts {
     /// `left` segments remain of its buffer, which is the last one or has others behind it.
     fn wait(&self, outlook: &Outlook, room: u32, left: u32, is_last: bool, most: u32) -> Option<Turn> {
         // Also a burst that has just been sent makes the rest wait.
-        if outlook.in_recovery || outlook.at - self.last > RECENT {
+        if outlook.at_once || outlook.in_recovery || outlook.at - self.last > RECENT {
             return None;
         }
         let mss = outlook.window.mss as u64;
@@ -303,6 +305,7 @@ mod tests {
             srtt,
             in_recovery: false,
             is_open: true,
+            at_once: false,
         }
     }
 
@@ -343,6 +346,8 @@ mod tests {
         assert_eq!(next(&recovering), Turn::Burst { segments: 3, left: 44, pushed: false });
         let offered = Outlook { right_edge: 2_000, ..outlook(&w, &much, 97, 10) };
         assert_eq!(next(&offered), Turn::Waits, "it is the receiver's window");
+        let filled = Outlook { at_once: true, ..outlook(&w, &much, 99, 10) };
+        assert_eq!(next(&filled), Turn::Burst { segments: 1, left: 44, pushed: false });
         let last = outlook(&w, &lone, 97, 10);
         assert_eq!(next(&last), Turn::Burst { segments: 1, left: 1, pushed: false }, "a lone last segment never waits");
     }

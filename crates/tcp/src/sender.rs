@@ -440,6 +440,7 @@ impl Sender {
             recovery.episode.timeouts = 0;
             tx.queue.acknowledge(header.ack);
         }
+        tx.offered.told(tx.queue.una(), header.window);
         if has_sack {
             recovery.episode.undo.count_duplicate(header, before.una, &tx.board);
             ack.take_sacks(header, now, recovery, tx.books());
@@ -462,10 +463,6 @@ impl Sender {
                 recovery.on_findings(&mut ack, &mut tx.cx(now, control));
             }
             recovery.judge_probe(&mut ack, &mut tx.cx(now, control));
-        }
-        let tx = &mut self.transmission;
-        if ack.advanced {
-            tx.offered.acknowledged(tx.queue.una(), tx.queue.nxt(), tx.board.sacked_out);
         }
         self.send_new(now, wire);
         let Self { transmission: tx, recovery, control, .. } = self;

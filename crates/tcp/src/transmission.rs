@@ -405,7 +405,7 @@ impl Transmission {
         }
     }
 
-    /// Sends what the windows allow, if in bursts in so `many` at the most.
+    /// Sends what the windows allow, if in bursts in so `many` at the most; one alone waits for nothing.
     #[inline(never)]
     fn send_as_stack(
         &mut self,
@@ -460,7 +460,8 @@ impl Transmission {
             }
             let first = self.queue.nxt();
             let mut bursts = self.bursts;
-            let turn = bursts.next(&self.outlook(right_edge, now, control, episode), most);
+            let outlook = Outlook { at_once: many == 1, ..self.outlook(right_edge, now, control, episode) };
+            let turn = bursts.next(&outlook, most);
             self.bursts = bursts;
             let (segments, left, pushed) = match turn {
                 Turn::Burst { segments, left, pushed } => (segments, left, pushed),
@@ -508,6 +509,7 @@ impl Transmission {
             srtt: self.rtt.srtt(),
             in_recovery: episode.state >= State::Recovery,
             is_open: episode.state == State::Open,
+            at_once: false,
         }
     }
 

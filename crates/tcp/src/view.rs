@@ -45,7 +45,8 @@ mod tests {
         sack.push((0x1_0000_0005, 0x1_0000_0009));
         let flags = Flags::ACK.with(Flags::ECE).with(Flags::AE).with(Flags::ANSWER);
         let (ts_val, ts_ecr) = (77, 66);
-        let view = Header { seq: 3, ack: 0x1_0000_0001, len: 9, flags, ts_val, ts_ecr, sack }.view().expect("TCP");
+        let view =
+            Header { seq: 3, ack: 0x1_0000_0001, len: 9, flags, ts_val, ts_ecr, window: 0, sack }.view().expect("TCP");
         assert_eq!((view.seq, view.ack, view.payload, view.timestamps), (3, 1, 9, Some((77, 66))));
         assert_eq!(
             (view.flags, view.sack.as_slice(), view.other_options, view.space),

@@ -232,7 +232,8 @@ impl Receiver {
             self.send_ack(now, wire);
             return;
         }
-        let grew = self.raised.as_mut().is_some_and(|raised| raised.arrived(now, header));
+        let (waiting, beyond) = (self.reassembly.waiting(), place == Place::Beyond);
+        let grew = self.raised.as_mut().is_some_and(|raised| raised.arrived(now, header, waiting, beyond));
         if place == Place::Beyond {
             // Without SACK a duplicate acknowledgment has to look like one.
             self.delay.be_quick_once(grew && self.sack);
@@ -328,7 +329,9 @@ impl Receiver {
     #[inline(always)]
     fn tell(&mut self, now: Ticks, wire: &mut impl Wire) {
         let (flags, ecn) = self.ecn.of_ack();
-        let mut header = Header { seq: FIRST_BYTE, flags, ..self.blank(now) };
+        let (nxt, waiting) = (self.reassembly.nxt(), self.reassembly.waiting());
+        let window = self.raised.as_mut().map_or(0, |raised| raised.advertise(nxt, waiting));
+        let mut header = Header { seq: FIRST_BYTE, flags, window, ..self.blank(now) };
         if self.sack {
             self.reassembly.tell(&mut header.sack);
         } else {

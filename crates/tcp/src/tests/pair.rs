@@ -67,7 +67,7 @@ impl<F: FnMut(Host, u64, u64) -> Way> Pair<F> {
 
     /// The next event; returns whether there was one.
     fn step(&mut self) -> bool {
-        let timers = [self.sender.deadline(), self.receiver.deadline()].map(|at| at.as_nanos() / 1_000_000);
+        let timers = [self.sender.deadline(), self.receiver.deadline()].map(|at| at.as_nanos().div_ceil(1_000_000));
         let arrival = (0..self.in_flight.len()).min_by_key(|&i| (self.in_flight[i].0, self.in_flight[i].1));
         let arrival_ms = arrival.map_or(u64::MAX, |i| self.in_flight[i].0);
         let now_ms = arrival_ms.min(timers[0]).min(timers[1]);

@@ -81,7 +81,8 @@ impl Watched {
         let mut sack = Sack::default();
         blocks.iter().for_each(|&(from, to)| sack.push((seq(from), seq(to))));
         let (ts_val, ts_ecr) = (1, (at_ms - RTT_MS) as u32);
-        let header = Header { seq: FIRST_BYTE, ack: seq(ack), flags: Flags::ACK, ts_val, ts_ecr, sack, len: 0 };
+        let header =
+            Header { seq: FIRST_BYTE, ack: seq(ack), flags: Flags::ACK, ts_val, ts_ecr, window: 0, sack, len: 0 };
         self.sender.on_segment(ms(at_ms), &header, &mut self.watch);
         self.told()
     }

@@ -37,7 +37,7 @@ impl Transmission {
     #[inline(never)]
     pub fn write_ahead(&mut self, now: Now, control: &mut Control, recovery: &mut Recovery, wire: &mut impl Wire) {
         while let Some(buffer) = &mut self.buffer {
-            let wrote = buffer.write(&mut self.queue, control.window.mss, self.offered.bytes());
+            let wrote = buffer.write(&mut self.queue, control.window.mss, self.offered.most());
             match wrote {
                 Wrote::Nothing => return,
                 Wrote::Ahead => {}
