@@ -23,8 +23,9 @@ from sojourn.kernel.qdisc import Queue, queue
 from sojourn.kernel.refuse import refuse, refuse_links
 from sojourn.kernel.routers import Direction, Path, directions, paths
 
-START_NS = 10_000_333_333
-"""When the scenario begins on the guest's clock: not at a tick, at which the kernel's own work would come between."""
+START_NS = 10_000_000_100
+"""When the scenario begins on the guest's clock: just after a tick, at which the kernel's own work would come between;
+timers expire at the simulator's instants, 100 ns earlier."""
 NOT_TRACED = 255
 LATCHED, CARRIES, BELOW_PACKETS = 1, 2, 4
 """Flags of a link, as sojourn-kernel's sojourn.h has them."""

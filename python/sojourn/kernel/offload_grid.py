@@ -78,15 +78,8 @@ DRAWN = Cause(
     lambda cell: cell.point.aqm == "pie" and cell.point.flows <= FEW,
     "the windows are reduced a few times in a run, at instants that PIE draws",
 )
-EDGE = Cause(
-    lambda cell: cell.point == Point("cake no-split-gso", 100, 100, 1),
-    "bursts of the first slow start have a segment more or less where a buffer of the sender ends, so that one packet "
-    "is over the target at 443 ms here and none there; COBALT gives a queue that never had one no interval of grace, "
-    "and drops at 544 ms there, at 744 ms here, which leaves thresholds of 170 and 508 segments",
-)
 WORDS = Words(
     causes=(SHALLOW, DRAWN),
-    apart=(EDGE,),
     head="""# Super-packets: the simulator beside the real kernel
 
 Senders with segmentation offload (`gso`) and receivers whose cards join segments (`gro`), the same scenarios on the
