@@ -22,7 +22,6 @@ use sojourn_aqm::{Instant, Rate, Rng};
 /// The sending half of a connection. In this order, so that what every segment is asked for comes first, beside what its
 /// host has in front of it.
 #[repr(C)]
-#[repr(C)]
 #[derive(Clone, Debug)]
 pub struct Sender {
     /// In which order an acknowledgment is dealt with.
