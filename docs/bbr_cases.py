@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 from pathlib import Path
 
+import polars as pl
+
 import sojourn as sj
 from sojourn.base.markdown import replaced, table
 
@@ -66,7 +68,8 @@ class Trace:
         scenario = sj.Scenario.parse((SCENARIOS / f"{name}.toml").read_text(encoding="utf-8"))
         self.result = scenario.run(seed)
         columns = ("time_s", "state", "cwnd", "in_flight", "pacing_bps", "srtt_ms")
-        rows = self.result.senders.select(columns).iter_rows()
+        # A client's requests are no data.
+        rows = self.result.senders.filter(pl.col("end") == "source").select(columns).iter_rows()
         self.stands = [Stand(t, str(s), c, f, p, r / 1e3) for t, s, c, f, p, r in rows if p == p]
 
     def spans(self, bandwidth_mbps: float) -> list[Span]:
@@ -260,6 +263,31 @@ def long_startup() -> Verdict:
     return 5 <= drops[0] < found, f"at {drops[0]:.1f} s; the plateau is reached at {found:.1f} s"
 
 
+def startup_app_limited() -> Verdict:
+    """The gain of Startup over the largest sample to the end; the window no more than four answers."""
+    stands = Trace("startup-app-limited").between(1, 10)
+    lowest, most = min(stand.pacing for stand in stands), max(stand.cwnd for stand in stands)
+    # An answer of 14 segments in a round trip, and the gain over it; the window asks for twice as much and a burst.
+    fits = lowest >= 0.95 * stands[0].pacing and lowest >= 2.5 * 14 * MSS * 8 / 0.05 and most <= 4 * 14
+    return fits, f"{lowest / 1e6:.1f} Mbit/s after 1 s and to the end; a window of {most} segments at most"
+
+
+def idle() -> Verdict:
+    """Behind the pause the rate of before at once, and no window of half a product."""
+    trace = Trace("idle")
+    unit = BANDWIDTH * 1e6 * MARGIN
+    pauses = [(a.time, b.time) for a, b in pairwise(trace.stands) if b.time - a.time > 5]
+    after = [stand for _, end in pauses for stand in trace.between(end, end + 1)]
+    if len(pauses) < 2:
+        return False, f"{len(pauses)} pauses"
+    least, rate = min(stand.cwnd for stand in after), min(stand.pacing for stand in after) / unit
+    dips = least <= 0.55 * BDP
+    return (
+        not dips and rate >= 0.89,
+        f"{len(pauses)} pauses; then {rate:.2f} of the rate, {least / BDP:.1f} products at least",
+    )
+
+
 CASES: dict[str, tuple[str, Callable[[], Verdict]]] = {
     "startup-plateau": ("the bandwidth within 2 %, after 3 rounds on the plateau", startup_plateau),
     "startup-loss": ("Startup ends within 3 rounds of a recovery", startup_loss),
@@ -274,6 +302,8 @@ CASES: dict[str, tuple[str, Callable[[], Verdict]]] = {
     "reordering": ("a spurious recovery takes nothing from the rate", reordering),
     "policer": ("nine tenths of its rate, a twentieth lost at most", policer),
     "aggregation": ("a window above two products, and the link is used", aggregation),
+    "startup-app-limited": ("2.77 times the largest sample for ever; a window of some bursts", startup_app_limited),
+    "idle": ("no search for the least RTT behind a pause", idle),
     "long-startup": ("a search for the least RTT within Startup, which goes on", long_startup),
 }
 """By scenario: what the draft expects, and the judge."""

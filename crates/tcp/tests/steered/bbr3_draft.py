@@ -155,7 +155,7 @@ class Draft:
     def resume(self, i: dict) -> None:
         if i["flight"] or not i["now_limited"]:
             return
-        self.idle, self.extra_start = True, i["now"]
+        self.idle, self.extra_start, self.extra_acked = True, i["now"], 0.0
         if self.mode in PROBE_BW:
             self.pace(1.0)
         elif self.mode == "ProbeRtt":

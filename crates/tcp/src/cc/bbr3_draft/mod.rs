@@ -255,7 +255,9 @@ impl CongestionControl for Bbr3Draft {
             return;
         }
         self.idle_restart = true;
-        self.extra_acked_interval_start = flight.now;
+        // Differs: the draft sets only the start of the interval. What was delivered before would count as delivered since, so
+        // that the window of an application that pauses grew with each pause; Linux begins anew, too.
+        (self.extra_acked_delivered, self.extra_acked_interval_start) = (0.0, flight.now);
         if self.state.is_probe_bw() {
             self.set_pacing_rate(flight, 1.0);
         } else if self.state == Mode::ProbeRtt {

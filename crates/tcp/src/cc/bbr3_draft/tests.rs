@@ -1,7 +1,7 @@
 //! The table of a second implementation (`tests/steered/bbr3_draft.py`), and what the draft says in numbers.
 
 use super::*;
-use crate::cc::told::{Line, flight, lines, take, window};
+use crate::cc::told::{Line, at, flight, lines, span, take, window};
 
 fn table() -> impl Iterator<Item = Line> {
     lines(include_str!("../../../tests/steered/bbr3_draft.txt"))
@@ -89,4 +89,29 @@ fn a_spurious_loss_that_ended_startup_or_a_search_is_taken_back() {
         assert_eq!(bbr.state, expected, "{undo_state:?} from {state:?}");
         assert_eq!(bbr.full_bw_reached, undo_state != Some(Mode::Startup));
     }
+}
+
+#[test]
+fn pauses_of_the_application_are_no_aggregation() {
+    // Ten segments in every 50 ms: what was delivered before a pause does not count for the time after it.
+    let (mut bbr, mut window) = (Bbr3Draft::default(), window(10));
+    bbr.opened(&mut flight(&mut window, 40_000));
+    for n in 1..100u64 {
+        let now = at(5_000_000 + 50_000 * n);
+        let (delivered, acked) = (10 * n, 10);
+        bbr.resumed(&mut Flight { now, delivered, is_app_limited: true, ..flight(&mut window, 40_000) });
+        let sample = RateSample {
+            delivered: Some(acked),
+            interval: Some(span(40_000)),
+            prior_delivered: delivered,
+            acked_sacked: acked,
+            is_app_limited: true,
+            ..RateSample::default()
+        };
+        let now = at(5_040_000 + 50_000 * n);
+        let mut flight = Flight { now, delivered: delivered + 10, is_app_limited: true, ..flight(&mut window, 40_000) };
+        bbr.steer(&mut flight, &sample);
+    }
+    assert!(bbr.extra_acked() <= 10.0, "{}", bbr.extra_acked());
+    assert!(window.cwnd < 60, "{}", window.cwnd);
 }
