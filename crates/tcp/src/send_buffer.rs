@@ -5,7 +5,7 @@
 //! its own until it is acknowledged. What counts is the memory of all pieces. The buffer grows where the congestion window
 //! has room: no flow is held back for long.
 //!
-//! `Differs:` its largest size (`tcp_wmem`) is out of reach, as that of the receiver's window is. An application that stops
+//! `Differs:` without a key of its own its largest size (`tcp_wmem`) is out of reach, as that of the receiver's window is. An application that stops
 //! takes back what was not sent, as one does that resets its connection. A retransmission divides no piece; of the bursts,
 //! which SACKs join (`tcp_shift_skb_data`), the share counts that segments have. At the end of a call of the application a segment that is not full waits for the next call while anything is out,
 //! where Linux waits only while another such segment is out (Minshall).
@@ -27,6 +27,8 @@ pub(crate) struct SendBuffer {
     joined: u64,
     /// Memory that the pieces may take, in bytes (`sk_sndbuf`).
     size: u64,
+    /// … at the most (the last of `tcp_wmem`).
+    most: u64,
     /// End of what was pushed last.
     pushed: u64,
     /// Bytes that the application's present call still has to write.
@@ -77,6 +79,7 @@ impl SendBuffer {
             out: VecDeque::new(),
             joined: 0,
             size: FIRST_SIZE,
+            most: u64::MAX,
             pushed: FIRST_BYTE,
             call: CALL,
             full: false,
@@ -84,12 +87,20 @@ impl SendBuffer {
         stack.buffers_sends.then(|| Box::new(empty()))
     }
 
+    /// It never grows beyond so many bytes.
+    pub fn limit(&mut self, most: u64) {
+        self.most = most;
+    }
+
     /// The connection is established, or the application has found no room while the congestion window of `cwnd` segments
     /// had some: there is to be room for two or three `windows`, in segments of `mss` bytes, whichever way they are divided.
     pub fn expand(&mut self, windows: u64, cwnd: u32, reordering: u32, mss: u32) {
         let segments = u64::from(cwnd.max(LEAST_SEGMENTS).max(reordering + 1));
         let of_segment = (u64::from(mss) + OPTIONS + HEADROOM).next_power_of_two() + DESCRIPTOR;
-        self.size = self.size.max(windows * segments * of_segment);
+        let wanted = windows * segments * of_segment;
+        if self.size < wanted {
+            self.size = wanted.min(self.most);
+        }
     }
 
     /// Everything before `una` is acknowledged, and `sacked` of the `packets` out are SACKed.

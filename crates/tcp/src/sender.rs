@@ -88,6 +88,17 @@ impl Sender {
         self
     }
 
+    /// The same where what the application has written, headers and descriptors included, takes `most` bytes of memory at the
+    /// most: the last value of Linux's `tcp_wmem`. Without it there is no limit.
+    ///
+    /// # Panics
+    ///
+    /// If the stack does not [have such a buffer](crate::stack::Stack::has_send_buffer).
+    pub fn with_send_buffer(mut self, most: u64) -> Self {
+        assert!(self.transmission.limit_buffer(most), "the stack has a send buffer");
+        self
+    }
+
     /// The same with Nagle's algorithm (RFC 896): a segment that is not full waits until nothing is out.
     pub fn with_nagle(mut self) -> Self {
         self.transmission.queue.hold_small();

@@ -49,7 +49,7 @@ const READ_IN: &[(&str, &[&str])] = &[
     ("ect_on_acks", &["ecn", "receiver/ecn"]),
     ("ect_on_retransmissions", &["ecn"]),
     ("bursts", &["segmentation", "receiver/mod", "stack/mod"]),
-    ("buffers_sends", &["send_buffer"]),
+    ("buffers_sends", &["send_buffer", "stack/mod"]),
     ("small_queues", &["small_queue"]),
     ("fin_beyond_window", &["segmentation"]),
     ("sizes_bursts_by_rate", &["segmentation"]),

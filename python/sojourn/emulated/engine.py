@@ -312,7 +312,7 @@ KINDS = ("tcp", "web", "request")
 TIMES = ("start", "spread", "interval", "stop", "think", "gap")
 REFUSED = {
     *("middlebox", "initial_window", "receive_window", "access_rate", "at_once", "abc", "gro", "nagle"),
-    *("pacing", "max_pacing_rate", "stagger", "rtt_stagger"),
+    *("pacing", "max_pacing_rate", "send_buffer", "stagger", "rtt_stagger"),
 }
 """Keys of flows that the host's TCP or its programs do not know."""
 REFUSED_OF = {"tcp": {"size", "pause"}}

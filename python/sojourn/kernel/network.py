@@ -217,9 +217,14 @@ def _tcp(flow: Mapping[str, Any]) -> list[str]:
         "tcp_sack": int(flow["sack"]),
         "tcp_no_metrics_save": 1,
         "tcp_rmem": "4096 131072 67108864",
-        "tcp_wmem": "4096 16384 67108864",
+        "tcp_wmem": f"4096 16384 {_send_buffer(flow)}",
     }
     return [f"write /proc/sys/net/ipv4/{name} {value}" for name, value in settings.items()]
+
+
+def _send_buffer(flow: Mapping[str, Any]) -> int:
+    """Most memory of a send buffer; without the key more than any flow needs."""
+    return octets("send_buffer", flow["send_buffer"]) if flow.get("send_buffer") else 67_108_864
 
 
 def _bottleneck(direction: Direction, offloads: int) -> list[str]:

@@ -109,6 +109,10 @@ impl Template {
         };
         let sender = if spec.gso == Some(true) { sender.with_segmentation_offload() } else { sender };
         let sender = if spec.is_paced() { sender.with_pacing(spec.max_pacing_rate, stack) } else { sender };
+        let sender = match spec.send_buffer {
+            Some(most) => sender.with_send_buffer(most),
+            None => sender,
+        };
         let sender = if spec.nagle == Some(true) { sender.with_nagle() } else { sender };
         let (mss, sack, delayed_ack, ecn) = (spec.mss, spec.sack, spec.delayed_ack, spec.ecn);
         let receive_window = spec.receive_window;

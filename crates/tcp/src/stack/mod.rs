@@ -259,6 +259,11 @@ impl Stack {
         self.machine != Machine::Ns2
     }
 
+    /// Whether the application of its senders writes ahead into a buffer.
+    pub fn has_send_buffer(&self) -> bool {
+        self.buffers_sends
+    }
+
     /// Whether its senders can be paced by their host: fq is part of Linux since 3.12.
     pub fn may_be_paced(&self) -> bool {
         self.recovers_first()

@@ -15,6 +15,11 @@ impl Transmission {
         }
     }
 
+    /// The buffer takes so many bytes at the most. Returns whether there is one.
+    pub fn limit_buffer(&mut self, most: u64) -> bool {
+        self.buffer.as_mut().map(|buffer| buffer.limit(most)).is_some()
+    }
+
     /// An acknowledgment may have made room for an application that waits for it.
     #[inline]
     pub fn make_room(&mut self, now: Now, control: &mut Control, recovery: &mut Recovery, wire: &mut impl Wire) {

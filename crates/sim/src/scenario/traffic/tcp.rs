@@ -36,6 +36,8 @@ table! {
         gro: Option<Duration> = Kind::PositiveTime, Need::Optional;
         /// Receive window in bytes; without it, unlimited.
         receive_window: Option<u64> = Kind::Size(1, 1 << 40), Need::Optional;
+        /// Most memory of what the application has written and has not been acknowledged (the last of Linux's tcp_wmem), in bytes; without it, unlimited.
+        send_buffer: Option<u64> = Kind::Size(16_384, 1 << 40), Need::Optional;
         /// Negotiates ECN, so that marks stand for drops.
         ecn: bool = Kind::Flag, Need::Default("false");
     }
@@ -79,6 +81,11 @@ impl TcpSpec {
             ("gso", self.gso == Some(true), "packets of QUIC leave one by one, paced; leave it out"),
             ("gro", self.gro.is_some(), "packets of QUIC are not joined at the receiver; leave it out"),
             ("receive_window", self.receive_window.is_some(), "flow control of QUIC is not modelled; leave it out"),
+            (
+                "send_buffer",
+                self.send_buffer.is_some(),
+                "the application of QUIC writes when it can send; leave it out",
+            ),
         ];
         if let Some((key, _, text)) = refused.into_iter().find(|&(_, is_set, _)| is_set) {
             return Err(table.error(key, text));
@@ -139,6 +146,10 @@ impl TcpSpec {
         }
         if let (Some(false), Some(_)) = (self.pacing, self.max_pacing_rate) {
             return Err(table.error("pacing", "max_pacing_rate paces; remove one of the two"));
+        }
+        if self.send_buffer.is_some() && !stack.has_send_buffer() {
+            let text = format!("{} has no send buffer; choose linux-6.1, or leave it out", self.stack);
+            return Err(table.error("send_buffer", text));
         }
         if self.gso == Some(true) && !stack.has_segmentation_offload() {
             let text = format!("{} sends packets one by one; choose a stack of Linux, or leave it out", self.stack);
