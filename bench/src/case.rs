@@ -68,6 +68,7 @@ pub const CASES: &[Case] = &[
         sender: (stack::NEWEST, cc::DEFAULT),
         ..Case::tcp("n", "as a, CUBIC of linux-6.1", "10 Mbit/s", 16, 2000.0, (20.0, 60.0))
     },
+    Case { sender: (stack::NEWEST, "bbr"), ..Case::tcp("p", "as n, with BBR", "10 Mbit/s", 16, 2000.0, (20.0, 60.0)) },
     Case::tcp("m", "10 Gbit/s, RTT 10 ms, 10,000 flows, 1 s", "10 Gbit/s", 10_000, 1.0, (0.4, 0.45)),
     Case {
         traffic: "kind = \"packmime\"\nconnections_per_second = 80",
