@@ -44,6 +44,16 @@ impl<T> Deque<T> {
         self.len = 0;
     }
 
+    /// Removes all, and the room for more than `most`, a power of two.
+    pub fn clear_to(&mut self, most: usize) {
+        debug_assert!(most.is_power_of_two(), "{most}");
+        self.len = 0;
+        if self.places.len() > most {
+            self.places.truncate(most);
+            self.places.shrink_to(most);
+        }
+    }
+
     /// Where value `i` is, or would be.
     #[inline(always)]
     fn place(&self, i: usize) -> usize {
@@ -227,6 +237,21 @@ mod tests {
         }
         ours.clear();
         assert_eq!((ours.pop_front(), ours.iter().count()), (None, 0));
+    }
+
+    #[test]
+    fn one_that_was_long_gives_up_its_room() {
+        let mut deque = Deque::new();
+        (0..1000).for_each(|n| deque.push_back(n));
+        deque.remove_front(700);
+        deque.clear_to(128);
+        assert_eq!((deque.len(), deque.places.len(), deque.places.capacity()), (0, 128, 128));
+        (0..200).for_each(|n| deque.push_back(n));
+        assert!(deque.iter().copied().eq(0..200));
+        let mut short = Deque::new();
+        (0..5).for_each(|n| short.push_back(n));
+        short.clear_to(128);
+        assert!(short.is_empty() && short.places.len() < 128, "what is short stays");
     }
 
     #[test]
