@@ -104,7 +104,7 @@ def test_a_page_is_recorded_once_and_loads_from_the_recording_behind_a_link(tmp_
 @needs_proxy
 def test_what_is_not_recorded_is_told_and_the_exit_code_is_the_commands(tmp_path: Path) -> None:
     flows = tmp_path / "page.flows"
-    fetch = ["sh", "-c", "curl -sS -o page http://www.test/ && exit 7"]
+    fetch = ["sh", "-c", "curl -sS -o /dev/null http://www.test/ && exit 7"]
     done = _site(tmp_path, *ME, "web", "record", flows, *fetch)
     assert done.returncode == 7, done.stderr
     assert "1 answers of 1 hosts" in done.stderr
