@@ -35,7 +35,8 @@ fn a_host_that_paces_spreads_bursts() {
 fn the_largest_rate_bounds_what_is_sent() {
     let output = run(&flow("cc = \"cubic\"\nmax_pacing_rate = \"7 Mbit/s\""));
     let goodput = output.summary.groups[0].payload.goodput_bps;
-    assert!((6.8e6..=7.0e6).contains(&goodput), "{goodput}");
+    // A segment of 1448 bytes more may lie within the eight seconds that are measured.
+    assert!((6.8e6..=7.0e6 + 1448.0).contains(&goodput), "{goodput}");
     assert_eq!(output.summary.links.forward.dropped, 0);
     let bbr = run(&flow("cc = \"bbr\"\nmax_pacing_rate = \"7 Mbit/s\""));
     assert!((6.6e6..=7.0e6).contains(&bbr.summary.groups[0].payload.goodput_bps));
