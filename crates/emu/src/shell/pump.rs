@@ -125,6 +125,8 @@ impl Pump<'_> {
                 due = due.map(|due| due.min(end));
             }
             let now = self.now();
+            // Whoever stood still at work has not read meanwhile either.
+            late |= self.stalls.back(back, now);
             let left = due.map_or(u64::MAX, |due| due.as_nanos().saturating_sub(now.as_nanos()));
             rounds = rounds.wrapping_add(1);
             let spins = left <= self.spin_ns;

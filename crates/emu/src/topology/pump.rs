@@ -104,6 +104,8 @@ impl Pump<'_> {
                 due = due.map(|due| due.min(end));
             }
             let now = self.now();
+            // Whoever stood still at work has not read meanwhile either.
+            late |= self.stalls.back(back, now);
             let left = due.map_or(u64::MAX, |due| due.as_nanos().saturating_sub(now.as_nanos()));
             let sleep = left.min(HEARTBEAT.as_nanos() as u64);
             expected = Instant::from_nanos(now.as_nanos() + sleep);
