@@ -1,6 +1,5 @@
 //! What the directions of `link`, `delay` and `loss` do: services, delays and losses as a command line spells them.
 
-use super::SIDES;
 use super::args::Args;
 use crate::Error;
 use crate::path::{Kind, Side};
@@ -138,13 +137,9 @@ fn service(spec: &str, once: bool) -> Map<String, Value> {
 
 /// The delays: one for both directions, or `--up` and `--down`.
 pub(super) fn delays(args: &Args) -> Result<[Kind; 2], Error> {
-    let one = |side: Side| {
-        let option = format!("--{}", side.name());
-        let (place, text) = match (args.get(&option), args.words.first()) {
-            (Some(text), _) => (option.as_str(), text),
-            (None, Some(text)) => ("delay", text.as_str()),
-            (None, None) if args.has("--up") || args.has("--down") => ("delay", "0s"),
-            (None, None) => return Err(Error::Input("delay: missing; write e.g. sojourn delay 20ms".to_string())),
+    let one = |side: Side| -> Result<Kind, Error> {
+        let Some((place, text)) = said(args, side, "delay", "20ms")? else {
+            return Ok(Kind::Delay(Steps::constant(Duration::ZERO)));
         };
         let steps = match Path::new(text).is_file() {
             true => trace_of_delays(text),
@@ -163,21 +158,24 @@ fn trace_of_delays(file: &str) -> Result<Steps<Duration>, String> {
 
 /// The losses: of the direction that is named, or of both.
 pub(super) fn losses(args: &Args) -> Result<[Kind; 2], Error> {
-    let one = |side: Side| {
-        let option = format!("--{}", side.name());
-        let (place, text) = match (args.get(&option), args.words.first()) {
-            (Some(text), _) => (option.as_str(), text),
-            (None, Some(text)) => ("loss", text.as_str()),
-            (None, None) if args.has("--up") || args.has("--down") => return Ok(Kind::Loss(None)),
-            (None, None) => {
-                return Err(Error::Input("loss: missing; write e.g. sojourn loss 1%".to_string()));
-            }
-        };
+    let one = |side: Side| -> Result<Kind, Error> {
+        let Some((place, text)) = said(args, side, "loss", "1%")? else { return Ok(Kind::Loss(None)) };
         let loss = loss(text).map_err(|e| Error::Input(format!("{place}: {e}")))?;
         Ok(Kind::Loss(Some(loss)))
     };
-    let kinds: Vec<Kind> = SIDES.into_iter().map(one).collect::<Result<_, Error>>()?;
-    Ok(kinds.try_into().expect("there are two sides"))
+    Ok([one(Side::Up)?, one(Side::Down)?])
+}
+
+/// What the command `name` says of a direction, and where: by `--up` or `--down`, else by the word for both. None of one whose
+/// option is not there while the other's is.
+fn said<'a>(args: &'a Args, side: Side, name: &str, example: &str) -> Result<Option<(String, &'a str)>, Error> {
+    let option = format!("--{}", side.name());
+    match (args.get(&option), args.words.first()) {
+        (Some(text), _) => Ok(Some((option, text))),
+        (None, Some(text)) => Ok(Some((name.to_string(), text))),
+        (None, None) if args.has("--up") || args.has("--down") => Ok(None),
+        (None, None) => Err(Error::Input(format!("{name}: missing; write e.g. sojourn {name} {example}"))),
+    }
 }
 
 /// `0.01`, `1%`, or Gilbert and Elliott's `p 0.002 r 0.2 [bad 1] [good 0] [step 1ms]`.

@@ -152,8 +152,7 @@ fn mtu(args: &Args) -> Result<Option<u32>, Error> {
 
 /// The name of a shell, which is a part of a file's name.
 pub(super) fn given(name: &str) -> Result<String, Error> {
-    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    if (1..=64).contains(&name.len()) && name.chars().all(fits) && !name.chars().all(|c| c.is_ascii_digit()) {
+    if (1..=64).contains(&name.len()) && name.chars().all(is_of_a_name) && !name.chars().all(|c| c.is_ascii_digit()) {
         return Ok(name.to_string());
     }
     Err(Error::Input(format!(
@@ -161,10 +160,13 @@ pub(super) fn given(name: &str) -> Result<String, Error> {
     )))
 }
 
+fn is_of_a_name(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')
+}
+
 /// The name of a host, as `/etc/hosts` has it.
 fn host(name: &str) -> Result<String, Error> {
-    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    if (1..=253).contains(&name.len()) && name.chars().all(fits) && name.parse::<std::net::IpAddr>().is_err() {
+    if (1..=253).contains(&name.len()) && name.chars().all(is_of_a_name) && name.parse::<std::net::IpAddr>().is_err() {
         return Ok(name.to_string());
     }
     Err(Error::Input(format!("--host: {name:?} is no name of a host; write e.g. www.example.org")))

@@ -43,8 +43,21 @@ pub struct Found {
 }
 
 impl Desk {
+    /// Opens the socket of this process, which runs `command` in a `shell` of that kind since `epoch_ns`; none where there can
+    /// be none and nobody has asked for it by a name.
+    pub fn of_shell(shell: &str, name: Option<&str>, command: &[String], epoch_ns: u64) -> Result<Option<Self>, Error> {
+        let pid = getpid().as_raw();
+        let about = json!({ "shell": shell, "pid": pid, "name": name, "command": command, "epoch_ns": epoch_ns });
+        let Value::Object(about) = about else { unreachable!("it is written as one") };
+        match Self::open(name, about) {
+            Ok(desk) => Ok(Some(desk)),
+            Err(_) if name.is_none() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Opens the socket of this process, whose shell is described by `about`; an error says why it has none.
-    pub fn open(name: Option<&str>, about: Map<String, Value>) -> Result<Self, Error> {
+    fn open(name: Option<&str>, about: Map<String, Value>) -> Result<Self, Error> {
         let pid = getpid().as_raw();
         if let Some(other) = running().into_iter().find(|other| name.is_some() && other.name.as_deref() == name) {
             let name = name.unwrap_or_default();

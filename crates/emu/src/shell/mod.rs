@@ -48,7 +48,6 @@ use nix::unistd::{Pid, getpid};
 use pump::Pump;
 use route::{Far, Outside};
 use senders::Senders;
-use serde_json::json;
 use sojourn_aqm::Duration;
 use sojourn_aqm::registry::Catalogue;
 use stalls::Stalls;
@@ -125,10 +124,15 @@ impl Command {
     /// How it is called.
     pub fn words(&self) -> Vec<String> {
         match self {
-            Self::Program(words) => words.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+            Self::Program(words) => texts(words),
             Self::Own(_) => Vec::new(),
         }
     }
+}
+
+/// Words of a command as text.
+pub(crate) fn texts(words: &[CString]) -> Vec<String> {
+    words.iter().map(|word| word.to_string_lossy().into_owned()).collect()
 }
 
 /// Runs the command of `shell` to its end; who gives it orders may name queue managers of `own` as well. Only for a process
@@ -296,15 +300,7 @@ impl Session {
         (shell.up.epoch_ns, shell.down.epoch_ns) = (epoch_ns, epoch_ns);
         let up = Direction::new(shell.up.clone(), shell.seed)?;
         let down = Direction::new(shell.down.clone(), shell.seed)?;
-        let about = [("shell", json!(shell.name)), ("pid", json!(getpid().as_raw())), ("name", json!(shell.given))];
-        let about = about.into_iter().chain([("command", json!(shell.command.words())), ("epoch_ns", json!(epoch_ns))]);
-        let desk =
-            match Desk::open(shell.given.as_deref(), about.map(|(key, value)| (key.to_string(), value)).collect()) {
-                Ok(desk) => Some(desk),
-                // Without a name nobody has asked for it.
-                Err(_) if shell.given.is_none() => None,
-                Err(error) => return Err(error),
-            };
+        let desk = Desk::of_shell(&shell.name, shell.given.as_deref(), &shell.command.words(), epoch_ns)?;
         let board = (shell.meter.anything() || shell.meter_web).then(Board::default);
         let web = match (&board, shell.meter_web) {
             (Some(board), true) => Some(Web::start(board, &shell.name, up.kind()).map_err(machine)?),

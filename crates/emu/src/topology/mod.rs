@@ -19,7 +19,7 @@ use crate::shell::desk::Desk;
 use crate::shell::load::Load;
 use crate::shell::meter::{Board, Gauges, Meter, Shown};
 use crate::shell::stalls::Stalls;
-use crate::shell::{PASSED_ON, PROMPT, and_back, machine};
+use crate::shell::{PASSED_ON, PROMPT, and_back, machine, texts};
 use crate::sys::clock;
 use crate::sys::fds::Channel;
 use crate::sys::process;
@@ -30,7 +30,6 @@ use nix::unistd::{Pid, getpid};
 use node::{Node, Program, Role, Said, begin, receive_end};
 use plan::{Group, Plan};
 use pump::Pump;
-use serde_json::json;
 use sojourn_aqm::class::ClassId;
 use sojourn_aqm::registry::Catalogue;
 use sojourn_sim::scenario::Scenario;
@@ -131,7 +130,10 @@ fn start(topology: &Topology, own: &dyn Catalogue, nodes: &mut Nodes) -> Result<
         classes: topology.classes.clone(),
     };
     let mesh = Mesh::new(scenario, &plan, &common)?;
-    let desk = entered.map(|_| desk(topology, epoch_ns)).transpose()?.flatten();
+    let desk = match &topology.enter {
+        Some((_, command)) => Desk::of_shell("network", topology.given.as_deref(), &texts(command), epoch_ns)?,
+        None => None,
+    };
     let queues = scenario.queue_names();
     let board = metered.map(|_| Board::default());
     let exact = clock::exact_timers().is_ok();
@@ -177,7 +179,7 @@ fn start(topology: &Topology, own: &dyn Catalogue, nodes: &mut Nodes) -> Result<
     Ok(Outcome {
         ended: ended?,
         nodes: plan.nodes.clone(),
-        queues: queues.clone(),
+        queues,
         groups: plan.groups.clone(),
         faults_of_managers: managers(scenario),
         seed: topology.seed,
@@ -202,24 +204,6 @@ fn metered(scenario: &Scenario, name: &str) -> Result<usize, Error> {
         let known: Vec<&str> = names().collect();
         Error::Input(format!("--meter: {}", sojourn_aqm::params::unknown("link", name, known.into_iter())))
     })
-}
-
-/// Where an entered network takes orders; none where there can be none and nobody has asked for it by a name.
-fn desk(topology: &Topology, epoch_ns: u64) -> Result<Option<Desk>, Error> {
-    let command = topology.enter.iter().flat_map(|(_, words)| words).map(|word| word.to_string_lossy());
-    let about = [
-        ("shell", json!("network")),
-        ("pid", json!(getpid().as_raw())),
-        ("name", json!(topology.given)),
-        ("command", json!(command.collect::<Vec<_>>())),
-        ("epoch_ns", json!(epoch_ns)),
-    ];
-    let about = about.into_iter().map(|(key, value)| (key.to_string(), value)).collect();
-    match Desk::open(topology.given.as_deref(), about) {
-        Ok(desk) => Ok(Some(desk)),
-        Err(_) if topology.given.is_none() => Ok(None),
-        Err(error) => Err(error),
-    }
 }
 
 /// A node with its programs: the servers first, then the clients of each group, then the user's command.
