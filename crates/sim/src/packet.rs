@@ -148,9 +148,8 @@ impl Packets {
     /// Stores a packet.
     #[inline(always)]
     pub fn insert(&mut self, packet: Packet, header: &Header) -> Handle {
-        let handle = if self.free == NONE { self.append() } else { self.free };
+        let handle = self.place();
         let record = &mut self.records[handle as usize];
-        self.free = record.next;
         record.put(packet);
         record.set(header);
         if record.marks & SACKS != 0 {
@@ -175,6 +174,14 @@ impl Packets {
         self.records[handle as usize].next = place;
     }
 
+    /// A place for a packet: the one that was freed last, or a new one.
+    #[inline(always)]
+    fn place(&mut self) -> Handle {
+        let handle = if self.free == NONE { self.append() } else { self.free };
+        self.free = self.records[handle as usize].next;
+        handle
+    }
+
     /// A new place.
     #[cold]
     #[inline(never)]
@@ -191,19 +198,16 @@ impl Packets {
     /// A packet, whose transport header goes into the place of `header`; it is forgotten.
     #[inline(always)]
     pub fn take(&mut self, handle: Handle, header: &mut Header) -> Packet {
-        let record = &mut self.records[handle as usize];
+        let record = &self.records[handle as usize];
         record.write(header, &self.sacks);
-        if record.marks & SACKS != 0 {
-            self.free_sacks.push(record.next);
-        }
-        record.next = std::mem::replace(&mut self.free, handle);
-        record.packet
+        let packet = record.packet;
+        self.remove(handle);
+        packet
     }
 
     /// Stores a second packet like `handle`.
     pub fn copy(&mut self, handle: Handle) -> Handle {
-        let copy = if self.free == NONE { self.append() } else { self.free };
-        self.free = self.records[copy as usize].next;
+        let copy = self.place();
         let record = self.records[handle as usize];
         self.records[copy as usize] = record;
         if record.marks & SACKS != 0 {
@@ -223,7 +227,7 @@ impl Packets {
     }
 
     /// Forgets a packet.
-    #[inline]
+    #[inline(always)]
     pub fn remove(&mut self, handle: Handle) {
         let record = &mut self.records[handle as usize];
         if record.marks & SACKS != 0 {

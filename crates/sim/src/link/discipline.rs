@@ -57,16 +57,6 @@ impl AnyDiscipline {
         }
     }
 
-    /// The same of a discipline that is known.
-    #[inline(always)]
-    pub fn passes_known(&mut self, now: Instant, meta: &mut Meta) -> bool {
-        match self {
-            Self::Codel(queue) => queue.passes(now, meta),
-            Self::DropTail(queue) => queue.passes(now, meta),
-            Self::Other(_) => false,
-        }
-    }
-
     /// [`SingleQueue::hands_on`].
     #[inline(always)]
     pub fn hands_on(&mut self, now: Instant, meta: &mut Meta) -> bool {

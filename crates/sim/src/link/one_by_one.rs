@@ -186,7 +186,7 @@ impl<T: Pace> OneByOne<T> {
         if self.pending || !body.queue.qdisc.is_known() {
             return None;
         }
-        if body.queue.qdisc.passes_known(now, meta) {
+        if body.queue.qdisc.passes(now, meta) {
             return Some(Fate::Passed);
         }
         self.poll_if_owed(body, books);

@@ -88,9 +88,7 @@ impl<T: Stepped> Steps<T> {
         }
         Ok(Self::from_ordered(steps))
     }
-}
 
-impl<T: Stepped> Steps<T> {
     /// Reads a trace: a step a line, `20 ms@0 s`; empty lines and what follows `#` are left out. `name` is the file's, which
     /// errors begin with.
     pub fn read_trace(mut source: impl Read, name: &str) -> Result<Self, String> {
