@@ -146,19 +146,22 @@ def test_a_row_of_links_with_data_in_both_directions(process: Process, tmp_path:
     assert {hop["name"] for hop in result.totals["hops"]} == {"second"}
 
 
-INSIDE = """
-echo "$SOJOURN_SHELL"
-grep -w bob /etc/hosts | head -1
-{python} - <<'END'
+REFUSED = """
 import socket, time
 begun = time.monotonic()
 with socket.socket() as peer:
     peer.settimeout(20)
     try:
-        peer.connect(("bob", 9))
+        peer.connect(('bob', 9))
     except ConnectionRefusedError:
-        print("refused after", time.monotonic() - begun >= 0.010)
-END
+        waited = time.monotonic() - begun
+        print({told})
+"""
+"""Tells of the seconds that a connection to bob waited until it was refused."""
+INSIDE = """
+echo "$SOJOURN_SHELL"
+grep -w bob /etc/hosts | head -1
+{python} -c "{refused}"
 ls -d {folder}/*.records 2>/dev/null
 exit 7
 """
@@ -169,12 +172,10 @@ def entered(text: str, tmp_path: Path, node: str) -> list[str]:
     return [sys.executable, "-m", "sojourn", "run", "scenario.toml", "--engine", "emulate", "--enter", node]
 
 
-@needs_shells
-def test_a_shell_in_a_node(tmp_path: Path) -> None:
-    inside = INSIDE.format(python=sys.executable, folder=tmp_path)
-    done = subprocess.run(
-        entered(GRAPH, tmp_path, "alice"),
-        input=inside,
+def within_alice(tmp_path: Path, script: str, *wishes: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*entered(GRAPH, tmp_path, "alice"), *wishes],
+        input=script,
         env={**os.environ, "SHELL": "/bin/sh"},
         cwd=tmp_path,
         capture_output=True,
@@ -182,6 +183,13 @@ def test_a_shell_in_a_node(tmp_path: Path) -> None:
         timeout=120,
         check=False,
     )
+
+
+@needs_shells
+def test_a_shell_in_a_node(tmp_path: Path) -> None:
+    refused = REFUSED.format(told="'refused after', waited >= 0.010")
+    inside = INSIDE.format(python=sys.executable, refused=refused, folder=tmp_path)
+    done = within_alice(tmp_path, inside)
     assert done.returncode == 7, done.stderr
     # 7 and 2 ms there, 3 ms and 2 ms back: bob is 14 ms away.
     assert done.stdout.splitlines() == ["alice", "100.64.0.3 bob", "refused after True"]
@@ -197,16 +205,7 @@ sojourn ctl two-ways --link slwo rate 1mbit; echo "code $?"
 sojourn ctl two-ways --link "last reverse" pause
 sojourn ctl two-ways --link "last reverse" resume
 sojourn ctl two-ways --json
-{python} - <<'END'
-import socket, time
-begun = time.monotonic()
-with socket.socket() as peer:
-    peer.settimeout(20)
-    try:
-        peer.connect(("bob", 9))
-    except ConnectionRefusedError:
-        print(time.monotonic() - begun)
-END
+{python} -c "{refused}"
 sleep 2
 """
 
@@ -214,16 +213,8 @@ sleep 2
 @needs_shells
 def test_links_of_an_entered_network_are_changed_shown_and_captured(tmp_path: Path) -> None:
     wishes = ["--name", "two-ways", "--meter", "slow", "--pcap", str(tmp_path / "seen")]
-    done = subprocess.run(
-        [*entered(GRAPH, tmp_path, "alice"), *wishes],
-        input=STEERED.format(python=sys.executable),
-        env={**os.environ, "SHELL": "/bin/sh"},
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    script = STEERED.format(python=sys.executable, refused=REFUSED.format(told="waited"))
+    done = within_alice(tmp_path, script, *wishes)
     assert done.returncode == 0, done.stderr
     assert "it is a network; name one of its links, --link slow" in done.stderr
     assert '--link: unknown link "slwo"; did you mean "slow"?' in done.stderr

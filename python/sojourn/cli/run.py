@@ -111,7 +111,8 @@ def _refuse_wishes(wishes: dict[str, Any]) -> None:
     """Refuse what is for an entered network alone."""
     from sojourn.base.errors import InputError
 
-    for option in (option for option, wish in wishes.items() if wish is not None):
+    option = next((option for option, wish in wishes.items() if wish is not None), None)
+    if option is not None:
         raise InputError(f"--{option}: a run that is kept is its scenario's alone; add --enter NODE, or leave it out")
 
 

@@ -29,8 +29,8 @@ BEFORE_NS = 1
 
 def add(document: Mapping[str, Any], network: Network) -> None:
     """Add the changes of a canonical scenario to what the guest does; what the kernel cannot do is refused."""
-    now = {link.place: dict(link.keys) for link in directions(document)}
     links = {link.place: link for link in directions(document)}
+    now = {place: dict(link.keys) for place, link in links.items()}
     duration = nanoseconds("duration", document["duration"])
     for number, entry in enumerate(document.get("changes", [])):
         at = nanoseconds(f"changes[{number}].at", entry["at"])
