@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_name_the_mend() {
+    fn refusals_name_the_remedy() {
         for (error, expected) in [
             (rate("10").unwrap_err(), r#""10" has no unit; write e.g. "10 Mbit/s""#),
             (duration("-5 ms").unwrap_err(), r#""-5 ms" is negative; write e.g. "5 ms""#),

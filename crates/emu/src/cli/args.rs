@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_name_the_mend() {
+    fn refusals_name_the_remedy() {
         for (line, error) in [
             ("--upp 1mbit", r#"unknown option "--upp"; did you mean "--up"?"#),
             ("--up", "--up lacks its value; write --up SPEC"),

@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_name_the_mend() {
+    fn refusals_name_the_remedy() {
         for (kind, args, error) in [
             ("fifo", "", r#"unknown queue "fifo"; one of infinite, droptail, drophead, codel, pie"#),
             ("infinite", "packets=1", "an infinite queue takes no arguments; remove them"),

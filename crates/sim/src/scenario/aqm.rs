@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_name_the_mend() {
+    fn refusals_name_the_remedy() {
         for (value, error) in [
             (json!("coddle"), r#"unknown AQM "coddle"; did you mean "codel"?"#),
             (json!(""), r#"an AQM needs a name, e.g. "codel""#),
