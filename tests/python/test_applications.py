@@ -98,6 +98,6 @@ def test_media_has_columns_rows_and_a_sentence(cli: Cli, tmp_path: Path) -> None
     assert abs(heard["queueing_ms"].mean() / row["media_queueing_mean_ms"] - 1) < 0.1
     told = cli("run", str(file), "-o", str(tmp_path / "out")).stdout
     frames = (
-        f"of {row['media_frames']} frames {row['media_frames_whole']} came whole, {row['media_frames_late']} of them"
+        f"{row['media_frames']} frames made, {row['media_frames_whole']} came whole, {row['media_frames_late']} of them"
     )
     assert frames in told

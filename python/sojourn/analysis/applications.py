@@ -68,8 +68,9 @@ def _media(media: Mapping[str, Any]) -> str:
     if media["queueing_ms"]["p95"] is None:
         return f"{rate}, nothing arrived"
     queueing = f"95 % of the packets queued for less than {_time(media['queueing_ms']['p95'])}"
-    whole, late = media["frames_whole"], media["frames_late"]
-    return f"{rate}, {queueing}; of {media['frames']} frames {whole} came whole, {late} of them late"
+    # The first to arrive in the window were made before it, so more can arrive than were made.
+    made, whole, late = (media[key] for key in ("frames", "frames_whole", "frames_late"))
+    return f"{rate}, {queueing}; {made} frames made, {whole} came whole, {late} of them late"
 
 
 def _time(ms: float) -> str:
