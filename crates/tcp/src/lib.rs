@@ -326,7 +326,7 @@ impl Flags {
 }
 
 /// Up to three SACK blocks (what fits beside timestamps), most recent first; a D-SACK, if any, before them.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 pub struct Sack {
     blocks: [Block; Self::MOST],
     count: u8,
@@ -338,6 +338,8 @@ pub type Block = (u64, u64);
 impl Sack {
     /// Blocks that fit beside a timestamp option.
     pub const MOST: usize = 3;
+    /// No blocks.
+    const NONE: Self = Self { blocks: [(0, 0); Self::MOST], count: 0 };
 
     /// Adds a block behind the others; one that does not fit is left out.
     #[inline]
@@ -364,6 +366,14 @@ impl Sack {
     #[inline]
     pub fn clear(&mut self) {
         self.count = 0;
+    }
+}
+
+/// A constant: the default of an array is made by a loop.
+impl Default for Sack {
+    #[inline]
+    fn default() -> Self {
+        Self::NONE
     }
 }
 

@@ -157,13 +157,19 @@ impl Bursts {
         (per_ms as u32).clamp(LEAST_BURST, (BUFFER as u32 / window.mss).max(LEAST_BURST))
     }
 
+    /// Whether the next segment is one that goes out where the congestion window has no room.
+    #[inline]
+    pub fn sends_beyond_window(&self, queue: &SendQueue) -> bool {
+        self.fin_beyond_window && queue.ends_with_next()
+    }
+
     /// What may be sent next, in bursts of `most` segments.
+    #[inline]
     pub fn next(&mut self, outlook: &Outlook, most: u32) -> Turn {
         let window = outlook.window;
         let room = window.cwnd.saturating_sub(outlook.in_flight);
-        let ends = outlook.queue.ends_with_next();
         if room == 0 {
-            let goes = self.fin_beyond_window && ends;
+            let goes = self.sends_beyond_window(outlook.queue);
             return if goes { Turn::Burst { segments: 1, left: 1, pushed: true } } else { Turn::WaitsForWindow };
         }
         if let Rule::Third { by_rate } = self.rule {

@@ -108,7 +108,8 @@ impl SendBuffer {
         while self.out.front().is_some_and(|&end| end <= una) {
             self.out.pop_front();
         }
-        self.joined = self.out.len() as u64 * u64::from(sacked) / u64::from(packets.max(1));
+        self.joined =
+            if sacked == 0 { 0 } else { self.out.len() as u64 * u64::from(sacked) / u64::from(packets.max(1)) };
     }
 
     /// Everything before `nxt` has been sent, the last of it in one burst.

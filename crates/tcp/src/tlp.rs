@@ -15,6 +15,10 @@ use sojourn_aqm::Duration;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LossProbe {
     form: Option<ProbeTimeout>,
+    /// [`DELAYED_ACK`] in ticks.
+    delayed_ack: Ticks,
+    /// What a probe waits for at least (3.10), or beyond two round trips (6.1), in ticks.
+    least: Ticks,
     /// SND.NXT when one was sent that is still out.
     high_seq: Option<u64>,
     /// It was a retransmission.
@@ -24,7 +28,9 @@ pub(crate) struct LossProbe {
 impl LossProbe {
     /// None is out.
     pub fn new(stack: &Stack) -> Self {
-        Self { form: stack.loss_probe, high_seq: None, retransmitted: false }
+        let (form, clock) = (stack.loss_probe, stack.clock());
+        let least = clock.span(if form == Some(ProbeTimeout::Linux6_1) { MARGIN } else { LEAST_TIMEOUT });
+        Self { form, delayed_ack: clock.span(DELAYED_ACK), least, high_seq: None, retransmitted: false }
     }
 
     /// Whether the timer is set for a probe after every acknowledgment, whatever else it was set for before.
@@ -61,7 +67,7 @@ impl LossProbe {
             ProbeTimeout::Linux6_1 if advancing => cx.rtt.rto(),
             ProbeTimeout::Linux6_1 => cx.board.head().map_or(0, |head| cx.rtt.time_out_left(cx.now, head.sent)),
         };
-        let timeout = timeout(form, out, cx.rtt);
+        let timeout = self.timeout(form, out, cx.rtt);
         cx.timer.set(Purpose::LossProbe, cx.now, if rto > 0 { timeout.min(rto) } else { timeout });
         true
     }
@@ -122,6 +128,19 @@ impl LossProbe {
             false => Probed::Repaired,
         }
     }
+
+    /// How long to wait for an acknowledgment with `out` segments out.
+    fn timeout(&self, form: ProbeTimeout, out: u32, rtt: &RoundTrip) -> Ticks {
+        let srtt = rtt.estimator();
+        match form {
+            ProbeTimeout::Linux3_10 => {
+                let alone = if out == 1 { srtt.srtt_eighths(12) + self.delayed_ack } else { 0 };
+                srtt.srtt_eighths(16).max(self.least).max(alone)
+            }
+            ProbeTimeout::Linux6_1 if !srtt.is_measured() => rtt.rto(),
+            ProbeTimeout::Linux6_1 => srtt.two_srtt_up() + if out == 1 { self.delayed_ack } else { self.least },
+        }
+    }
 }
 
 /// What an acknowledgment tells of a probe.
@@ -134,21 +153,6 @@ pub(crate) enum Probed {
     Perhaps,
     /// The probe repaired a loss.
     Repaired,
-}
-
-/// How long to wait for an acknowledgment with `out` segments out.
-fn timeout(form: ProbeTimeout, out: u32, rtt: &RoundTrip) -> Ticks {
-    let (clock, srtt) = (rtt.clock(), rtt.estimator());
-    let delayed_ack = clock.span(DELAYED_ACK);
-    match form {
-        ProbeTimeout::Linux3_10 => {
-            let alone = if out == 1 { srtt.srtt_eighths(12) + delayed_ack } else { 0 };
-            srtt.srtt_eighths(16).max(clock.span(LEAST_TIMEOUT)).max(alone)
-        }
-        ProbeTimeout::Linux6_1 if !srtt.is_measured() => rtt.rto(),
-        ProbeTimeout::Linux6_1 if out == 1 => srtt.two_srtt_up() + delayed_ack,
-        ProbeTimeout::Linux6_1 => srtt.two_srtt_up() + clock.span(MARGIN),
-    }
 }
 
 /// A receiver may hold an acknowledgment back for this long.
@@ -184,7 +188,8 @@ mod tests {
         {
             let mut rtt = RoundTrip::new(Stack::find(stack).expect("a stack"));
             rtt.sample(rtt.estimator().per_tick() * 100, 1, 1);
-            assert_eq!([timeout(form, 5, &rtt), timeout(form, 1, &rtt)], waits, "{stack}");
+            let probe = probe(stack);
+            assert_eq!([5, 1].map(|out| probe.timeout(form, out, &rtt)), waits, "{stack}");
         }
     }
 

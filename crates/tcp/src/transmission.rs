@@ -445,24 +445,18 @@ impl Transmission {
         episode: &mut Episode,
         wire: &mut impl Wire,
     ) -> bool {
-        let most = match &self.pacer {
-            None => self.bursts.most(&self.outlook(right_edge, now, control, episode)),
-            Some(pacer) => {
-                let sampled = self.sampler.as_ref().and_then(|sampler| sampler.min_rtt());
-                let min_rtt = sampled.or(episode.rack.as_ref().and_then(|rack| rack.min_rtt()));
-                let by_rate = || pacer.burst(control.window.mss, control.cc.least_burst(pacer.rate()), BUFFER, min_rtt);
-                control.cc.burst().unwrap_or_else(by_rate)
-            }
-        };
+        let mut most = None;
         for _ in 0..many {
             if self.is_held(now) {
                 break;
             }
+            // Most looks find no room: nothing else needs to be known then.
+            let no_room = self.board.in_flight() >= control.window.cwnd;
+            if no_room && !self.bursts.sends_beyond_window(&self.queue) {
+                return true;
+            }
             let first = self.queue.nxt();
-            let mut bursts = self.bursts;
-            let outlook = Outlook { at_once: many == 1, ..self.outlook(right_edge, now, control, episode) };
-            let turn = bursts.next(&outlook, most);
-            self.bursts = bursts;
+            let turn = self.next_burst(right_edge, (&mut most, many == 1), now, control, episode);
             let (segments, left, pushed) = match turn {
                 Turn::Burst { segments, left, pushed } => (segments, left, pushed),
                 Turn::WaitsForWindow => return true,
@@ -495,27 +489,50 @@ impl Transmission {
         false
     }
 
-    fn outlook<'a>(&'a self, right_edge: u64, now: Now, control: &'a Control, episode: &Episode) -> Outlook<'a> {
-        Outlook {
+    /// What may be sent next, in bursts of `most` segments, which is found out with the first one.
+    #[inline]
+    fn next_burst(
+        &mut self,
+        right_edge: u64,
+        (most, at_once): (&mut Option<u32>, bool),
+        now: Now,
+        control: &Control,
+        episode: &Episode,
+    ) -> Turn {
+        let Self { bursts, queue, board, offered, rtt, buffer, pacer, sampler, .. } = self;
+        let outlook = Outlook {
             at: now.at,
             window: &control.window,
-            out: self.board.packets_out(),
-            in_flight: self.board.in_flight(),
-            queue: &self.queue,
-            front: self.buffer.as_ref().and_then(|buffer| buffer.front(&self.queue, control.window.mss)),
+            out: board.packets_out(),
+            in_flight: board.in_flight(),
+            queue,
+            front: buffer.as_ref().and_then(|buffer| buffer.front(queue, control.window.mss)),
             right_edge,
-            receive_window: self.offered.bytes(),
-            head_sent: self.board.head().map(|head| head.sent),
-            srtt: self.rtt.srtt(),
+            receive_window: offered.bytes(),
+            head_sent: board.head().map(|head| head.sent),
+            srtt: rtt.srtt(),
             in_recovery: episode.state >= State::Recovery,
             is_open: episode.state == State::Open,
-            at_once: false,
-        }
+            at_once,
+        };
+        let most = most.get_or_insert_with(|| match pacer {
+            None => bursts.most(&outlook),
+            Some(pacer) => {
+                let sampled = sampler.as_ref().and_then(|sampler| sampler.min_rtt());
+                let min_rtt = sampled.or(episode.rack.as_ref().and_then(|rack| rack.min_rtt()));
+                let by_rate = || pacer.burst(control.window.mss, control.cc.least_burst(pacer.rate()), BUFFER, min_rtt);
+                control.cc.burst().unwrap_or_else(by_rate)
+            }
+        });
+        bursts.next(&outlook, *most)
     }
 
     #[inline(never)]
     fn after_sending(&mut self, now: Now, sent: bool, limited: bool, control: &mut Control, recovery: &mut Recovery) {
         let limited = limited || self.board.in_flight() >= control.window.cwnd;
+        if !sent && !limited {
+            return;
+        }
         let (out, una, nxt) = (self.board.packets_out(), self.queue.una(), self.queue.nxt());
         let (state, is_dry) = (recovery.state(), self.queue.is_dry());
         let after = AfterSending { sent, limited, out, una, nxt, state, is_dry };

@@ -234,7 +234,7 @@ impl Receiver {
         }
         let (waiting, beyond) = (self.reassembly.waiting(), place == Place::Beyond);
         let grew = self.raised.as_mut().is_some_and(|raised| raised.arrived(now, header, waiting, beyond));
-        if place == Place::Beyond {
+        if beyond {
             // Without SACK a duplicate acknowledgment has to look like one.
             self.delay.be_quick_once(grew && self.sack);
             let at_once = asked && self.ecn.is_prompt();

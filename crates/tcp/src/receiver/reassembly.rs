@@ -12,6 +12,8 @@ pub(super) struct Reassembly {
     nxt: u64,
     /// Sequence number of the FIN; beyond all others until it arrives.
     fin: u64,
+    /// Bytes of `out_of_order`, without the FIN.
+    waiting: u64,
     duplicate: Option<Block>,
     /// What arrived beyond `nxt`, in order of sequence, disjoint.
     out_of_order: Vec<Block>,
@@ -33,7 +35,7 @@ pub(super) enum Place {
 impl Reassembly {
     /// Nothing has arrived.
     pub fn new() -> Self {
-        Self { nxt: 0, out_of_order: Vec::new(), sacks: Vec::new(), duplicate: None, fin: u64::MAX }
+        Self { nxt: 0, waiting: 0, out_of_order: Vec::new(), sacks: Vec::new(), duplicate: None, fin: u64::MAX }
     }
 
     /// Nothing has arrived.
@@ -75,8 +77,19 @@ impl Reassembly {
     }
 
     /// Bytes that wait for others before them, each counted once.
+    #[inline]
     pub fn waiting(&self) -> u64 {
-        self.out_of_order.iter().map(|&(from, end)| end.min(self.fin).saturating_sub(from)).sum()
+        self.waiting
+    }
+
+    fn count_waiting(&mut self) {
+        self.waiting = self.out_of_order.iter().map(|&(from, end)| self.payload_of((from, end))).sum();
+    }
+
+    /// Bytes of a block, without the FIN.
+    #[inline]
+    fn payload_of(&self, (from, end): Block) -> u64 {
+        end.min(self.fin).saturating_sub(from)
     }
 
     /// Where a segment with data or a FIN belongs; what has been there before is noted as a duplicate (RFC 2883).
@@ -117,20 +130,25 @@ impl Reassembly {
         }
         let nxt = self.nxt;
         self.sacks.retain(|&(from, _)| from > nxt);
+        self.count_waiting();
     }
 
     /// `block` lies beyond a hole.
     pub fn queue(&mut self, block: Block) {
+        let payload = self.payload_of(block);
         if let (Some(last), Some(told)) = (self.out_of_order.last_mut(), self.sacks.first_mut()) {
             // Mostly it goes on where the newest one ended, behind all others.
             if last.1 == block.0 && last == told {
                 (last.1, told.1) = (block.1, block.1);
+                self.waiting += payload;
                 return;
             }
         }
         self.merge(block);
+        self.count_waiting();
     }
 
+    #[inline(never)]
     fn merge(&mut self, block: Block) {
         let i = self.out_of_order.partition_point(|b| b.1 < block.0);
         if self.out_of_order.get(i).is_some_and(|b| b.0 <= block.0 && block.1 <= b.1) {
