@@ -235,13 +235,27 @@ impl Findings {
             None if self.data_acked() => rtt.units_since(now, now.echoed(self.ts_ecr)),
             None => return false,
         };
-        rtt.sample(sample, queue.una(), queue.nxt());
-        self.rtt = self.newest().map(|sent| rtt.span(rtt.age(now, sent))).filter(|&rtt| rtt > Duration::ZERO);
-        if let Some(rack) = &mut recovery.episode.rack {
-            rack.observe_rtt(now.at, self.rtt.unwrap_or(rtt.span(sample)));
-        }
+        self.rtt = take_sample(sample, self.newest(), now, recovery, (queue, rtt));
         true
     }
+}
+
+/// The RTT of what an acknowledgment covers: a `sample` for the time-out, in units, and the age of the `newest` segment that
+/// was sent once, which the congestion control is told.
+#[inline(always)]
+pub(crate) fn take_sample(
+    sample: u32,
+    newest: Option<Instant>,
+    now: Now,
+    recovery: &mut Recovery,
+    (queue, rtt): (&SendQueue, &mut RoundTrip),
+) -> Option<Duration> {
+    rtt.sample(sample, queue.una(), queue.nxt());
+    let of_newest = newest.map(|sent| rtt.span(rtt.age(now, sent))).filter(|&rtt| rtt > Duration::ZERO);
+    if let Some(rack) = &mut recovery.episode.rack {
+        rack.observe_rtt(now.at, of_newest.unwrap_or(rtt.span(sample)));
+    }
+    of_newest
 }
 
 impl Deref for Findings {

@@ -80,6 +80,17 @@ impl Control {
         self.cc.increase(&mut self.window, packets, news);
     }
 
+    /// The window grows on `packets` segments if it was the limit, as [`Self::is_limited`] has it.
+    #[inline(always)]
+    pub fn grow(&mut self, now: Now, packets: u32, in_flight: u32, reordering: u32, news: impl Fn() -> Ack) {
+        if self.is_limited(in_flight, reordering) {
+            self.increase(packets, news);
+            self.usage.touched(now);
+        } else {
+            self.unused(packets, news);
+        }
+    }
+
     /// An acknowledgment of so many new segments, with which the window `may_grow` if it was the limit: so many segments were
     /// in flight, and so many may be out of order.
     #[inline(always)]

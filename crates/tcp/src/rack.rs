@@ -58,9 +58,14 @@ impl Rack {
         if ambiguous {
             return;
         }
-        self.advanced = true;
-        self.rtt = rtt;
-        self.latest = self.latest.max((segment.sent, segment.end()));
+        self.on_delivered_in_order(now, segment.sent, segment.end());
+    }
+
+    /// Segments were delivered in order that were sent once, the newest of them, which ends at `end`, at `sent`.
+    #[inline]
+    pub fn on_delivered_in_order(&mut self, now: Instant, sent: Instant, end: u64) {
+        (self.advanced, self.rtt) = (true, now - sent);
+        self.latest = self.latest.max((sent, end));
     }
 
     /// Takes an RTT sample for the least RTT of the last [`MIN_RTT_WINDOW`].

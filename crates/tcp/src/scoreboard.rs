@@ -11,7 +11,7 @@ mod tests;
 
 use self::log::Log;
 use crate::Block;
-use crate::segment::{Acked, Sacked, Segment, Tags};
+use crate::segment::{Acked, Sacked, Segment, Tags, Untouched};
 use crate::watch::Loss;
 use sojourn_aqm::Instant;
 use sojourn_aqm::deque::Deque;
@@ -196,19 +196,22 @@ impl Scoreboard {
         self.sack & (counted == 0) & (self.resent_high <= una) & !self.segments.is_empty()
     }
 
-    /// Removes what `una` acknowledges of segments without a tag.
+    /// Removes what `una` acknowledges of segments without a tag; `each` sees them.
     #[inline(always)]
-    pub fn acknowledge_untouched(&mut self, una: u64) -> Acked {
-        let (mut packets, mut last_sent) = (0, Instant::ZERO);
-        while let Some(segment) = self.segments.get(packets).filter(|s| s.end() <= una) {
+    pub fn acknowledge_untouched(&mut self, una: u64, mut each: impl FnMut(&Segment)) -> Untouched {
+        let mut acked = Untouched::default();
+        while let Some(segment) = self.segments.get(acked.packets as usize).filter(|s| s.end() <= una) {
             debug_assert_eq!(segment.tags, Tags::default(), "nothing was touched");
-            last_sent = segment.sent;
-            packets += 1;
+            if acked.packets == 0 {
+                acked.first_sent = segment.sent;
+            }
+            each(segment);
+            (acked.last_sent, acked.end) = (segment.sent, segment.end());
+            acked.packets += 1;
         }
-        self.segments.remove_front(packets);
-        let packets = packets as u32;
+        self.segments.remove_front(acked.packets as usize);
         self.forget_hint_below(una);
-        Acked { packets, last_sent, reordered_at: (packets > 0).then_some(0), ..Acked::default() }
+        acked
     }
 
     /// Removes what `una` acknowledges; `each` sees the segments.

@@ -5,8 +5,8 @@
 //! Acknowledgments are taken in one of three orders. Up to Linux 3.9 the window grows before recovery is considered; from
 //! 3.10 on recovery decides first, then the window moves, then segments go out; ns-2 tells progress from duplicates.
 
-use crate::ack::{Ack, Before, Findings};
-use crate::cc::{CongestionControl, Window};
+use crate::ack::{Ack, Before, Findings, take_sample};
+use crate::cc::{self, CongestionControl, Window};
 use crate::config::{SenderConfig, SenderStats, State};
 use crate::control::Control;
 use crate::handshake::{Handshake, Phase};
@@ -323,6 +323,9 @@ impl Sender {
     fn on_ack_of_machine(&mut self, now: Now, header: &Header, wire: &mut impl Wire) {
         match self.machine {
             Machine::Linux2_6 => self.on_any_ack(now, header, wire),
+            Machine::Linux3_10 if self.needs_no_findings() && self.is_expected(header) => {
+                self.on_expected_ack_recovery_first(now, header, wire);
+            }
             Machine::Linux3_10 => self.on_ack_recovery_first(now, header, wire),
             Machine::Ns2 => self.on_ack_ns2(now, header, wire),
         }
@@ -359,7 +362,7 @@ impl Sender {
         control.count_bytes(bytes, State::Open);
         let acked = tx.clean_untouched(now, header);
         if acked.packets > 0 {
-            let news = || tx.news(now, &acked, State::Open);
+            let news = || tx.news_of(now, acked.packets, Some(acked.last_sent), State::Open);
             control.hear(acked.packets, true, (in_flight, recovery.reordering()), news);
         }
         tx.send_new_here(now, control, recovery, wire);
@@ -420,6 +423,43 @@ impl Sender {
         tx.send_new(now, control, recovery, wire);
     }
 
+    /// Whether nobody asks what one that [is expected](Self::is_expected) tells beside its segments and their RTT.
+    #[inline]
+    fn needs_no_findings(&self) -> bool {
+        let Self { transmission: tx, recovery, control, .. } = self;
+        !tx.counts & !control.hears() & !recovery.episode.probe.is_out()
+    }
+
+    /// What [`Self::on_ack_recovery_first`] does with one that [is expected](Self::is_expected) and
+    /// [needs no findings](Self::needs_no_findings).
+    #[inline(always)]
+    fn on_expected_ack_recovery_first(&mut self, now: Now, header: &Header, wire: &mut impl Wire) {
+        let Self { transmission: tx, recovery, control, .. } = self;
+        tx.output.heard(header.ts_val);
+        let in_flight = tx.board.packets_out();
+        recovery.episode.timeouts = 0;
+        tx.queue.acknowledge(header.ack);
+        let una = tx.queue.una();
+        tx.offered.told(una, header.window);
+        let acked = tx.board.acknowledge_untouched(una, |_| {});
+        if acked.packets > 0 {
+            if let Some(rack) = &mut recovery.episode.rack {
+                rack.on_delivered_in_order(now.at, acked.last_sent, acked.end);
+                rack.on_acknowledged(una);
+            }
+            let sample = tx.rtt.age(now, acked.first_sent);
+            let rtt = take_sample(sample, Some(acked.last_sent), now, recovery, (&tx.queue, &mut tx.rtt));
+            let news = cc::Ack { now: now.at, packets: acked.packets, rtt, una, nxt: tx.queue.nxt(), open: true };
+            control.acked(|| news);
+            if !recovery.episode.probe.replaces_time_out() || !tx.schedule_loss_probe(now, true, control, recovery) {
+                tx.resume_timer(now);
+            }
+            control.grow(now, acked.packets, in_flight, recovery.reordering(), || news);
+        }
+        tx.follow_window(control);
+        self.end_ack_recovery_first(now, wire);
+    }
+
     /// Takes an acknowledgment: recovery decides, then the window moves, then segments go out.
     fn on_ack_recovery_first(&mut self, now: Now, header: &Header, wire: &mut impl Wire) {
         let Self { transmission: tx, recovery, control, .. } = self;
@@ -474,11 +514,17 @@ impl Sender {
             }
             recovery.judge_probe(&mut ack, &mut tx.cx(now, control));
         }
+        self.end_ack_recovery_first(now, wire);
+    }
+
+    /// Recovery has decided and the window has moved.
+    #[inline(always)]
+    fn end_ack_recovery_first(&mut self, now: Now, wire: &mut impl Wire) {
         self.send_new(now, wire);
         let Self { transmission: tx, recovery, control, .. } = self;
         tx.make_room(now, control, recovery, wire);
         if recovery.episode.probe.follows_every_ack() && tx.timer.expiry().is_some() {
-            recovery.schedule_loss_probe(false, &mut tx.cx(now, control));
+            tx.schedule_loss_probe(now, false, control, recovery);
         }
     }
 
@@ -496,7 +542,7 @@ impl Sender {
             false => Rexmit::Nothing,
         };
         let probes = recovery.episode.probe.replaces_time_out();
-        if ack.sets_timer && !(probes && recovery.schedule_loss_probe(true, &mut tx.cx(now, control))) {
+        if ack.sets_timer && !(probes && tx.schedule_loss_probe(now, true, control, recovery)) {
             tx.resume_timer(now);
         }
         if tx.sampler.is_some() {
@@ -529,12 +575,7 @@ impl Sender {
         if counts {
             let packets = control.growth_of(ack);
             let news = || ack.news(packets, now, recovery.state(), &tx.queue);
-            if control.is_limited(prior_in_flight, reordering.degree()) {
-                control.increase(packets, news);
-                control.usage.touched(now);
-            } else {
-                control.unused(packets, news);
-            }
+            control.grow(now, packets, prior_in_flight, reordering.degree(), news);
         }
     }
 

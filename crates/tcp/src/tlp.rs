@@ -47,6 +47,7 @@ impl LossProbe {
 
     /// Sets the timer for a probe in place of the time-out; `advancing` if that would start anew. Returns whether a probe
     /// makes sense.
+    #[inline(always)]
     pub fn schedule(&self, state: State, advancing: bool, cx: &mut Cx) -> bool {
         let Some(form) = self.form else { return false };
         let out = cx.board.packets_out();

@@ -20,7 +20,7 @@ use crate::rate_sample::{RateSampler, Sent};
 use crate::recovery::{Cx, Episode, Recovery, Walk};
 use crate::round_trip::RoundTrip;
 use crate::scoreboard::Scoreboard;
-use crate::segment::{Acked, Segment, Tags};
+use crate::segment::{Acked, Segment, Tags, Untouched};
 use crate::segmentation::{BUFFER, Bursts, Outlook, Turn};
 use crate::send_buffer::SendBuffer;
 use crate::small_queue::SmallQueue;
@@ -28,7 +28,7 @@ use crate::stack::Stack;
 use crate::timer::{Purpose, RetransmitTimer};
 use crate::validation::AfterSending;
 use crate::{Flags, Header, Now, Wire};
-use sojourn_aqm::Rate;
+use sojourn_aqm::{Instant, Rate};
 
 /// The sending side: the send sequence, what is out, and how it goes out. In this order, so that
 /// what every segment is asked for lies together.
@@ -293,22 +293,22 @@ impl Transmission {
     pub fn clean_in(&mut self, now: Now, header: &Header, samples: bool, restarts: bool) -> Acked {
         let una = self.queue.una();
         let acked = self.board.acknowledge(una, |_| {});
-        self.cleaned(now, header, &acked, samples, restarts);
+        self.cleaned(now, header, acked.packets, samples, restarts);
         acked
     }
 
     /// The same where nothing on the scoreboard has been touched.
     #[inline(always)]
-    pub fn clean_untouched(&mut self, now: Now, header: &Header) -> Acked {
-        let acked = self.board.acknowledge_untouched(self.queue.una());
-        self.cleaned(now, header, &acked, true, true);
+    pub fn clean_untouched(&mut self, now: Now, header: &Header) -> Untouched {
+        let acked = self.board.acknowledge_untouched(self.queue.una(), |_| {});
+        self.cleaned(now, header, acked.packets, true, true);
         acked
     }
 
     #[inline(always)]
-    fn cleaned(&mut self, now: Now, header: &Header, acked: &Acked, samples: bool, restarts: bool) {
+    fn cleaned(&mut self, now: Now, header: &Header, packets: u32, samples: bool, restarts: bool) {
         let una = self.queue.una();
-        if acked.packets == 0 {
+        if packets == 0 {
             return;
         }
         if let Some(since) = samples.then(|| self.rtt.since_sent(now, header.ts_ecr, una)).flatten() {
@@ -324,13 +324,19 @@ impl Transmission {
     /// What the congestion control may know of what was acknowledged, with the RTT in ticks.
     #[inline(always)]
     pub fn news(&self, now: Now, acked: &Acked, state: State) -> cc::Ack {
-        let clock = self.rtt.clock();
         // Karn: of a retransmission nobody knows which copy was acknowledged.
         let once = !acked.retransmitted && acked.reordered_at.is_some();
-        let rtt = now.tick.saturating_sub(clock.ticks(acked.last_sent));
-        let rtt = (once && rtt > 0).then(|| clock.duration(rtt));
+        self.news_of(now, acked.packets, once.then_some(acked.last_sent), state)
+    }
+
+    /// The same of so many segments, the newest of which was sent at `last`, if that is known.
+    #[inline(always)]
+    pub fn news_of(&self, now: Now, packets: u32, last: Option<Instant>, state: State) -> cc::Ack {
+        let clock = self.rtt.clock();
+        let rtt = last.map_or(0, |last| now.tick.saturating_sub(clock.ticks(last)));
+        let rtt = (rtt > 0).then(|| clock.duration(rtt));
         let (una, nxt, open) = (self.queue.una(), self.queue.nxt(), state == State::Open);
-        cc::Ack { now: now.at, packets: acked.packets, rtt, una, nxt, open }
+        cc::Ack { now: now.at, packets, rtt, una, nxt, open }
     }
 
     /// The timer goes back from another use to the time-out.
@@ -538,12 +544,24 @@ impl Transmission {
         let after = AfterSending { sent, limited, out, una, nxt, state, is_dry };
         control.usage.after_sending(now, &after, &self.rtt, &mut control.window);
         if sent {
-            recovery.schedule_loss_probe(false, &mut self.cx(now, control));
+            self.schedule_loss_probe(now, false, control, recovery);
         }
     }
 
+    /// Sets the timer for a tail loss probe; see [`LossProbe::schedule`](crate::tlp::LossProbe::schedule).
+    #[inline(never)]
+    pub fn schedule_loss_probe(
+        &mut self,
+        now: Now,
+        advancing: bool,
+        control: &mut Control,
+        recovery: &Recovery,
+    ) -> bool {
+        recovery.episode.probe.schedule(recovery.state(), advancing, &mut self.cx(now, control))
+    }
+
     #[cfg(test)]
-    pub fn hold_bursts(&mut self, at: sojourn_aqm::Instant) {
+    pub fn hold_bursts(&mut self, at: Instant) {
         self.bursts.on_sent(at);
     }
 

@@ -236,11 +236,6 @@ impl Recovery {
         if self.episode.on_early_retransmit(by_age, cx) { Rexmit::Lost } else { Rexmit::Nothing }
     }
 
-    /// Sets the timer for a tail loss probe; see [`LossProbe::schedule`](crate::tlp::LossProbe::schedule).
-    pub fn schedule_loss_probe(&self, advancing: bool, cx: &mut Cx) -> bool {
-        self.episode.probe.schedule(self.state(), advancing, cx)
-    }
-
     /// An acknowledgment while a probe may be out: did that repair a loss? Then the window is reduced.
     pub fn judge_probe(&mut self, ack: &mut Findings, cx: &mut Cx) {
         ack.probe = self.episode.probe.on_ack(ack, cx.queue.una());
