@@ -25,8 +25,13 @@ pub fn build<C: Composed + 'static, P: Send + 'static>(
     limits: Limits,
     host: Host,
 ) -> Box<dyn Qdisc<P> + Send> {
+    Box::new(flow_queue(config, limits, host))
+}
+
+/// The same, for a host that knows which one it is.
+pub fn flow_queue<C: Composed + 'static, P>(config: &C, limits: Limits, host: Host) -> FlowQueue<C::Aqm, P> {
     let each = config.clone();
-    Box::new(FlowQueue::new(config.queue(), move || each.aqm(), limits, host))
+    FlowQueue::new(config.queue(), move || each.aqm(), limits, host)
 }
 
 /// Bytes of state per flow under `A`, packets not counted.

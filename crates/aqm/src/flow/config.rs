@@ -128,7 +128,7 @@ fn validate(c: &Config) -> Result<(), Refusal> {
 }
 
 /// Stands for "no limit" where a count is asked for.
-const MANY: u64 = 1_000_000_000;
+pub(super) const MANY: u64 = 1_000_000_000;
 /// tc's unit of the perturbation.
 const SECOND: Duration = Duration::from_secs(1);
 /// The range of a choice is its words.

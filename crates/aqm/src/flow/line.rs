@@ -189,8 +189,9 @@ impl<P> Slab<P> {
         Dequeued::Packet(node.meta, packet)
     }
 
+    /// The same, where it is known that there is one.
     #[inline]
-    fn take(&mut self, at: u32) -> (Meta, P) {
+    pub fn take(&mut self, at: u32) -> (Meta, P) {
         let node = &mut self.nodes[at as usize];
         node.next = self.free;
         self.free = at;

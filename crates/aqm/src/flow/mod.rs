@@ -14,13 +14,14 @@ mod left_out;
 pub(crate) mod line;
 mod overflow;
 mod perturb;
+mod quick;
 mod schedule;
 mod table;
 #[cfg(test)]
 mod tests;
 mod turn;
 
-pub use compose::{Composed, build, flow_bytes, join, queue_bytes};
+pub use compose::{Composed, build, flow_bytes, flow_queue, join, queue_bytes};
 pub use config::{Config, Hash, Isolation, Overflow, Scheduler};
 pub use table::Classifier;
 
@@ -63,6 +64,9 @@ pub struct FlowQueue<A, P> {
     unused: A,
     /// What the managers do not see; usually nothing is left out.
     left_out: Option<Box<LeftOut>>,
+    /// Whether a packet of a known flow that fits is queued whatever else waits: nothing but the limits bounds what waits, and
+    /// the flows are never hashed anew.
+    is_plain: bool,
 }
 
 impl<A: Aqm, P> FlowQueue<A, P> {
@@ -72,6 +76,8 @@ impl<A: Aqm, P> FlowQueue<A, P> {
         let limits = within(limits, config);
         // Room for what fits, up to a size that costs little when the limit is generous.
         let capacity = limits.packets.unwrap_or(MAX_PREALLOCATED).min(MAX_PREALLOCATED) as usize;
+        let shedding = Shedding::new(config, limits.packets.unwrap_or(u32::MAX));
+        let perturbation = Perturbation::new(config);
         Self {
             unused: make(),
             make,
@@ -80,8 +86,9 @@ impl<A: Aqm, P> FlowQueue<A, P> {
             table: Table::new(config, &host.rng),
             host,
             schedule: Schedule::new(config),
-            shedding: Shedding::new(config, limits.packets.unwrap_or(u32::MAX)),
-            perturbation: Perturbation::new(config),
+            is_plain: A::LETS_GO && shedding.is_plain() && perturbation.is_off(),
+            shedding,
+            perturbation,
             // One more, for the packet that is queued before another one makes room.
             books: Books {
                 packets: Slab::with_capacity(capacity + 1),
@@ -233,7 +240,7 @@ impl<A: Aqm, P> FlowQueue<A, P> {
     }
 
     /// Queues a packet in flow `i`, which had `before` packets when it came; its handle.
-    #[inline]
+    #[inline(always)]
     fn push(&mut self, i: usize, before: u32, meta: Meta, packet: P) -> u32 {
         let flow = &mut self.table.flows[i];
         self.books.total.packets += 1;
@@ -264,25 +271,6 @@ impl<A: Aqm, P> FlowQueue<A, P> {
 }
 
 impl<A: Aqm, P> FlowQueue<A, P> {
-    /// Takes the first packet of flow `i` out if its manager has nothing to decide of it; its handle.
-    #[inline(always)]
-    fn let_go(&mut self, now: Instant, i: usize) -> Option<u32> {
-        if !A::LETS_GO || self.left_out.is_some() {
-            return None;
-        }
-        let Self { table, books, host, .. } = self;
-        let flow = &mut table.flows[i];
-        let head = flow.line.head()?;
-        let meta = books.packets.meta(head);
-        let behind = books.total.bytes - meta.len as u64;
-        if !flow.aqm.lets_go(now, meta, behind, host.link.mtu) {
-            return None;
-        }
-        let len = books.packets.release(&mut flow.line, head).len;
-        books.left(len);
-        Some(head)
-    }
-
     /// Asks the manager of flow `i`, which is not empty, for a packet; its handle.
     #[inline(always)]
     fn ask(&mut self, now: Instant, i: usize, sink: &mut dyn Sink<P>) -> Option<u32> {
@@ -371,12 +359,7 @@ impl<A: Aqm, P: 'static> Qdisc<P> for FlowQueue<A, P> {
 
     fn dequeue(&mut self, now: Instant, sink: &mut dyn Sink<P>) -> Dequeued<P> {
         self.catch_up(now, sink);
-        while let Some(i) = self.schedule.ready(&mut self.table.flows, &self.books.packets) {
-            self.shown = i as u32;
-            if self.table.flows[i].line.is_empty() {
-                self.look_at_empty(now, i);
-                continue;
-            }
+        while let Some(i) = self.busy_in_turn(now) {
             let handle = match self.let_go(now, i) {
                 None if A::LETS_GO => self.ask_apart(now, i, sink),
                 None => self.ask(now, i, sink),

@@ -1,6 +1,6 @@
 //! Making room when a limit is reached: who loses which packets.
 
-use super::config::{Config, Overflow};
+use super::config::{Config, MANY, Overflow};
 use super::{FlowQueue, table::Flow};
 use crate::aqm::{Aqm, DropReason};
 use crate::backlog::Backlog;
@@ -41,6 +41,12 @@ impl Shedding {
             flows: config.flows as u32,
             last_victim: None,
         }
+    }
+
+    /// Whether nothing but the limits bounds what waits, and nobody is told of a packet that fits.
+    pub fn is_plain(&self) -> bool {
+        let of_all = matches!(self.overflow, Overflow::Arrival | Overflow::Fattest);
+        of_all && !self.by_changes && self.places == u32::MAX && u64::from(self.depth) == MANY
     }
 }
 

@@ -32,6 +32,11 @@ impl Perturbation {
         if self.period == old.period { Ok(()) } else { Err(Refusal::Fixed("perturb_period")) }
     }
 
+    /// Whether it never is.
+    pub fn is_off(&self) -> bool {
+        self.period == Duration::ZERO
+    }
+
     /// Goes on with the times of `old`.
     pub fn take_over(&mut self, old: &Self) {
         self.next = old.next;

@@ -133,11 +133,16 @@ impl Schedule {
     }
 
     /// The flow that is served next; DRR++ alone may name one that is empty.
-    #[inline]
+    #[inline(always)]
     pub fn ready<A: Aqm, P>(&mut self, flows: &mut [Flow<A>], packets: &Slab<P>) -> Option<usize> {
         if self.scheduler == Scheduler::DrrPlusPlus {
             return self.ready_of_two_lists(flows);
         }
+        self.ready_of_one_list(flows, packets)
+    }
+
+    #[inline(never)]
+    fn ready_of_one_list<A: Aqm, P>(&mut self, flows: &mut [Flow<A>], packets: &Slab<P>) -> Option<usize> {
         self.unlink_empty(flows);
         loop {
             let i = self.first()?;
@@ -161,7 +166,7 @@ impl Schedule {
     }
 
     /// DRR++ (RFC 8290 §4.2): new flows first; one without credit earns a quantum and goes to the end of the old.
-    #[inline]
+    #[inline(always)]
     fn ready_of_two_lists<A>(&mut self, flows: &mut [Flow<A>]) -> Option<usize> {
         loop {
             let i = self.first()?;

@@ -4,6 +4,7 @@ use crate::packet::Handle;
 use crate::scenario::LinkSpec;
 use sojourn_aqm::codel::Codel;
 use sojourn_aqm::droptail::DropTail;
+use sojourn_aqm::flow::{FlowQueue, flow_queue};
 use sojourn_aqm::refusal::Refusal;
 use sojourn_aqm::registry::AnyConfig;
 use sojourn_aqm::single::SingleQueue;
@@ -20,6 +21,7 @@ pub(crate) type Discipline = dyn Qdisc<Handle> + Send;
 pub(crate) enum AnyDiscipline {
     Codel(SingleQueue<Codel, Handle>),
     DropTail(SingleQueue<DropTail, Handle>),
+    FqCodel(FlowQueue<Codel, Handle>),
     Other(Box<Discipline>),
 }
 
@@ -37,6 +39,7 @@ impl AnyDiscipline {
             AnyConfig::DropTail(config) => {
                 Self::DropTail(SingleQueue::new(DropTail::new(config), limits, host(spec, rng)))
             }
+            AnyConfig::FqCodel(config) => Self::FqCodel(flow_queue(config, limits, host(spec, rng))),
             _ => Self::Other(discipline(spec, rng)),
         }
     }
@@ -47,6 +50,7 @@ impl AnyDiscipline {
         match self {
             Self::Codel(queue) => queue.passes(now, meta),
             Self::DropTail(queue) => queue.passes(now, meta),
+            Self::FqCodel(_) => false,
             Self::Other(other) => match other.pass(now, *meta) {
                 Some(passed) => {
                     *meta = passed;
@@ -62,14 +66,14 @@ impl AnyDiscipline {
     pub fn hands_on(&mut self, now: Instant, meta: &mut Meta) -> bool {
         match self {
             Self::Codel(queue) => queue.hands_on(now, meta),
-            Self::DropTail(_) | Self::Other(_) => false,
+            Self::DropTail(_) | Self::FqCodel(_) | Self::Other(_) => false,
         }
     }
 
-    /// Whether it is one of those that are known when this is compiled.
+    /// Whether a packet that meets nobody may go through, of those that are known when this is compiled.
     #[inline(always)]
-    pub fn is_known(&self) -> bool {
-        !matches!(self, Self::Other(_))
+    pub fn may_let_through(&self) -> bool {
+        matches!(self, Self::Codel(_) | Self::DropTail(_))
     }
 
     /// [`SingleQueue::stores`].
@@ -78,8 +82,14 @@ impl AnyDiscipline {
         match self {
             Self::Codel(queue) => queue.stores(meta, packet),
             Self::DropTail(queue) => queue.stores(meta, packet),
-            Self::Other(_) => false,
+            Self::FqCodel(_) | Self::Other(_) => false,
         }
+    }
+
+    /// [`FlowQueue::stores`]: apart, as where both answers meet each costs the other a detour through memory.
+    #[inline(always)]
+    pub fn stores_in_flow(&mut self, meta: &Meta, packet: Handle) -> bool {
+        if let Self::FqCodel(queue) = self { queue.stores(meta, packet) } else { false }
     }
 
     /// [`SingleQueue::lets_head_go`].
@@ -88,14 +98,21 @@ impl AnyDiscipline {
         match self {
             Self::Codel(queue) => queue.lets_head_go(now),
             Self::DropTail(queue) => queue.lets_head_go(now),
-            Self::Other(_) => None,
+            Self::FqCodel(_) | Self::Other(_) => None,
         }
+    }
+
+    /// [`FlowQueue::lets_head_go`].
+    #[inline(always)]
+    pub fn lets_head_of_flow_go(&mut self, now: Instant) -> Option<(Meta, Handle)> {
+        if let Self::FqCodel(queue) = self { queue.lets_head_go(now) } else { None }
     }
 
     fn any(&self) -> &Discipline {
         match self {
             Self::Codel(queue) => queue,
             Self::DropTail(queue) => queue,
+            Self::FqCodel(queue) => queue,
             Self::Other(other) => &**other,
         }
     }
@@ -104,6 +121,7 @@ impl AnyDiscipline {
         match self {
             Self::Codel(queue) => queue,
             Self::DropTail(queue) => queue,
+            Self::FqCodel(queue) => queue,
             Self::Other(other) => &mut **other,
         }
     }
@@ -115,6 +133,7 @@ impl Qdisc<Handle> for AnyDiscipline {
         match self {
             Self::Codel(queue) => queue.enqueue_here(now, meta, packet, sink),
             Self::DropTail(queue) => queue.enqueue_here(now, meta, packet, sink),
+            Self::FqCodel(queue) => queue.enqueue(now, meta, packet, sink),
             Self::Other(other) => other.enqueue(now, meta, packet, sink),
         }
     }
@@ -124,6 +143,7 @@ impl Qdisc<Handle> for AnyDiscipline {
         match self {
             Self::Codel(queue) => queue.dequeue_here(now, sink),
             Self::DropTail(queue) => queue.dequeue_here(now, sink),
+            Self::FqCodel(queue) => queue.dequeue(now, sink),
             Self::Other(other) => other.dequeue(now, sink),
         }
     }

@@ -183,7 +183,7 @@ impl<T: Pace> OneByOne<T> {
     #[inline(always)]
     pub fn goes_through<P: Probe>(&mut self, meta: &mut Meta, body: &mut Body, books: &mut Books<P>) -> Option<Fate> {
         let now = meta.enqueued;
-        if self.pending || !body.queue.qdisc.is_known() {
+        if self.pending || !body.queue.qdisc.may_let_through() {
             return None;
         }
         if body.queue.qdisc.passes(now, meta) {

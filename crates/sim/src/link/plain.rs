@@ -34,7 +34,9 @@ impl<'a> Plain<'a> {
         meta.enqueued = now;
         let Self { server, body } = self;
         if server.is_taken(now) {
-            return body.queue.stores(&meta, handle, books).then(|| Served::nothing(server.calls()));
+            let queue = &mut body.queue;
+            let stored = queue.stores(&meta, handle, books) || queue.stores_in_flow(&meta, handle, books);
+            return stored.then(|| Served::nothing(server.calls()));
         }
         let fate = server.goes_through(&mut meta, body, books)?;
         Some(server.pass::<true, P>(now, (meta, handle, packet), fate, body, books))
@@ -64,6 +66,9 @@ impl<'a> Plain<'a> {
     /// The same, whatever leaves.
     #[inline(always)]
     pub fn on_server<P: Probe>(&mut self, now: Instant, books: &mut Books<P>) -> Served {
+        if let Some(packet) = self.body.queue.lets_head_of_flow_go(now, books) {
+            return self.server.go_on_with::<true, P>(now, packet, self.body, books);
+        }
         self.server.serve::<true, P>(now, self.body, books)
     }
 }

@@ -31,6 +31,18 @@ impl Queue {
     #[inline(always)]
     pub fn stores<P>(&mut self, meta: &Meta, handle: Handle, books: &Books<P>) -> bool {
         let stored = self.qdisc.stores(meta, handle);
+        self.books_stored(stored, meta, books)
+    }
+
+    /// The same where it queues flows apart.
+    #[inline(always)]
+    pub fn stores_in_flow<P>(&mut self, meta: &Meta, handle: Handle, books: &Books<P>) -> bool {
+        let stored = self.qdisc.stores_in_flow(meta, handle);
+        self.books_stored(stored, meta, books)
+    }
+
+    #[inline(always)]
+    fn books_stored<P>(&mut self, stored: bool, meta: &Meta, books: &Books<P>) -> bool {
         if stored {
             self.tally.arrival(meta.enqueued, true);
             self.tally.fingerprint.record(meta.enqueued, books.link, meta.flow, meta.len, Fate::Queued);
@@ -42,12 +54,29 @@ impl Queue {
     /// was done.
     #[inline(always)]
     pub fn lets_head_go<P: Probe>(&mut self, now: Instant, books: &mut Books<P>) -> Option<(u32, Handle)> {
-        let (meta, handle) = self.qdisc.lets_head_go(now)?;
+        let gone = self.qdisc.lets_head_go(now)?;
+        Some(self.books_gone(now, gone, books))
+    }
+
+    /// The same where it queues flows apart.
+    #[inline(always)]
+    pub fn lets_head_of_flow_go<P: Probe>(&mut self, now: Instant, books: &mut Books<P>) -> Option<(u32, Handle)> {
+        let gone = self.qdisc.lets_head_of_flow_go(now)?;
+        Some(self.books_gone(now, gone, books))
+    }
+
+    #[inline(always)]
+    fn books_gone<P: Probe>(
+        &mut self,
+        now: Instant,
+        (meta, handle): (Meta, Handle),
+        books: &mut Books<P>,
+    ) -> (u32, Handle) {
         debug_assert_eq!(meta.ecn, books.packets.packet(handle).ecn, "it marks nothing that it lets go");
         self.tally.departure(now, &meta, false);
         self.tally.fingerprint.record(now, books.link, meta.flow, meta.len, Fate::Departed);
         books.probe.sent(now, books.link, handle, &meta, false);
-        Some((meta.len, handle))
+        (meta.len, handle)
     }
 
     /// Another discipline takes the place of its own, as after `tc qdisc change` where it `keeps` what waits, else as after
