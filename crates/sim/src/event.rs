@@ -35,6 +35,12 @@ pub trait EventSet {
     /// The earliest event; its time is [`Instant::NEVER`] when nothing is pending.
     fn first(&self) -> (Instant, Slot);
 
+    /// When the earliest event is due; never when nothing is pending.
+    #[inline(always)]
+    fn due(&self) -> Instant {
+        self.first().0
+    }
+
     /// The earliest event, unless it comes later than `last`, which is an instant of the run.
     #[inline(always)]
     fn first_until(&self, last: Instant) -> Option<(Instant, Slot)> {
@@ -202,6 +208,17 @@ impl EventSet for Many {
 
     fn uses_all(&self) -> bool {
         true
+    }
+
+    #[inline(always)]
+    fn due(&self) -> Instant {
+        Instant::from_nanos(self.front.due().min(self.timers.due()).min(self.others.due()))
+    }
+
+    #[inline(always)]
+    fn first_until(&self, last: Instant) -> Option<(Instant, Slot)> {
+        // None is due where nothing is pending.
+        (self.due() <= last).then(|| self.first())
     }
 
     #[inline(never)]

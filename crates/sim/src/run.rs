@@ -261,6 +261,12 @@ impl<P: Recorder, T: Topology> Run<P, T> {
             Component::Channel(cell) => {
                 self.network.on_channel(now, cell);
                 self.flows.resume(now, &mut self.network);
+                while let Some(handle) = self.network.next_over_channel(now, cell) {
+                    self.events += 1;
+                    if let Some(handle) = self.network.at_far_end(now, handle) {
+                        self.flows.deliver(now, handle, &mut self.network);
+                    }
+                }
             }
             Component::Poll(link) => self.network.on_poll(now, link),
             Component::Sampler(i) => {

@@ -1,8 +1,9 @@
 //! Wireless LANs in a network: what their caller does for them.
 
 use super::{Component, Network, Topology, books};
+use crate::event::EventSet as _;
 use crate::link::Left;
-use crate::packet::Packet;
+use crate::packet::{Handle, Packet};
 use crate::probe::Probe;
 use crate::wlan::{Air, Wlan};
 use sojourn_aqm::Instant;
@@ -11,40 +12,54 @@ use sojourn_tcp::Header;
 impl<P: Probe, T: Topology> Network<P, T> {
     /// The first event of every channel.
     pub fn expect_channels(&mut self) {
-        (0..self.air.cells().len()).for_each(|cell| self.after_cell(Instant::ZERO, cell));
+        (0..self.air.cells().len()).for_each(|cell| self.after_cell(cell));
     }
 
-    /// On a channel an access starts, or one ends that has consequences.
+    /// On a channel an access starts, or one ends that has consequences. What has arrived then is there to be
+    /// [taken](Self::next_over_channel).
+    #[inline(always)]
     pub fn on_channel(&mut self, now: Instant, cell: usize) {
         let mut books = books!(self, self.air.cells()[cell].first);
         self.air.cells_mut()[cell].on_channel(now, &mut books);
-        self.after_cell(now, cell);
+        self.after_cell(cell);
     }
 
     /// Does what a wireless LAN has asked for.
     #[inline(always)]
-    pub(super) fn after_cell(&mut self, now: Instant, number: usize) {
+    pub(super) fn after_cell(&mut self, number: usize) {
         if let Some(at) = self.air.cells_mut()[number].channel_moved() {
             self.set(Component::Channel(number), at);
         }
         while let Some((queue, at)) = self.air.cells_mut()[number].calls.drivers.pop() {
             self.set(Component::Server(queue), at);
         }
-        if !self.air.cells()[number].calls.arrived.is_empty() {
-            self.leave_cell(now, number);
-        }
     }
 
-    /// What has arrived over the channel goes on, in its order.
+    /// Of what has arrived over a channel at `now`, and was not yet looked at, the next packet that is at the far end of its
+    /// queue's link now, in the order of the queues. It would come out of that link's pipe at once, as nothing else is due at
+    /// this instant; where something is, what has arrived waits for its turn in the pipe, and what has an access link before
+    /// it enters that.
+    #[inline(always)]
+    pub fn next_over_channel(&mut self, now: Instant, cell: usize) -> Option<Handle> {
+        if self.air.cells()[cell].calls.arrived.is_empty() { None } else { self.take_arrived(now, cell) }
+    }
+
     #[inline(never)]
-    fn leave_cell(&mut self, now: Instant, number: usize) {
-        let mut place = 0;
-        while let Some(&(queue, handle)) = self.air.cells()[number].calls.arrived.get(place) {
+    fn take_arrived(&mut self, now: Instant, cell: usize) -> Option<Handle> {
+        loop {
+            let calls = &mut self.air.cells_mut()[cell].calls;
+            let Some(&(queue, handle)) = calls.arrived.get(calls.looked_at) else {
+                calls.looked_at = 0;
+                calls.arrived.clear();
+                return None;
+            };
+            calls.looked_at += 1;
             let packet = *self.packets.packet(handle);
+            if self.enters_pipe(&packet) && self.events.due() > now {
+                return Some(handle);
+            }
             self.leave(queue, Left { at: now, handle, packet, overtakes: false });
-            place += 1;
         }
-        self.air.cells_mut()[number].calls.arrived.clear();
     }
 
     /// Tells the wireless LANs at the ends of the flow in `slot`.

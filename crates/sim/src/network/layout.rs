@@ -129,23 +129,22 @@ impl<T: Topology> Layout<T> {
         4 * self.links()
     }
 
+    /// What has its slot behind those of the links, counted from there. Comparisons, because divisions take long; the
+    /// channels, which every access sets, come first.
     fn flow_component(self, slot: u32) -> Component {
-        let (class, flow) = (slot / self.flows, slot % self.flows);
-        match class {
-            0 => Component::Up(flow),
-            1 => Component::Down(flow),
-            2 => Component::Source(flow),
-            3 => Component::Sink(flow),
-            _ => {
-                let (polls, samplers) = (self.generators, self.generators + self.links());
-                let channels = samplers + self.samplers;
-                match slot - 4 * self.flows {
-                    i if i < polls => Component::Generator(i as usize),
-                    i if i < samplers => Component::Poll((i - polls) as usize),
-                    i if i < channels => Component::Sampler((i - samplers) as usize),
-                    i => Component::Channel((i - channels) as usize),
-                }
-            }
+        let flows = self.flows;
+        let polls = 4 * flows + self.generators;
+        let samplers = polls + self.links();
+        let channels = samplers + self.samplers;
+        match slot {
+            _ if T::HAS_CELLS && slot >= channels => Component::Channel((slot - channels) as usize),
+            _ if slot < flows => Component::Up(slot),
+            _ if slot < 2 * flows => Component::Down(slot - flows),
+            _ if slot < 3 * flows => Component::Source(slot - 2 * flows),
+            _ if slot < 4 * flows => Component::Sink(slot - 3 * flows),
+            _ if slot < polls => Component::Generator((slot - 4 * flows) as usize),
+            _ if slot < samplers => Component::Poll((slot - polls) as usize),
+            _ => Component::Sampler((slot - samplers) as usize),
         }
     }
 }

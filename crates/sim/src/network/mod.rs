@@ -299,6 +299,12 @@ impl<P: Probe, T: Topology> Network<P, T> {
     pub fn on_pipe(&mut self, now: Instant, link: usize) -> Option<Handle> {
         let (handle, next) = self.pipe(link).pop();
         self.set(Component::Pipe(link), next);
+        self.at_far_end(now, handle)
+    }
+
+    /// A packet is at the far end of a link: it goes on over the next one, if it is not at the end of its path.
+    #[inline]
+    pub fn at_far_end(&mut self, now: Instant, handle: Handle) -> Option<Handle> {
         if !T::HAS_PATHS {
             return Some(handle);
         }
@@ -370,7 +376,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
             Place::Link(link) => link,
             Place::Cell(cell) => {
                 self.air.cells_mut()[cell].arrive(now, handle, packet, origin, &mut books);
-                return self.after_cell(now, cell);
+                return self.after_cell(cell);
             }
         };
         let Some(mut plain) = self.links[link].as_plain() else { return self.arrive_any(now, (l, link), handle) };
@@ -411,7 +417,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
             Place::Cell(cell) => {
                 let wlan = &mut self.air.cells_mut()[cell];
                 wlan.pull(now, l - wlan.first, &mut books);
-                return self.after_cell(now, cell);
+                return self.after_cell(cell);
             }
         };
         let Some(mut plain) = self.links[link].as_plain() else { return self.on_server_any(now, (l, link)) };
@@ -457,14 +463,20 @@ impl<P: Probe, T: Topology> Network<P, T> {
         }
     }
 
+    /// Whether a packet that leaves a server reaches the far end over the link's pipe alone, and not over an access link.
+    #[inline(always)]
+    fn enters_pipe(&self, packet: &Packet) -> bool {
+        let ends_here = !T::HAS_PATHS || packet.more == 0;
+        let route = || &self.routes[packet.slot as usize];
+        let to_access_link = if T::HAS_CELLS { packet.to_sink != route().access_at_source() } else { !packet.to_sink };
+        !to_access_link || !ends_here || route().transparent
+    }
+
     /// A packet has left a server.
     #[inline(always)]
     fn leave(&mut self, l: usize, left: Left) {
         let Left { at, handle, packet, overtakes } = left;
-        let ends_here = !T::HAS_PATHS || packet.more == 0;
-        let route = || &self.routes[packet.slot as usize];
-        let to_access_link = if T::HAS_CELLS { packet.to_sink != route().access_at_source() } else { !packet.to_sink };
-        if !to_access_link || !ends_here || route().transparent {
+        if self.enters_pipe(&packet) {
             if !overtakes && self.leaves_ahead(l, at, handle) {
                 return;
             }

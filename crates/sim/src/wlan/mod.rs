@@ -50,10 +50,11 @@ pub(crate) struct Calls {
     /// When the drivers at these queues are to be called, each at most once, where that has changed; [`Instant::NEVER`]
     /// until something arrives.
     pub drivers: Vec<(usize, Instant)>,
-    /// Whether the channel's next event has changed.
+    /// Whether the channel's next event may have changed.
     pub channel: bool,
-    /// Packets that have arrived over the channel, by the queue that they came from.
+    /// Packets that have arrived over the channel, by the queue that they came from, and how many of them were looked at.
     pub arrived: Vec<(usize, Handle)>,
+    pub looked_at: usize,
 }
 
 /// The channel and everybody on it.
@@ -79,6 +80,8 @@ pub(crate) struct Wlan {
     pub rtts: Rtts,
     tally: ChannelTally,
     pub calls: Calls,
+    /// When the channel's next event is due, as far as who calls it has heard.
+    called_at: Instant,
     /// Flows of each group that have their station.
     placed: Vec<u32>,
 }
@@ -121,6 +124,7 @@ impl Wlan {
             rtts: Rtts::new(scenario.flows.len(), window),
             tally: ChannelTally::new(cell.queue, nodes.len() - 1, window, scenario.probes.accesses == Some(true)),
             calls: Calls { channel: true, ..Calls::default() },
+            called_at: Instant::NEVER,
             interfaces: interfaces(cell, scenario, seed, window),
             placed: vec![0; scenario.flows.len()],
             nodes,
@@ -139,8 +143,13 @@ impl Wlan {
     }
 
     /// When the channel's next event is due, if that has changed since the last time.
+    #[inline(always)]
     pub fn channel_moved(&mut self) -> Option<Instant> {
-        std::mem::take(&mut self.calls.channel).then(|| self.next_event())
+        if !std::mem::take(&mut self.calls.channel) {
+            return None;
+        }
+        let next = self.next_event();
+        (std::mem::replace(&mut self.called_at, next) != next).then_some(next)
     }
 
     /// How many nodes there are.
