@@ -63,13 +63,14 @@ impl Farima {
         // Of an odd number of coefficients the one in the middle is its own partner.
         let (own, back) = back.split_at_mut(usize::from(t % 2 == 0));
         own.iter_mut().for_each(|phi| *phi -= partial * *phi);
-        let (mut fronts, mut backs) = (front.chunks_exact_mut(LANES), back.rchunks_exact_mut(LANES));
+        let (mut fronts, mut backs) = (front.chunks_exact_mut(MANY), back.rchunks_exact_mut(MANY));
         for (front, back) in (&mut fronts).zip(&mut backs) {
-            // Read before any is written, so that the pairs can be computed side by side.
-            let (a, b): ([f64; LANES], [f64; LANES]) =
-                (std::array::from_fn(|i| front[i]), std::array::from_fn(|i| back[i]));
-            front.copy_from_slice(&std::array::from_fn::<_, LANES, _>(|i| a[i] - partial * b[LANES - 1 - i]));
-            back.copy_from_slice(&std::array::from_fn::<_, LANES, _>(|i| b[i] - partial * a[LANES - 1 - i]));
+            // Copied and turned round before any is written, so that all are computed side by side.
+            let (mut partners, mut theirs) = ([0.0; MANY], [0.0; MANY]);
+            (partners.copy_from_slice(back), theirs.copy_from_slice(front));
+            (partners.reverse(), theirs.reverse());
+            front.iter_mut().zip(partners).for_each(|(phi, other)| *phi -= partial * other);
+            back.iter_mut().zip(theirs).for_each(|(phi, other)| *phi -= partial * other);
         }
         let rest = fronts.into_remainder().iter_mut().zip(backs.into_remainder().iter_mut().rev());
         for (a, b) in rest {
@@ -120,10 +121,10 @@ fn sums_of_products(a: &[f64], b: &[f64]) -> [f64; LANES] {
     sums
 }
 
-/// Sums, or coefficients, that are computed side by side.
+/// Sums that are computed side by side.
 const LANES: usize = 4;
 
-/// Products between two looks at whether there are more.
+/// Products, or coefficients, between two looks at whether there are more.
 const MANY: usize = 4 * LANES;
 
 #[cfg(test)]
