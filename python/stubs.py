@@ -22,6 +22,7 @@ KINDS = {
     "flag": "bool",
     "bands": "str",
     "class": "str",
+    "distribution": "str",
 }
 """Types by the kind of a parameter; what has a unit is a text such as "5 ms"."""
 WIDTH = 112

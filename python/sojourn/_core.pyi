@@ -93,11 +93,12 @@ def registry() -> str:
     of traffic (`traffic`).
     """
 
-def parse_aqm(text: str, base: str = ".") -> str:
+def parse_aqm(text: str, base: str = ".", read: bool = True) -> str:
     """JSON of a queue manager given as a text ("codel@act target 5ms") or as a JSON table.
 
     It has name, profile, shortest spelling (`text`), every parameter (`params`), and the `algorithm` as in the
-    registry. Relative paths of queue managers in Python start from the folder `base`.
+    registry. Relative paths of queue managers in Python and of tables of distributions start from the folder `base`;
+    without `read` tables are not read, and need not be there.
     """
 
 def check_aqm(aqm: str, operations: int, seed: int, progress: Callable[[float], object] | None = None) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from sojourn import _core
-from sojourn.kernel.compare import DROPPED_CODE, SENT_CODE, UNKNOWN_CODE, leave_out_lost
+from sojourn.kernel.compare import DROPPED_CODE, SENT_CODE, UNKNOWN_CODE, leave_out_lost, with_tables
 from sojourn.kernel.made import MTU
 from sojourn.kernel.patterns import NAMES, pattern
 from sojourn.traces.arrivals import Arrivals
@@ -15,14 +17,24 @@ PATTERNS = 120
 
 
 @pytest.mark.parametrize("aqm", NAMES)
-def test_ours_takes_every_line(aqm: str) -> None:
+def test_ours_takes_every_line(aqm: str, tmp_path: Path) -> None:
     for number in range(PATTERNS):
         made = pattern(aqm, 3, number, 10)
         if made.complete:
-            assert _core.parse_aqm(made.aqm), made.aqm
+            assert _core.parse_aqm(with_tables(made.aqm, made, tmp_path)), made.aqm
         else:
             queue = _core.tc_queue(made.aqm, made.line, 5)
             assert queue["instead"] is None, made.line
+
+
+def test_some_patterns_of_netem_have_tables(tmp_path: Path) -> None:
+    made = [one for number in range(PATTERNS) if (one := pattern("netem", 3, number, 10)).tables]
+    assert len(made) > PATTERNS / 20
+    for one in made:
+        named = [name for name in one.tables if f"distribution {name}" in one.line]
+        aqm = with_tables(one.aqm, one, tmp_path)
+        assert named
+        assert all(f"distribution {name}" in one.aqm and f"distribution {tmp_path / name}" in aqm for name in named)
 
 
 def test_patterns_are_untidy() -> None:

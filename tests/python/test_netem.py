@@ -3,14 +3,32 @@
 from __future__ import annotations
 
 import random
+import shutil
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 
 import sojourn as sj
 from sojourn.base.errors import InputError
+from sojourn.runs import store
+from sojourn.runs.store import run_hash
 
 MASK = (1 << 64) - 1
+TABLED = """
+duration = "2 s"
+[link]
+rate = "10 Mbit/s"
+aqm = "netem delay 20ms 5ms distribution bell"
+[reverse]
+aqm = "htb default 10 { class 10 rate 9mbit { netem delay 20ms 5ms slot distribution ./bell.dist 9ms 1ms } }"
+[[changes]]
+at = "1 s"
+reverse.aqm = "netem delay 9ms 1ms distribution bell.dist"
+[[flows]]
+kind = "tcp"
+rtt = "10 ms"
+"""
 GOLDEN = 0x9E37_79B9_7F4A_7C15
 UINT32_MAX = (1 << 32) - 1
 
@@ -179,3 +197,41 @@ def test_a_queue_by_itself_has_no_duplicates() -> None:
 def test_parameters_are_tcs() -> None:
     netem = sj.Netem(delay="20 ms", jitter="5 ms", distribution="normal", loss=0.1)
     assert str(netem) == "netem delay 20ms jitter 5ms distribution normal loss 0.1"
+
+
+def tabled(folder: Path, table: str = "-8192 0 8192\n") -> sj.Scenario:
+    folder.mkdir(exist_ok=True)
+    (folder / "bell.dist").write_text(table)
+    (folder / "tabled.toml").write_text(TABLED)
+    return sj.Scenario.load(folder / "tabled.toml")
+
+
+def test_a_table_of_a_file_decides_and_is_part_of_the_identity(tmp_path: Path) -> None:
+    one, same, other = (tabled(tmp_path / name, text) for name, text in (("a", "0\n"), ("b", "0\n"), ("c", "1 -9\n")))
+    assert one.traces() == 3 * [tmp_path / "a/bell.dist"]
+    assert run_hash(one, 1) == run_hash(same, 1) != run_hash(other, 1)
+    alone = [scenario.replace({"link.aqm": "codel", "reverse.aqm": "codel"}) for scenario in (one, other)]
+    assert run_hash(alone[0], 1) != run_hash(alone[1], 1), "a table in a change counts as well"
+    # A table of zeros is the mean itself.
+    plain = {"changes": "", "reverse.aqm": "codel"}
+    even = one.replace({**plain, "link.aqm": "netem delay 20ms"}).run().fingerprint
+    assert one.replace(plain).run().fingerprint == even != other.replace(plain).run().fingerprint
+
+
+def test_a_stored_result_is_read_without_its_tables(tmp_path: Path) -> None:
+    scenario = tabled(tmp_path / "a")
+    result = store.run(scenario, 1, tmp_path / "out", [])
+    shutil.rmtree(tmp_path / "a")
+    assert result.folder is not None
+    again = sj.load(result.folder)
+    assert again.scenario.aqm.endswith(f"distribution {tmp_path}/a/bell.dist")
+    assert again.aqm_parameters["link.aqm.distribution"] == f"{tmp_path}/a/bell.dist"
+
+
+def test_a_table_that_is_none_is_refused_with_its_place(tmp_path: Path) -> None:
+    with pytest.raises(
+        InputError, match=r"tabled.toml: link.aqm: distribution: .*bell.dist: line 2: \"x\" is no whole"
+    ):
+        tabled(tmp_path / "a", "1\nx")
+    with pytest.raises(InputError, match=r"none of uniform, normal, pareto, paretonormal, and ./nothing: No such file"):
+        sj.Netem(delay="9 ms", jitter="1 ms", distribution="nothing")

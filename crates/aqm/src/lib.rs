@@ -55,6 +55,7 @@ pub mod drr;
 pub mod dscp;
 pub mod dual;
 pub mod dualpi2;
+pub mod escape;
 pub mod flow;
 pub mod foreign;
 pub mod fq;

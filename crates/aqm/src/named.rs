@@ -101,7 +101,7 @@ impl Named {
         let (name, braces) = braces(name, own)?;
         let algorithm = algorithm(name, own)?;
         let (common, params): (Vec<_>, Vec<_>) = params.iter().cloned().partition(|(name, _)| name == EXCLUDE_CE);
-        let configured = algorithm.configure(profile, &params);
+        let configured = algorithm.configure_with(profile, &params, own);
         let mut config = configured.map_err(|refusal| of_what_it_holds(refusal, algorithm, &params, braces, own))?;
         match &config {
             AnyConfig::Own(own) => own.config.check()?,

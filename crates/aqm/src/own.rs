@@ -42,6 +42,7 @@
 //! ```
 
 use crate::aqm::{Aqm, DynAqm};
+use crate::netem::Table;
 use crate::params::{Config, Value};
 use crate::refusal::Refusal;
 use crate::registry::{Algorithm, AnyConfig, Queues, configure};
@@ -59,6 +60,12 @@ pub trait Catalogue {
     /// Its names, for the hint about a misspelt one.
     fn names(&self) -> Vec<&'static str> {
         Vec::new()
+    }
+
+    /// The table in the file called `name`, or why it cannot be read; `None` where no files are read.
+    fn table(&self, name: &str) -> Option<Result<&'static Table, Refusal>> {
+        let _ = name;
+        None
     }
 }
 
@@ -165,7 +172,8 @@ fn configure_own<C: Managed>(
     algorithm: &'static Algorithm,
     profile: &str,
     params: &[(String, String)],
+    own: &dyn Catalogue,
 ) -> Result<AnyConfig, Refusal> {
-    let config = configure::<C>(profile, params)?;
+    let config = configure::<C>(profile, params, own)?;
     Ok(AnyConfig::Own(Own::new(algorithm, Box::new(config))))
 }

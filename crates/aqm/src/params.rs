@@ -1,6 +1,8 @@
 //! Parameters by name: what a scenario file, a command line and a docs page share.
 
 use crate::class::{Minor, Priomap};
+use crate::netem::Distribution;
+use crate::own::{Catalogue, REGISTERED};
 use crate::rate::Rate;
 pub use crate::refusal::Refusal;
 use crate::time::Duration;
@@ -30,6 +32,8 @@ pub enum Value {
     Bands(Priomap),
     /// The number of a class, in hexadecimal.
     Minor(Minor),
+    /// How times lie about their mean: a word, or the name of a file with a table.
+    Distribution(Distribution),
 }
 
 impl fmt::Display for Value {
@@ -44,6 +48,7 @@ impl fmt::Display for Value {
             Self::Choice(word) => f.write_str(word),
             Self::Bands(map) => write!(f, "{map}"),
             Self::Minor(minor) => write!(f, "{minor}"),
+            Self::Distribution(by) => write!(f, "{by}"),
         }
     }
 }
@@ -55,16 +60,21 @@ pub struct Param {
     pub name: &'static str,
     /// Meaning, in one sentence.
     pub doc: &'static str,
-    /// Smallest and largest value; for [`Value::Choice`] and [`Value::Bands`] unused.
+    /// Smallest and largest value; for [`Value::Choice`] and [`Value::Bands`] unused, as for [`Value::Distribution`].
     pub range: (Value, Value),
-    /// The words of a choice.
+    /// The words of a choice, or of a distribution that needs no file.
     pub choices: &'static [&'static str],
 }
 
 impl Param {
     /// Reads a value of this parameter and checks its range.
     pub fn parse(&self, text: &str) -> Result<Value, Refusal> {
-        let value = self.read(text.trim())?;
+        self.parse_with(text, REGISTERED)
+    }
+
+    /// [`Param::parse`] with the files that `own` reads.
+    pub fn parse_with(&self, text: &str, own: &dyn Catalogue) -> Result<Value, Refusal> {
+        let value = self.read(text.trim(), own)?;
         if self.contains(value) {
             Ok(value)
         } else {
@@ -73,7 +83,7 @@ impl Param {
         }
     }
 
-    fn read(&self, text: &str) -> Result<Value, Refusal> {
+    fn read(&self, text: &str, own: &dyn Catalogue) -> Result<Value, Refusal> {
         let name = self.name;
         let unit = |reason| Refusal::Unit { name, reason };
         match self.range.0 {
@@ -99,6 +109,7 @@ impl Param {
                 let minor = Minor::parse(text).map(Value::Minor);
                 minor.ok_or_else(|| Refusal::NotClass { name, text: text.into() })
             }
+            Value::Distribution(_) => Distribution::parse(name, text, own).map(Value::Distribution),
             Value::Choice(_) => {
                 let word = self.choices.iter().find(|&&c| c == text);
                 word.map(|w| Value::Choice(w)).ok_or_else(|| Refusal::NoChoice {
@@ -222,10 +233,15 @@ pub trait Config: Clone + Default + Send + Sync + fmt::Debug {
 
     /// Sets a parameter from text; the error names the parameter, the value and the range.
     fn set(&mut self, name: &str, text: &str) -> Result<(), Refusal> {
+        self.set_with(name, text, REGISTERED)
+    }
+
+    /// [`Config::set`] with the files that `own` reads.
+    fn set_with(&mut self, name: &str, text: &str, own: &dyn Catalogue) -> Result<(), Refusal> {
         let Some(param) = Self::PARAMS.iter().find(|p| p.name == name) else {
             return Err(Refusal::Unknown(unknown("parameter", name, Self::PARAMS.iter().map(|p| p.name))));
         };
-        self.set_value(name, param.parse(text)?);
+        self.set_value(name, param.parse_with(text, own)?);
         Ok(())
     }
 }

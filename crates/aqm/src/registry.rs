@@ -5,6 +5,7 @@ use crate::aqm::{Aqm, DynAqm};
 use crate::dual::DualQueue;
 use crate::flow::{self, Composed};
 use crate::limits::Limits;
+use crate::netem::{Distribution, Table};
 use crate::params::{Config as _, Param, Value, unknown};
 use crate::parent::Inside as _;
 use crate::qdisc::{Host, Qdisc};
@@ -57,7 +58,9 @@ macro_rules! algorithms {
                 state_bytes: core::mem::size_of::<$module::$type>(),
                 queue_bytes: core::mem::size_of::<SingleQueue<$module::$type, u32>>(),
                 words: Some(codel::selector::words),
-                configure: &|_, profile, params| configure::<$module::Config>(profile, params).map(AnyConfig::$type),
+                configure: &|_, profile, params, own| {
+                    configure::<$module::Config>(profile, params, own).map(AnyConfig::$type)
+                },
             }, )+
             $( Algorithm {
                 name: $by_flow,
@@ -69,7 +72,9 @@ macro_rules! algorithms {
                 state_bytes: flow::flow_bytes::<<$flows::Config as Composed>::Aqm>(),
                 queue_bytes: flow::queue_bytes::<<$flows::Config as Composed>::Aqm>(),
                 words: Some(codel::selector::words),
-                configure: &|_, profile, params| configure::<$flows::Config>(profile, params).map(AnyConfig::$Flows),
+                configure: &|_, profile, params, own| {
+                    configure::<$flows::Config>(profile, params, own).map(AnyConfig::$Flows)
+                },
             }, )+
             $( Algorithm {
                 name: $dual,
@@ -81,7 +86,9 @@ macro_rules! algorithms {
                 state_bytes: core::mem::size_of::<$two::$Two>(),
                 queue_bytes: core::mem::size_of::<DualQueue<$two::$Two, u32>>(),
                 words: Some($two::words::read),
-                configure: &|_, profile, params| configure::<$two::Config>(profile, params).map(AnyConfig::$Two),
+                configure: &|_, profile, params, own| {
+                    configure::<$two::Config>(profile, params, own).map(AnyConfig::$Two)
+                },
             }, )+
             $( Algorithm {
                 name: $whole,
@@ -93,7 +100,9 @@ macro_rules! algorithms {
                 state_bytes: $all::STATE_BYTES,
                 queue_bytes: core::mem::size_of::<$all::$All<u32>>(),
                 words: $all::WORDS,
-                configure: &|_, profile, params| configure::<$all::Config>(profile, params).map(AnyConfig::$All),
+                configure: &|_, profile, params, own| {
+                    configure::<$all::Config>(profile, params, own).map(AnyConfig::$All)
+                },
             }, )+
             $( Algorithm {
                 name: $parent,
@@ -105,7 +114,9 @@ macro_rules! algorithms {
                 state_bytes: core::mem::size_of::<$outer::$Outer<u32>>(),
                 queue_bytes: core::mem::size_of::<$outer::$Outer<u32>>(),
                 words: $outer::WORDS,
-                configure: &|_, profile, params| configure::<$outer::Config>(profile, params).map(AnyConfig::$Outer),
+                configure: &|_, profile, params, own| {
+                    configure::<$outer::Config>(profile, params, own).map(AnyConfig::$Outer)
+                },
             }, )+
         ];
 
@@ -307,6 +318,18 @@ impl AnyConfig {
         core::iter::once(self.with_ce()).chain(inside).collect()
     }
 
+    /// The tables from files in its parameters, and in those of whatever it holds.
+    pub fn tables(&self) -> Vec<&'static Table> {
+        let values = |config: &Self| -> Vec<_> {
+            config.algorithm().params.iter().filter_map(|param| config.value(param.name)).collect()
+        };
+        let table = |value| match value {
+            Value::Distribution(Distribution::Table(table)) => Some(table),
+            _ => None,
+        };
+        self.each().into_iter().flat_map(values).filter_map(table).collect()
+    }
+
     /// The algorithm that it configures.
     pub fn algorithm(&self) -> &'static Algorithm {
         match self.with_ce() {
@@ -405,7 +428,8 @@ impl Queues {
 pub type Words = fn(&mut Peekable<SplitWhitespace<'_>>, &mut Vec<(String, String)>, &[Param]) -> Result<bool, Refusal>;
 
 /// Makes a configuration from a profile's name (empty: the plain one) and parameters by name.
-pub type Configure = dyn Fn(&'static Algorithm, &str, &[(String, String)]) -> Result<AnyConfig, Refusal> + Send + Sync;
+pub type Configure =
+    dyn Fn(&'static Algorithm, &str, &[(String, String)], &dyn Catalogue) -> Result<AnyConfig, Refusal> + Send + Sync;
 
 impl Algorithm {
     /// The registered algorithm called `name`.
@@ -425,7 +449,17 @@ impl Algorithm {
 
     /// A configuration of `profile` (empty: the plain one) with `params` set by name.
     pub fn configure(&'static self, profile: &str, params: &[(String, String)]) -> Result<AnyConfig, Refusal> {
-        (self.configure)(self, profile, params)
+        self.configure_with(profile, params, REGISTERED)
+    }
+
+    /// [`Algorithm::configure`] with the files that `own` reads.
+    pub fn configure_with(
+        &'static self,
+        profile: &str,
+        params: &[(String, String)],
+        own: &dyn Catalogue,
+    ) -> Result<AnyConfig, Refusal> {
+        (self.configure)(self, profile, params, own)
     }
 
     pub(crate) fn has_flag(&self, name: &str) -> bool {
@@ -445,12 +479,16 @@ pub fn parse(text: &str) -> Result<AnyConfig, Refusal> {
     Named::parse(text).map(|named| named.config)
 }
 
-pub(crate) fn configure<C: crate::params::Config>(profile: &str, params: &[(String, String)]) -> Result<C, Refusal> {
+pub(crate) fn configure<C: crate::params::Config>(
+    profile: &str,
+    params: &[(String, String)],
+    own: &dyn Catalogue,
+) -> Result<C, Refusal> {
     let profile = if profile.is_empty() { C::PROFILES[0].0 } else { profile };
     let mut config = C::profile(profile)
         .ok_or_else(|| Refusal::Unknown(unknown("profile", profile, C::PROFILES.iter().map(|&(p, _)| p))))?;
     for (name, text) in params {
-        config.set(name, text)?;
+        config.set_with(name, text, own)?;
     }
     config.validate()?;
     Ok(config)

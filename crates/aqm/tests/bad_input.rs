@@ -86,7 +86,7 @@ fn unreadable(param: &Param) -> Vec<&'static str> {
         Value::Count(_) => vec!["", "-1", "1.5", "many", "99999999999999999999"],
         Value::Number(_) => vec!["", "much", "5 ms"],
         Value::Flag(_) => vec!["", "maybe", "2"],
-        Value::Choice(_) => vec!["", "none-of-these"],
+        Value::Choice(_) | Value::Distribution(_) => vec!["", "none-of-these"],
         Value::Minor(_) => vec!["", "x", "10000", "-1"],
         Value::Bands(_) => vec!["", "1", "1,2,2,2,1,2,0,0,1,1,1,1,1,1,1,x"],
     }

@@ -67,5 +67,5 @@ static STEERED: Algorithm = Algorithm {
     state_bytes: size_of::<Coupled>(),
     queue_bytes: size_of::<sojourn_aqm::DualQueue<Coupled, u32>>(),
     words: None,
-    configure: &|_, _, _| Ok(AnyConfig::Foreign(steered(Arc::new(Board::new(false)), None, Instant::ZERO))),
+    configure: &|_, _, _, _| Ok(AnyConfig::Foreign(steered(Arc::new(Board::new(false)), None, Instant::ZERO))),
 };

@@ -136,14 +136,15 @@ fn algorithm(path: &Path, text: String) -> Result<&'static Algorithm, String> {
     }
     let policy = Arc::new(PolicyFile::parse(&text)?);
     let is_coupled = policy.sight.law == Law::Coupled;
-    let configure = move |algorithm: &'static Algorithm, profile: &str, params: &[(String, String)]| {
-        let of_profile = (!["", PROFILES[0].0].contains(&profile)).then_some(("profile", profile));
-        match of_profile.or(params.first().map(|(name, _)| ("parameter", name.as_str()))) {
-            Some((what, name)) => Err(Refusal::Unknown(unknown(what, name, std::iter::empty()))),
-            None if is_coupled => Ok(AnyConfig::Foreign(coupled::piloted(algorithm, policy.pilot()))),
-            None => Ok(AnyConfig::Own(Own::new(algorithm, Box::new(Piloted(Arc::clone(&policy)))))),
-        }
-    };
+    let configure =
+        move |algorithm: &'static Algorithm, profile: &str, params: &[(String, String)], _: &dyn Catalogue| {
+            let of_profile = (!["", PROFILES[0].0].contains(&profile)).then_some(("profile", profile));
+            match of_profile.or(params.first().map(|(name, _)| ("parameter", name.as_str()))) {
+                Some((what, name)) => Err(Refusal::Unknown(unknown(what, name, std::iter::empty()))),
+                None if is_coupled => Ok(AnyConfig::Foreign(coupled::piloted(algorithm, policy.pilot()))),
+                None => Ok(AnyConfig::Own(Own::new(algorithm, Box::new(Piloted(Arc::clone(&policy)))))),
+            }
+        };
     let algorithm: &'static Algorithm = Box::leak(Box::new(Algorithm {
         name: name.leak(),
         summary: "A policy that was learned: a small network that acts at every step",

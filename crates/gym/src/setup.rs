@@ -196,7 +196,7 @@ static STEERED: Algorithm = Algorithm {
     state_bytes: size_of::<Policy>(),
     queue_bytes: size_of::<SingleQueue<Policy, u32>>(),
     words: None,
-    configure: &|algorithm, _, _| {
+    configure: &|algorithm, _, _, _| {
         let idle = Steered { board: Arc::new(Board::new(false)), law: Law::Probability, start: None };
         Ok(AnyConfig::Own(Own::new(algorithm, Box::new(idle))))
     },

@@ -62,11 +62,12 @@ fn algorithm(library: &'static Library) -> &'static Algorithm {
         return algorithm;
     }
     let (words, states) = (Words::leaked(usize::MAX), Words::leaked(MOST_STATES));
-    let configure = move |algorithm: &'static Algorithm, profile: &str, params: &[(String, String)]| {
-        let text = words.keep(&foreign::words(profile, params)?).expect("there is no bound");
-        let config = Config { library, name: algorithm.name, text, states, fault: Arc::default() };
-        Ok(AnyConfig::Foreign(Foreign::new(algorithm, text, Box::new(config))))
-    };
+    let configure =
+        move |algorithm: &'static Algorithm, profile: &str, params: &[(String, String)], _: &dyn Catalogue| {
+            let text = words.keep(&foreign::words(profile, params)?).expect("there is no bound");
+            let config = Config { library, name: algorithm.name, text, states, fault: Arc::default() };
+            Ok(AnyConfig::Foreign(Foreign::new(algorithm, text, Box::new(config))))
+        };
     let algorithm: &'static Algorithm = Box::leak(Box::new(Algorithm {
         name: Box::leak(escape(&library.path).into_boxed_str()),
         summary: &library.summary,

@@ -1,5 +1,6 @@
 //! Names of libraries as the spelling of a queue manager has them: `./blue.so`, `./blue.so:blue`.
 
+use sojourn_aqm::escape;
 use std::path::{Path, PathBuf};
 
 /// The path in a name, and the queue discipline's own name behind a colon.
@@ -22,26 +23,10 @@ pub fn is_library(name: &str) -> bool {
 
 /// A path as a word of a spelling.
 pub fn escape(path: &Path) -> String {
-    let escaped = |c: char| match c {
-        c if c.is_whitespace() || "%@(),:".contains(c) => {
-            let mut bytes = [0; 4];
-            c.encode_utf8(&mut bytes).bytes().map(|byte| format!("%{byte:02X}")).collect()
-        }
-        c => c.to_string(),
-    };
-    path.to_string_lossy().chars().map(escaped).collect()
+    escape::escape(&path.to_string_lossy())
 }
 
 /// The path that a word of a spelling means.
 pub fn unescape(name: &str) -> PathBuf {
-    let mut bytes = Vec::with_capacity(name.len());
-    let mut rest = name.as_bytes();
-    while let Some((&first, behind)) = rest.split_first() {
-        let code = (first == b'%').then(|| behind.get(..2)).flatten();
-        let code =
-            code.and_then(|code| std::str::from_utf8(code).ok()).and_then(|code| u8::from_str_radix(code, 16).ok());
-        bytes.push(code.unwrap_or(first));
-        rest = if code.is_some() { &behind[2..] } else { behind };
-    }
-    PathBuf::from(String::from_utf8_lossy(&bytes).into_owned())
+    PathBuf::from(escape::unescape(name))
 }

@@ -41,9 +41,10 @@ use output::Output;
 use own::{Classes, PyAlgorithm, check_fault, foreign, is_python};
 use pyo3::prelude::*;
 use queue::Queue;
+use sojourn_aqm::registry::Catalogue;
 use sojourn_aqm::units;
 use sojourn_sim::parquet::{Files, ROWS};
-use sojourn_sim::scenario::{self, AqmSpec, Error, Scenario};
+use sojourn_sim::scenario::{self, AqmSpec, Error, Scenario, Unread};
 use sojourn_sim::{Need, Simulation, registry};
 use std::path::{Path, PathBuf};
 
@@ -149,15 +150,18 @@ fn registry_json() -> String {
 
 /// JSON of a queue manager given as a text ("codel@act target 5ms") or as a JSON table: name, profile, shortest
 /// spelling (`text`), every parameter (`params`), and the `algorithm` as in the registry. Relative paths of queue
-/// managers in Python start from the folder `base`.
+/// managers in Python and of tables of distributions start from the folder `base`; without `read` tables are not read, and
+/// need not be there.
 #[pyfunction]
-#[pyo3(signature = (text, base = "."))]
-fn parse_aqm(py: Python<'_>, text: &str, base: &str) -> PyResult<String> {
-    let own = Classes { base };
+#[pyo3(signature = (text, base = ".", read = true))]
+fn parse_aqm(py: Python<'_>, text: &str, base: &str, read: bool) -> PyResult<String> {
+    let classes = Classes { base };
+    let unread = Unread(&classes);
+    let own: &dyn Catalogue = if read { &classes } else { &unread };
     let aqm = if text.trim_start().starts_with('{') {
-        AqmSpec::read_with(&serde_json::from_str(text).map_err(error::input)?, &own)
+        AqmSpec::read_with(&serde_json::from_str(text).map_err(error::input)?, own)
     } else {
-        AqmSpec::parse_with(text, &own)
+        AqmSpec::parse_with(text, own)
     };
     check(py, aqm.map(|aqm| registry::aqm(&aqm).to_string()))
 }

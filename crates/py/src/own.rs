@@ -6,12 +6,14 @@ use crate::manager::{Class, Manager, raise, said};
 use crate::values::{Number, to_dict};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use sojourn_aqm::netem::Table;
 use sojourn_aqm::params::{Param, Refusal, Value, unknown};
-use sojourn_aqm::registry::{Algorithm, AnyConfig, Catalogue, Effects, Named, Own, OwnConfig, Queues};
+use sojourn_aqm::registry::{Algorithm, AnyConfig, Catalogue, Effects, Named, Own, OwnConfig, Queues, REGISTERED};
 use sojourn_aqm::{Duration, DynAqm, Rate, SingleQueue, units};
 use sojourn_gym::{PREFIX, Policies};
 use sojourn_library::foreign::Libraries;
 use sojourn_library::name::is_library;
+use sojourn_sim::scenario::{Folder, WithTables};
 use std::path::Path;
 use std::sync::Mutex;
 
@@ -48,6 +50,10 @@ impl Catalogue for Classes<'_> {
         // Nobody reads this text: the pending exception goes first.
         Some(found.unwrap_or_else(|| Err(Refusal::Catalogue(format!("{name} cannot be loaded")))))
     }
+
+    fn table(&self, name: &str) -> Option<Result<&'static Table, Refusal>> {
+        table(self.base, name)
+    }
 }
 
 /// Finds libraries and policies only; relative paths start from the current folder.
@@ -57,6 +63,14 @@ impl Catalogue for SharedLibraries {
     fn find(&self, name: &str) -> Option<Result<&'static Algorithm, Refusal>> {
         (is_library(name) || name.starts_with(PREFIX)).then(|| Classes { base: "." }.find(name)).flatten()
     }
+
+    fn table(&self, name: &str) -> Option<Result<&'static Table, Refusal>> {
+        table(".", name)
+    }
+}
+
+fn table(base: &str, name: &str) -> Option<Result<&'static Table, Refusal>> {
+    WithTables { own: REGISTERED, files: &Folder(Path::new(base)) }.table(name)
 }
 
 impl Classes<'_> {
@@ -127,7 +141,7 @@ impl PyAlgorithm {
         let (name, summary): (&'static str, &'static str) = (leak(name), leak(summary));
         let class = Class { name, make, methods, judges_overflow, states: Mutex::default() };
         let (class, params): (&'static Class, &'static [Param]) = (Box::leak(Box::new(class)), params.leak());
-        let configure = move |algorithm, profile: &str, given: &[(String, String)]| {
+        let configure = move |algorithm, profile: &str, given: &[(String, String)], _: &dyn Catalogue| {
             configure(class, algorithm, defaults.clone(), profile, given)
         };
         let algorithm = Algorithm {
@@ -220,7 +234,7 @@ fn parameter(name: &str, default: &Bound<'_, PyAny>, choices: Vec<String>) -> Re
         Value::Flag(_) => (Value::Flag(false), Value::Flag(true)),
         Value::Choice(_) => (Value::Choice(""), Value::Choice("")),
         // What no default of a class is read as.
-        other @ (Value::Bands(_) | Value::Minor(_)) => (other, other),
+        other @ (Value::Bands(_) | Value::Minor(_) | Value::Distribution(_)) => (other, other),
     };
     Ok((Param { name: leak(name), doc: "", range, choices: choices.leak() }, value))
 }

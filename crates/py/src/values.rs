@@ -31,7 +31,9 @@ impl<'py> IntoPyObject<'py> for Number {
             Value::Number(x) => x.into_pyobject(py)?.into_any(),
             Value::Flag(on) => on.into_pyobject(py)?.to_owned().into_any(),
             Value::Choice(word) => word.into_pyobject(py)?.into_any(),
-            other @ (Value::Bands(_) | Value::Minor(_)) => other.to_string().into_pyobject(py)?.into_any(),
+            other @ (Value::Bands(_) | Value::Minor(_) | Value::Distribution(_)) => {
+                other.to_string().into_pyobject(py)?.into_any()
+            }
         })
     }
 }

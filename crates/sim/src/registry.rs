@@ -52,7 +52,8 @@ fn algorithm(algorithm: &'static Algorithm) -> Value {
 }
 
 fn param(param: &Param, plain: &AnyConfig) -> Value {
-    let is_choice = matches!(param.range.0, params::Value::Choice(_) | params::Value::Bands(_));
+    let is_choice =
+        matches!(param.range.0, params::Value::Choice(_) | params::Value::Bands(_) | params::Value::Distribution(_));
     let bound = |value: params::Value| if is_choice { Value::Null } else { value.to_string().into() };
     let default = plain.value(param.name);
     json!({
@@ -77,7 +78,11 @@ fn number(value: params::Value) -> Option<f64> {
         params::Value::Bytes(n) | params::Value::Count(n) => Some(n as f64),
         params::Value::Rate(rate) => Some(rate.as_bps() as f64),
         params::Value::Number(x) => Some(x),
-        params::Value::Flag(_) | params::Value::Choice(_) | params::Value::Bands(_) | params::Value::Minor(_) => None,
+        params::Value::Flag(_)
+        | params::Value::Choice(_)
+        | params::Value::Bands(_)
+        | params::Value::Minor(_)
+        | params::Value::Distribution(_) => None,
     }
 }
 
@@ -111,6 +116,7 @@ fn kind(value: params::Value) -> &'static str {
         params::Value::Choice(_) => "choice",
         params::Value::Bands(_) => "bands",
         params::Value::Minor(_) => "class",
+        params::Value::Distribution(_) => "distribution",
     }
 }
 

@@ -1580,7 +1580,7 @@ class Netem(Registered):
         delay: str = ...,
         jitter: str = ...,
         delay_corr: float = ...,
-        distribution: Literal["uniform", "normal", "pareto", "paretonormal"] = ...,
+        distribution: str = ...,
         loss: float = ...,
         loss_corr: float = ...,
         loss_model: Literal["random", "state", "gemodel"] = ...,
@@ -1607,7 +1607,7 @@ class Netem(Registered):
         cell_overhead: float = ...,
         slot_min: str = ...,
         slot_max: str = ...,
-        slot_distribution: Literal["uniform", "normal", "pareto", "paretonormal"] = ...,
+        slot_distribution: str = ...,
         slot_delay: str = ...,
         slot_jitter: str = ...,
         slot_packets: int = ...,
@@ -1622,7 +1622,8 @@ class Netem(Registered):
         jitter: How far delays lie from their mean, by `distribution`. A delay below zero is none, and packets
             overtake each other. Default 0 s.
         delay_corr: How much a delay depends on the one before, in percent. Default 0.
-        distribution: How delays lie about their mean. Default uniform.
+        distribution: How delays lie about their mean: one of the words, or a file with a table of tc's form,
+            without its ending `.dist` too. Default uniform.
         loss: Packets lost at random, in percent; tc's `loss PERCENT CORRELATION` gives two parameters. Default
             0.
         loss_corr: How much a loss depends on the packet before, in percent. Default 0.

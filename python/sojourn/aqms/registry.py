@@ -78,7 +78,8 @@ def parameters(table: Mapping[str, Any]) -> dict[str, Any]:
 
 @cache
 def _registered(table: str) -> dict[str, Any]:
-    return parsed(table)
+    found: dict[str, Any] = json.loads(_core.parse_aqm(table, read=False))
+    return found
 
 
 def own_parameters(scenario: Scenario) -> dict[str, dict[str, Any]]:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from sojourn import _core
 from sojourn.base.errors import InputError
@@ -29,16 +29,22 @@ REFERENCE = re.compile(rf"{LIBRARY}|[^\s(){{}},;@]+:[^\s(){{}},;@:]+")
 A blank, bracket, brace, comma, semicolon, colon, @ or % in a path is escaped.
 """
 
+NETEM = "netem"
+DISTRIBUTIONS = ("distribution", "slot_distribution")
+"""netem's parameters that may name a file; in a canonical scenario its path is absolute."""
+TABLE = re.compile(rf"\b({'|'.join(DISTRIBUTIONS)}) (/[^\s{{}};]+)")
+
 
 def spelled_aqm(aqm: str | Mapping[str, Any]) -> str:
     """Shortest spelling of an AQM given as a text, or as the table of a canonical scenario."""
     if isinstance(aqm, str):
-        return shown(_spell(aqm)) if REFERENCE.search(aqm) else _shortest(aqm)
-    return label(aqm) if references(aqm) else _shortest(json.dumps(aqm))
+        return shown(_spell(aqm)) if REFERENCE.search(aqm) or NETEM in aqm else _shortest(aqm)
+    return label(aqm) if references(aqm) else shown(_shortest(json.dumps(aqm)))
 
 
 def _spell(aqm: str) -> str:
-    return str(json.loads(_core.parse_aqm(aqm))["text"])
+    # What stands in a canonical scenario was read when that was made; its tables need not be there any more.
+    return str(json.loads(_core.parse_aqm(aqm, read=not aqm.startswith("{")))["text"])
 
 
 _shortest = cache(_spell)
@@ -83,8 +89,21 @@ def references(aqm: Mapping[str, Any]) -> list[str]:
     return REFERENCE.findall(str(aqm["name"]))
 
 
-def by_content(name: str, digests: Mapping[str, str]) -> str:
-    """Name of an AQM with each file named by its contents, so that a moved file is the same."""
+def tables(aqm: Mapping[str, Any]) -> list[str]:
+    """Paths of the files with tables of distributions in the canonical table of an AQM."""
+    inside = [found[1] for found in TABLE.findall(str(aqm["name"]))]
+    own = [str(aqm[key]) for key in DISTRIBUTIONS if str(aqm.get(key, "")).startswith("/")]
+    return [unquote(word) for word in [*own, *inside]]
+
+
+def by_content(aqm: Mapping[str, Any], digests: Mapping[str, str], of_tables: Mapping[str, str]) -> dict[str, Any]:
+    """Canonical table of an AQM with each file named by its contents, so that a moved file is the same."""
+    name = TABLE.sub(lambda found: f"{found[1]} {of_tables[unquote(found[2])]}", str(aqm["name"]))
+    own = {key: aqm[key] for key in DISTRIBUTIONS if str(aqm.get(key, "")).startswith("/")}
+    return {**aqm, **{key: of_tables[unquote(word)] for key, word in own.items()}, "name": _name(name, digests)}
+
+
+def _name(name: str, digests: Mapping[str, str]) -> str:
 
     def content(ref: re.Match[str]) -> str:
         digest = digests[ref[0]]
@@ -132,7 +151,7 @@ def shown(text: str) -> str:
         policy = POLICY if is_policy(ref[0]) else ""
         return policy + ref[0].removeprefix(policy).removeprefix(here)
 
-    return REFERENCE.sub(shorter, text)
+    return TABLE.sub(lambda found: f"{found[1]} {found[2].removeprefix(here)}", REFERENCE.sub(shorter, text))
 
 
 def escape(path: str) -> str:

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sojourn.aqms.spelling import escape
 from sojourn.base.errors import MissingError
+from sojourn.base.files import temporary_folder
 from sojourn.kernel.cache import VERSIONS, Kernel
 from sojourn.kernel.guest import boot, job_folder
 from sojourn.kernel.made import MTU, Naming, Pattern
@@ -118,7 +120,7 @@ def compare(
     keys = list(made)
     batches = [keys[first : first + BATCH] for first in range(0, len(keys), BATCH)]
     found = {aqm: Agreement(aqm) for aqm in aqms}
-    with ThreadPoolExecutor(jobs) as pool:
+    with temporary_folder("sojourn-tables-") as folder, ThreadPoolExecutor(jobs) as pool:
         futures = {pool.submit(recorded, kernel, [made[key] for key in batch]): batch for batch in batches}
         try:
             for done, future in enumerate(as_completed(futures), 1):
@@ -126,7 +128,9 @@ def compare(
                     one = made[aqm, number]
                     if aqm in LOSES_PACKETS:
                         leave_out_lost(arrivals)
-                    found[aqm].add(number, one, compare_arrivals(arrivals, ours(one.aqm, kernel)))
+                    found[aqm].add(
+                        number, one, compare_arrivals(arrivals, with_tables(ours(one.aqm, kernel), one, folder))
+                    )
                 if progress:
                     progress(done / len(batches), done, len(batches))
         except BaseException:
@@ -140,6 +144,14 @@ def ours(aqm: str, kernel: Kernel) -> str:
     """Our queue manager as this kernel has it."""
     profile, names = PROFILES.get(".".join(kernel.version.split(".")[:2]), ("@linux", ()))
     return aqm.replace("@linux", profile, 1) if aqm.split("@")[0] in names else aqm
+
+
+def with_tables(aqm: str, one: Pattern, folder: Path) -> str:
+    """Our queue manager with the tables of its pattern in files of `folder`."""
+    for name, text in one.tables.items():
+        (folder / name).write_text(text)
+        aqm = aqm.replace(f"distribution {name}", f"distribution {escape(str(folder / name))}")
+    return aqm
 
 
 def recorded(kernel: Kernel, patterns: Sequence[Pattern]) -> list[Arrivals]:
@@ -183,7 +195,10 @@ def _files(patterns: Sequence[Pattern], folder: Path) -> dict[str, str | bytes]:
             f"random f {one.seed}",
         ]
         files[f"tc.{number}"], lines = _queue(one)
-        job += [f"exec tc -batch tc.{number}"] if files[f"tc.{number}"] else []
+        files |= {f"{name}.dist": text for name, text in one.tables.items()}
+        # Where tc looks for tables.
+        tc = "env TC_LIB_DIR=. tc" if one.tables else "tc"
+        job += [f"exec {tc} -batch tc.{number}"] if files[f"tc.{number}"] else []
         job += [
             *lines,
             f"trace f {folder}/trace.{number}",

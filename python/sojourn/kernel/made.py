@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
 
@@ -81,6 +81,8 @@ class Pattern:
     """Of the device; where there are several, the discipline is at its root, and the link does not limit."""
     copies: bool = False
     """Whether the discipline may make two packets of one."""
+    tables: Mapping[str, str] = field(default_factory=dict)
+    """Texts of the files with tables of distributions that both lines name, by name."""
 
     @property
     def length_ns(self) -> int:

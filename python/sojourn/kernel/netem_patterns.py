@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import re
 
 from sojourn.kernel.made import MTU, Naming, Pattern, random_packets, random_rate, random_time
 from sojourn.kernel.parent_patterns import random_held
@@ -34,6 +35,11 @@ def netem(draw: random.Random, count: int) -> Pattern:
     line = " ".join(["netem", *filter(None, words)])
     own = line.replace(delay, as_sent, 1).replace(slots, slots_as_sent, 1)
     child = random_held(draw, limits=(10_240,)) if draw.random() < 0.3 else None
+    packets = random_packets(draw, rate, count)
+    # Drawn behind all else, so that a pattern without a table is what it always was.
+    tables = _tables(draw) if "distribution" in line and draw.random() < 0.3 else {}
+    if tables:
+        own, line = (_by_tables(text, list(tables)) for text in (own, line))
     # What is in the braces is the only class.
     more = (f"qdisc add dev f parent 10:1 handle 20: {child.line}\n",) if child else ()
     return Pattern(
@@ -42,12 +48,28 @@ def netem(draw: random.Random, count: int) -> Pattern:
         rate,
         draw.randint(0, 60),
         draw.randrange(2**63),
-        random_packets(draw, rate, count),
+        packets,
         Naming.STACK,
         longest + slowest + 2 * count * between + 2 * count * 2 * MTU * 8 * 10**9 // rate,
         more,
         complete=True,
         copies=True,
+        tables=tables,
+    )
+
+
+def _tables(draw: random.Random) -> dict[str, str]:
+    """A file for the delay and one for slots, each with any numbers of 16 bits; 16,000 in all fit into tc's message."""
+    name, most = f"made{draw.randrange(2**48)}", draw.choice((100, 8192, 32_767))
+    sizes = [draw.choice((1, 3, 500, 4096, 7000)) for _ in range(2)]
+    texts = ("\n".join(str(draw.randint(-most - 1, most)) for _ in range(size)) for size in sizes)
+    return {f"{name}{part}": f"# made up\n{text}\n" for part, text in zip("ds", texts, strict=True)}
+
+
+def _by_tables(line: str, names: list[str]) -> str:
+    """The line with files in place of every distribution."""
+    return re.sub(
+        r"(slot )?distribution \w+", lambda found: f"{found[1] or ''}distribution {names[found[1] is not None]}", line
     )
 
 

@@ -36,7 +36,7 @@ MANIFEST = "manifest.json"
 def run_hash(scenario: Scenario, seed: int, engine: str = SIMULATE) -> str:
     """Name of the run: a hash of canonical scenario, contents of its files, seed, engine and format version.
 
-    The files are the traces and the sources of queue managers in Python.
+    The files are traces, tables of distributions, and the sources of queue managers in Python.
     """
     return _hash(scenario.document, _traces(scenario), _sources(scenario), seed, engine)
 
@@ -252,14 +252,25 @@ def _by_content(document: dict[str, Any], traces: dict[str, str], sources: dict[
 
     def named(link: dict[str, Any]) -> dict[str, Any]:
         own: dict[str, Any] = {"trace": traces[link["trace"]]} if link.get("trace") else {}
-        own["aqm"] = {**link["aqm"], "name": by_content(link["aqm"]["name"], sources)}
+        if "reverse" in link:
+            own["reverse"] = named(link["reverse"])
+        if "aqm" in link:
+            own["aqm"] = by_content(link["aqm"], sources, traces)
         return {**link, **own}
 
     links: dict[str, Any] = {key: named(document[key]) for key in ("link", "reverse") if key in document}
     if "links" in document:
-        links["links"] = [{**named(hop), "reverse": named(hop["reverse"])} for hop in document["links"]]
+        links["links"] = [named(hop) for hop in document["links"]]
+    if "changes" in document:
+        links["changes"] = [_changes_by_content(entry, named) for entry in document["changes"]]
     flows = [{**flow, "file": traces[flow["file"]]} if "file" in flow else flow for flow in document["flows"]]
     return {**document, **links, "flows": flows}
+
+
+def _changes_by_content(entry: dict[str, Any], named: Callable[[dict[str, Any]], dict[str, Any]]) -> dict[str, Any]:
+    own: dict[str, Any] = {key: named(entry[key]) for key in ("link", "reverse") if key in entry}
+    hops = {"links": {name: named(hop) for name, hop in entry["links"].items()}} if "links" in entry else {}
+    return {**entry, **own, **hops}
 
 
 def _write_table(folder: Path, name: str, result: Result) -> dict[str, Any]:

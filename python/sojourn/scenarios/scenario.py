@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sojourn import _core, engines
-from sojourn.aqms.spelling import references, spelled_aqm
+from sojourn.aqms.spelling import references, spelled_aqm, tables
 from sojourn.base.dotted import value_at
 from sojourn.base.errors import InputError
 from sojourn.base.inputs import parse_toml, read_text
@@ -120,15 +120,20 @@ class Scenario:
         return value_at(self.document, path)
 
     def traces(self) -> list[Path]:
-        """Files that the scenario reads: traces of links, and captures."""
+        """Files that the scenario reads: traces of links, captures, and tables of distributions."""
         links = [link for hop in self.hops.values() for link in hop]
         captures = [flow["file"] for flow in self.document["flows"] if flow["kind"] == "pcap"]
-        return [Path(file) for file in [*(link["trace"] for link in links if link.get("trace")), *captures]]
+        named = [file for aqm in self._all_aqms() for file in tables(aqm)]
+        return [Path(file) for file in [*(link["trace"] for link in links if link.get("trace")), *captures, *named]]
 
     def user_aqms(self) -> list[str]:
         """Names of the queue managers that are written in Python or are in shared libraries."""
-        tables = self.aqm_tables.values()
-        return list(dict.fromkeys(name for table in tables for name in references(table)))
+        return list(dict.fromkeys(name for aqm in self._all_aqms() for name in references(aqm)))
+
+    def _all_aqms(self) -> list[dict[str, Any]]:
+        """The queue managers of every link as tables, and those that changes bring."""
+        changed = [link for entry in self.document.get("changes", []) for link in changed_links(entry)]
+        return [*self.aqm_tables.values(), *(link["aqm"] for link in changed if "aqm" in link)]
 
     @property
     def hops(self) -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:
@@ -197,6 +202,13 @@ class Scenario:
         from html import escape
 
         return f"<pre>{escape(json.dumps(self.document, indent=2, ensure_ascii=False))}</pre>"
+
+
+def changed_links(entry: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The tables of keys of an entry of `[[changes]]`, each of a direction of a link."""
+    hops = entry.get("links", {}).values()
+    found = [entry.get("link"), entry.get("reverse"), *hops, *(hop.get("reverse") for hop in hops)]
+    return [keys for keys in found if keys is not None]
 
 
 def _link(hop: Mapping[str, Any]) -> dict[str, Any]:

@@ -215,6 +215,7 @@ READERS: dict[str, Callable[[str], str]] = {
     "choice": str,
     "class": str,
     "bands": str,
+    "distribution": str,
 }
 """By the kind of a parameter in the registry."""
 CHOICES = {"dualpi2": {"l4s_ect": "classify l4s-ect", "any_ect": "classify any-ect"}}

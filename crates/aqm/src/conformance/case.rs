@@ -5,6 +5,7 @@ use super::{Op, Order, Violation, check};
 use crate::class::{Minor, Priomap};
 use crate::limits::Limits;
 use crate::link::Link;
+use crate::netem::Distribution;
 use crate::packet::{Ecn, Meta};
 use crate::params::{Param, Value};
 use crate::qdisc::{Host, Qdisc, Stats};
@@ -130,6 +131,9 @@ pub fn drawn(param: &Param, draw: u64) -> String {
         (Value::Flag(_), _) => Value::Flag(u < 0.5),
         (Value::Minor(least), Value::Minor(most)) => Value::Minor(Minor(scaled(least.0 as u64, most.0 as u64) as u16)),
         (Value::Bands(_), _) => Value::Bands(Priomap::new([0; 16].map(|_: u8| rng.below(3) as u8))),
+        (Value::Distribution(_), _) => {
+            Value::Distribution(Distribution::BUILT_IN[rng.below(Distribution::BUILT_IN.len() as u64) as usize])
+        }
         (Value::Choice(_), _) => Value::Choice(param.choices[rng.below(param.choices.len() as u64) as usize]),
         (least, most) => panic!("{} ranges from {least:?} to {most:?}", param.name),
     };

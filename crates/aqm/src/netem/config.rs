@@ -30,8 +30,8 @@ config! {
         jitter: Duration = Duration::ZERO, in Value::Time(Duration::ZERO) => JITTER;
         /// How much a delay depends on the one before, in percent.
         delay_corr: f64 = 0.0, in NONE => ALL;
-        /// How delays lie about their mean.
-        distribution: Distribution = Distribution::Uniform, in Value::Choice("") => Value::Choice(""), choices Distribution::WORDS;
+        /// How delays lie about their mean: one of the words, or a file with a table of tc's form, without its ending `.dist` too.
+        distribution: Distribution = Distribution::Uniform, in EVENLY => EVENLY, choices Distribution::WORDS;
         /// Packets lost at random, in percent; tc's `loss PERCENT CORRELATION` gives two parameters.
         loss: f64 = 0.0, in NONE => ALL;
         /// How much a loss depends on the packet before, in percent.
@@ -86,7 +86,7 @@ config! {
         /// Most time between two slots; no less than the least.
         slot_max: Duration = Duration::ZERO, in Value::Time(Duration::ZERO) => LONGEST;
         /// How times between slots lie about their mean; tc's `slot distribution NAME DELAY JITTER`.
-        slot_distribution: Distribution = Distribution::Uniform, in Value::Choice("") => Value::Choice(""), choices Distribution::WORDS;
+        slot_distribution: Distribution = Distribution::Uniform, in EVENLY => EVENLY, choices Distribution::WORDS;
         /// Mean time between slots, with `slot_jitter`.
         slot_delay: Duration = Duration::ZERO, in Value::Time(Duration::ZERO) => LONGEST;
         /// How far times between slots lie from their mean; zero takes `slot_min` and `slot_max`.
@@ -100,6 +100,7 @@ config! {
     validate validate
 }
 
+const EVENLY: Value = Value::Distribution(Distribution::Uniform);
 const NONE: Value = Value::Number(0.0);
 const ALL: Value = Value::Number(100.0);
 const LONGEST: Value = Value::Time(Duration::from_secs(1000));

@@ -2,25 +2,50 @@
 //! tables are computed as the programs `normal.c`, `pareto.c` and `paretonormal.c` of iproute2 compute theirs.
 
 use super::crandom::Crandom;
-use crate::choice;
+use super::table::Table;
+use crate::own::Catalogue;
+use crate::params::{Parameter, Value};
+use crate::refusal::Refusal;
 use crate::rng::Rng;
 use alloc::boxed::Box;
+use alloc::format;
+use core::fmt;
 
-choice! {
-    /// How times lie about their mean.
-    pub enum Distribution {
-        /// Evenly from the mean less the jitter to the mean and the jitter.
-        Uniform = "uniform",
-        /// Normally; the jitter is the standard deviation.
-        Normal = "normal",
-        /// By a Pareto distribution with the exponent 3, whose standard deviation is the jitter.
-        Pareto = "pareto",
-        /// A quarter of a normally distributed time and three quarters of a Pareto one.
-        ParetoNormal = "paretonormal",
-    }
+/// How times lie about their mean.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Distribution {
+    /// Evenly from the mean less the jitter to the mean and the jitter.
+    Uniform,
+    /// Normally; the jitter is the standard deviation.
+    Normal,
+    /// By a Pareto distribution with the exponent 3, whose standard deviation is the jitter.
+    Pareto,
+    /// A quarter of a normally distributed time and three quarters of a Pareto one.
+    ParetoNormal,
+    /// By a table that was read from a file.
+    Table(&'static Table),
 }
 
 impl Distribution {
+    /// Those that need no file.
+    pub const BUILT_IN: [Self; 4] = [Self::Uniform, Self::Normal, Self::Pareto, Self::ParetoNormal];
+    /// Their names.
+    pub const WORDS: &'static [&'static str] = &["uniform", "normal", "pareto", "paretonormal"];
+
+    /// The one called `text`: one of the words, else the table in the file of that name, which `own` reads. `name` is the
+    /// parameter's.
+    pub(crate) fn parse(name: &'static str, text: &str, own: &dyn Catalogue) -> Result<Self, Refusal> {
+        if let Some(i) = Self::WORDS.iter().position(|&word| word == text) {
+            return Ok(Self::BUILT_IN[i]);
+        }
+        match own.table(text) {
+            Some(read) if !text.is_empty() => read
+                .map(Self::Table)
+                .map_err(|wrong| format!("{name}: {text:?} is none of {}, and {wrong}", Self::WORDS.join(", ")).into()),
+            _ => Err(Refusal::NoChoice { name, text: text.into(), choices: Self::WORDS }),
+        }
+    }
+
     /// Values of the inverse distribution in steps of equal probability, in units of the jitter over `SCALE`; none for
     /// [`Distribution::Uniform`].
     pub fn table(self) -> Option<Box<[i16]>> {
@@ -31,6 +56,29 @@ impl Distribution {
             Self::Normal => Some(entries.map(|i| short(normal(i))).collect()),
             Self::Pareto => Some(entries.map(|i| short(pareto(i))).collect()),
             Self::ParetoNormal => Some(entries.map(|i| short((normal(i) + 3 * pareto(i)) / 4)).collect()),
+            Self::Table(table) => Some(table.entries().into()),
+        }
+    }
+}
+
+impl fmt::Display for Distribution {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self, Self::BUILT_IN.iter().position(|known| known == self)) {
+            (Self::Table(table), _) => f.write_str(table.name()),
+            (_, Some(i)) => f.write_str(Self::WORDS[i]),
+            (_, None) => unreachable!("all others are built in"),
+        }
+    }
+}
+
+impl Parameter for Distribution {
+    fn to_value(self) -> Value {
+        Value::Distribution(self)
+    }
+    fn from_value(value: Value) -> Self {
+        match value {
+            Value::Distribution(by) => by,
+            other => unreachable!("a parameter keeps its kind, got {other:?}"),
         }
     }
 }

@@ -8,10 +8,13 @@
 //!
 //! Probabilities and correlations are tc's, in percent. A correlation averages random numbers, so that they crowd around the
 //! middle and small probabilities become far smaller, as with the kernel; `loss gemodel` and `loss state` do not have that.
-//! The tables of `distribution normal`, `pareto` and `paretonormal` are computed as iproute2 computes its files.
+//! The tables of `distribution normal`, `pareto` and `paretonormal` are computed as iproute2 computes its files. Any other
+//! word is the name of a file with a table in tc's form, or of one without its ending `.dist`: whole numbers from -32768 to
+//! 32767 between white space, at most 16384, in units of the jitter over 8192, in steps of equal probability; lines that begin
+//! with `#` are comments. Its path starts from the scenario's folder; a blank or a bracket in it is written `%20`, `%28`, ….
 //!
-//! Differs: random numbers are those of the run's streams, so tc's `seed` is not read. Tables of other distributions, which tc
-//! has from files, are not read. A duplicate comes into this discipline again, not into the root of the tree that it is in.
+//! Differs: random numbers are those of the run's streams, so tc's `seed` is not read. A duplicate comes into this discipline
+//! again, not into the root of the tree that it is in.
 //! With `corrupt`, super-packets are cut before the queue; Linux cuts only those that are damaged. The limit of the link holds
 //! for what waits here and in the braces together, `limit` for what waits for its time. Packets that went into the braces are
 //! as old as they are there.
@@ -28,6 +31,7 @@ mod distribution;
 mod loss;
 mod rate;
 mod slot;
+mod table;
 #[cfg(test)]
 mod tests;
 mod tfifo;
@@ -36,6 +40,7 @@ mod words;
 pub use config::{Child, Config, Settings};
 pub use distribution::Distribution;
 pub use loss::Model;
+pub use table::Table;
 
 use crate::aqm::DropReason;
 use crate::backlog::Backlog;

@@ -1,7 +1,7 @@
 use super::crandom::{Chance, Crandom, scaled};
 use super::distribution::Spread;
 use super::loss::Loss;
-use super::{Config, Distribution, Settings, below};
+use super::{Config, Distribution, Settings, Table, below};
 use crate::registry::{AnyConfig, Named, parse};
 use crate::{Backlog, Dequeued, DropReason, Ecn, Enqueued, Host, Instant, Limits, Link, Meta, Qdisc, Rate, Rng, Sink};
 use alloc::boxed::Box;
@@ -186,6 +186,16 @@ fn jitter_lies_about_its_mean_as_its_distribution_says() {
     let cdf = |x: f64| 1.0 - libm::pow(x * 0.75 + 1.5, -3.0);
     let pareto = distance(&drawn(Distribution::Pareto), &|x| if x >= 3.999 { 1.0 } else { cdf(x) });
     assert!(pareto < bound + 1.0 / 4096.0 + (1.0 - cdf(3.999)), "{pareto}");
+    // A table of its own: exponential, one standard deviation to the left, cut off at four units.
+    let entry = |i: u32| (-libm::log(1.0 - (f64::from(i) + 0.5) / 1000.0) - 1.0) * 8192.0;
+    let text: Vec<String> = (0..1000).map(|i| (libm::rint(entry(i)) as i32).min(32_767).to_string()).collect();
+    let table: &'static Table = Box::leak(Box::new(Table::parse("made", &text.join("\n")).unwrap()));
+    let cdf = |x: f64| 1.0 - libm::exp(-x - 1.0);
+    let own = distance(&drawn(Distribution::Table(table)), &|x| if x >= 3.999 { 1.0 } else { cdf(x) });
+    assert!(own < bound + 1.0 / 1000.0 + (1.0 - cdf(3.999)), "{own}");
+    // Mirrored, it is far off.
+    let own = distance(&drawn(Distribution::Table(table)), &|x| 1.0 - cdf(-x));
+    assert!(own > 0.1, "{own}");
 }
 
 #[test]

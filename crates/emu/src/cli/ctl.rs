@@ -7,7 +7,10 @@ use crate::Error;
 use crate::shell::desk::{Found, running};
 use serde_json::{Map, Value, json};
 use sojourn_aqm::params::unknown;
+use sojourn_aqm::registry::{Named, REGISTERED};
+use sojourn_sim::scenario::{Folder, WithTables};
 use std::io::{Write, stdout};
+use std::path::Path;
 
 /// Runs a command line without its first word, `ctl`.
 pub fn main(words: &[String]) -> Ended {
@@ -68,9 +71,18 @@ fn change_of(what: &str, values: &[String]) -> Result<Map<String, Value>, Error>
         _ if text.is_empty() => return Err(wrong(format!("its value is missing; write e.g. {}", example(what)))),
         "loss" => loss(&text).map_err(wrong)?.canonical(),
         "limit" => json!(text.split('+').map(str::trim).collect::<Vec<_>>()),
+        "aqm" => json!(with_whole_paths(&text)),
         _ => json!(text),
     };
     Ok([("keys".to_string(), json!({ what: value }))].into_iter().collect())
+}
+
+/// The queue manager with its tables of distributions by their whole paths, as the shell may be in another folder. What
+/// cannot be read here is for the shell to judge.
+fn with_whole_paths(text: &str) -> String {
+    let read = Named::parse_with(text, &WithTables { own: REGISTERED, files: &Folder(Path::new(".")) });
+    let found = read.ok().filter(|named| !named.config.tables().is_empty());
+    found.map_or_else(|| text.to_string(), |named| named.spelling())
 }
 
 fn example(what: &str) -> &'static str {

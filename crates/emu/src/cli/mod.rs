@@ -11,7 +11,9 @@ use crate::Error;
 use crate::path::Side;
 use crate::shell::{self, Outcome, Shell, Status};
 use sojourn_aqm::registry::Catalogue;
+use sojourn_sim::scenario::{Folder, WithTables};
 use std::io::{Write, stderr, stdout};
+use std::path::Path;
 
 /// Names of the commands that [`main`] understands.
 pub const COMMANDS: &[&str] =
@@ -46,6 +48,7 @@ enum Parsed {
 /// Runs a command line, `["link", "--rate", "12mbit", "--", "curl", …]`, that may name the queue managers of `own` as well.
 /// Only for a process with a single thread.
 pub fn main(words: &[String], own: &dyn Catalogue) -> Ended {
+    let own = &WithTables { own, files: &Folder(Path::new(".")) };
     let code = |code| Ended { code, log: None };
     match words.split_first().map(|(name, rest)| (name.as_str(), rest)) {
         Some(("ctl", rest)) => return ctl::main(rest),

@@ -5,7 +5,7 @@ use super::framing::{self, Framing};
 use super::keys::{Key, Kind, Need, Table, as_table, check_known, write};
 use super::loss::{LOSS, LossSpec};
 use super::steps::{DELAYS, Steps};
-use super::{AqmSpec, Error, Files, Folder, LinkChange, Service, service};
+use super::{AqmSpec, Error, Files, Folder, LinkChange, Service, WithTables, service};
 use serde_json::{Map, Value};
 use sojourn_aqm::registry::{Catalogue, REGISTERED};
 use sojourn_aqm::{Duration, Limits, Link};
@@ -51,7 +51,8 @@ impl LinkSpec {
 
     /// [`Self::parse`] that knows the algorithms of `own` as well.
     pub fn parse_with(place: &str, value: &Value, base: &Path, own: &dyn Catalogue) -> Result<Self, Error> {
-        Self::read(place, value, &Folder(base), own)
+        let files = &Folder(base);
+        Self::read(place, value, files, &WithTables { own, files })
     }
 
     /// The link with every default written out.

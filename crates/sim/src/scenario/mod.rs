@@ -22,6 +22,7 @@ mod schema;
 mod sender;
 pub mod service;
 mod steps;
+mod tables;
 #[cfg(test)]
 mod tests;
 pub mod traffic;
@@ -53,6 +54,7 @@ pub use service::{
 };
 pub use sojourn_aqm::link_layer::Layer;
 pub use steps::{Stepped, Steps, StepsError};
+pub use tables::{Unread, WithTables};
 pub use traffic::{
     BrowserSpec, FileSpec, Http, Ladder, MediaSpec, PackMimeSpec, PcapKeys, PcapSpec, RequestSpec, RpmSpec, Sizes,
     TcpSpec, Traffic, UdpSpec, VideoSpec, VoiceSpec, WebSpec,
@@ -128,6 +130,7 @@ impl Scenario {
         files: &dyn Files,
         own: &dyn Catalogue,
     ) -> Result<Self, Error> {
+        let own = &WithTables { own, files };
         let mut tree = tree::parse(text)?;
         // A parameter of a queue manager is that of the one which is there in the end.
         let (params, others): (Vec<_>, Vec<_>) = sets.iter().partition(|(path, _)| tree::is_aqm_parameter(path));

@@ -5,7 +5,9 @@
 
 use super::changes::{self, CHANGING, Change};
 use super::keys::{as_table, text};
-use super::{Change as RateChange, Error, LinkSpec, LossSpec, Service, Stepped, Steps, StepsService};
+use super::{
+    Change as RateChange, Error, Folder, LinkSpec, LossSpec, Service, Stepped, Steps, StepsService, WithTables,
+};
 use serde_json::{Map, Value, json};
 use sojourn_aqm::params::unknown;
 use sojourn_aqm::registry::Catalogue;
@@ -92,6 +94,7 @@ impl LinkSpec {
         if !entries.is_empty() {
             values.insert(changes::KEY.to_string(), entries.into());
         }
+        let own = &WithTables { own, files: &Folder(base) };
         let folded = changes::fold(&values)?;
         let mut spec = Self::parse_with(place, &folded.values["link"], base, own)?;
         let mut back = spec.clone();

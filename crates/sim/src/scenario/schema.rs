@@ -206,7 +206,9 @@ fn param_schema(param: &Param) -> Value {
         params::Value::Number(_) => json!({ "type": ["number", "string"] }),
         params::Value::Flag(_) => json!({ "type": ["boolean", "string"] }),
         params::Value::Choice(_) => json!({ "enum": param.choices }),
-        params::Value::Bands(_) | params::Value::Minor(_) => json!({ "type": "string" }),
+        params::Value::Bands(_) | params::Value::Minor(_) | params::Value::Distribution(_) => {
+            json!({ "type": "string" })
+        }
     };
     schema["description"] = param.doc.trim().into();
     schema

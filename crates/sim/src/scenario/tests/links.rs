@@ -104,6 +104,63 @@ fn a_trace_of_delays_is_the_schedule_that_it_has() {
 }
 
 #[test]
+fn tables_of_distributions_come_from_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().canonicalize().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(path.join(name), text).unwrap();
+    write("bell.dist", "-8192 0 8192\n");
+    write("my bell", "# one\n-1 2\n");
+    write("normal", "9\n");
+    write("bad", "1\n2 x\n");
+    let text = |words: &str| SMALL.replace("[[flows]]", &format!("aqm = \"{words}\"\n[[flows]]"));
+    let read = |words: &str| Scenario::parse(&text(words), &[], folder.path());
+    let entries = |scenario: &Scenario| -> Vec<Vec<i16>> {
+        scenario.link.aqm.config.tables().iter().map(|table| table.entries().to_vec()).collect()
+    };
+    for (words, found) in [
+        ("netem delay 20ms 5ms distribution bell.dist", vec![vec![-8192, 0, 8192]]),
+        ("netem delay 20ms 5ms distribution ./bell", vec![vec![-8192, 0, 8192]]),
+        (
+            "netem delay 20ms 5ms distribution my%20bell slot distribution bell 9ms 2ms",
+            vec![vec![-1, 2], vec![-8192, 0, 8192]],
+        ),
+        ("netem delay 20ms 5ms distribution normal", vec![]),
+        ("netem delay 20ms 5ms distribution ./normal", vec![vec![9]]),
+        (
+            "htb default 10 { class 10 rate 1mbit { netem delay 20ms 5ms distribution bell } }",
+            vec![vec![-8192, 0, 8192]],
+        ),
+    ] {
+        let scenario = read(words).unwrap();
+        assert_eq!(entries(&scenario), found, "{words}");
+        // Whole paths stand in the canonical form.
+        assert_eq!(Scenario::parse(&scenario.canonical(), &[], Path::new("/")).unwrap(), scenario, "{words}");
+    }
+    let sets = [("link.aqm.distribution".to_string(), "my bell".to_string())];
+    let set = Scenario::parse(&text("netem delay 20ms 5ms distribution bell"), &sets, folder.path()).unwrap();
+    assert_eq!(entries(&set), [[-1, 2]]);
+    let words = "none of uniform, normal, pareto, paretonormal, and";
+    for (name, error) in [
+        ("bel", format!("{}: No such file or directory (os error 2)", path.join("bel").display())),
+        ("bad", format!("{}: line 2: \"x\" is no whole number from -32768 to 32767", path.join("bad").display())),
+        (".", format!("{} is not a regular file", path.display())),
+    ] {
+        let refused = read(&format!("netem delay 20ms 5ms distribution {name}")).unwrap_err().to_string();
+        assert_eq!(refused, format!("link.aqm: distribution: {name:?} is {words} {error}"));
+    }
+    // A file that changes is another table.
+    let before = read("netem delay 20ms 5ms distribution bell").unwrap();
+    write("bell.dist", "-8192 1 8192\n");
+    assert_ne!(read("netem delay 20ms 5ms distribution bell").unwrap(), before);
+    let changed = format!(
+        "{}[[changes]]\nat = \"1 s\"\nlink.aqm = \"netem delay 1ms 1ms distribution my%20bell\"\n",
+        text("codel")
+    );
+    let scenario = Scenario::parse(&changed, &[], folder.path()).unwrap();
+    assert_eq!(scenario.link.changes[0].aqm.as_ref().unwrap().config.tables()[0].entries(), [-1, 2]);
+}
+
+#[test]
 fn refusals() {
     let bucket = |more: &[(&'static str, &'static str)]| {
         [("bucket", "10 Mbit/s")].iter().chain(more).copied().collect::<Vec<_>>()
