@@ -13,7 +13,8 @@ from sojourn.cli import options
 
 if TYPE_CHECKING:
     from sojourn.fitting.data import Data
-    from sojourn.fitting.fit import Fitted, Simulate
+    from sojourn.fitting.fit import Fitted
+    from sojourn.fitting.search import Simulate
 
 
 def _share(_ctx: click.Context, _param: click.Parameter, value: str | None) -> float | None:

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from sojourn.fitting.data import Data
-from sojourn.fitting.fit import Fitted, Simulate, fit
+from sojourn.fitting.fit import Fitted, fit
 from sojourn.fitting.report import probability_of
+from sojourn.fitting.search import Simulate
 from sojourn.fitting.space import Point, Range
 
 DATA_SEEDS = 700_000

@@ -8,7 +8,7 @@ interval is where that is within the quantile of F with one and the noise's degr
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -20,6 +20,9 @@ STEPS = 12
 """Values of a profile on each side of the best one."""
 TIED = 4.0
 """An interval that shrinks by more than this when the other keys are held is tied to theirs (correlation 0.97)."""
+
+IN_ALL = 12.0
+"""Information of a key that may be anywhere in the cube: the variance of a uniform number is 1/12."""
 
 
 @dataclass(frozen=True)
@@ -37,22 +40,35 @@ class Profile:
     """Width of the interval if all other keys are held at their best values."""
     moved: tuple[float, ...]
     """How far each key moves along the profile, from end to end of the interval."""
+    partners: frozenset[int] = frozenset()
+    """Keys that were seen to make up for it."""
 
     @property
     def width(self) -> float:
         """Width of the interval."""
         return self.high - self.low
 
+    def reaching(self, place: float) -> Profile:
+        """The profile with an interval that holds a place: at an end of the range it has not ended."""
+        low, high = min(self.low, place), max(self.high, place)
+        return replace(
+            self, low=low, high=high, low_open=self.low_open or low <= 0.0, high_open=self.high_open or high >= 1.0
+        )
+
 
 class Likelihood:
     """Sums of squared residuals of the numbers that are seen, over a box."""
 
-    def __init__(self, surfaces: Surfaces, measured: Array, noise: Array, seen: list[int], threshold: float) -> None:
+    def __init__(
+        self, surfaces: Surfaces, measured: Array, noise: Array, single: Array, seen: list[int], threshold: float
+    ) -> None:
         """`noise` is the covariance of the measured numbers; that of the surfaces is added at the best point."""
         self.surfaces = surfaces
         self.box: Box = surfaces.box
         self.measured = measured
         self.noise = noise
+        self.single = single
+        """Covariance of the numbers of a single run."""
         self.seen = seen
         self.threshold = threshold
         """How much the sum may grow within the 95 % interval of one key."""
@@ -79,7 +95,7 @@ class Likelihood:
     def covariance(self) -> Array:
         """Covariance of the keys in the cube; of what nothing determines it is that of the whole range."""
         slopes = self.slopes()
-        found: Array = np.linalg.inv(slopes.T @ slopes + 12.0 * np.eye(slopes.shape[1]))  # 1/12: uniform in the cube
+        found: Array = np.linalg.inv(slopes.T @ slopes + IN_ALL * np.eye(slopes.shape[1]))
         return found
 
     def profile(self, key: int) -> Profile:

@@ -9,8 +9,9 @@ import numpy as np
 
 from sojourn.analysis.stats import mean_ci
 from sojourn.fitting.data import Data
-from sojourn.fitting.fit import Fitted, Simulate
-from sojourn.fitting.likelihood import TIED, Profile, probability
+from sojourn.fitting.fit import Fitted
+from sojourn.fitting.likelihood import IN_ALL, TIED, Profile, probability
+from sojourn.fitting.search import Simulate
 
 CHECKED = 10
 """Runs at the best values."""
@@ -78,13 +79,13 @@ def tied(data: Data, best: Fitted) -> list[list[str]]:
     found: list[list[str]] = []
     paths = [one.path for one in data.space.ranges]
     for key, profile in enumerate(best.profiles):
-        if not _is_tied(profile):
-            continue
-        partners = [
-            other
-            for other, moved in enumerate(profile.moved)
-            if other != key and moved > best.profiles[other].alone and _is_tied(best.profiles[other])
-        ]
+        partners = set(profile.partners)
+        if _is_tied(profile):
+            partners |= {
+                other
+                for other, moved in enumerate(profile.moved)
+                if other != key and moved > best.profiles[other].alone and _is_tied(best.profiles[other])
+            }
         together = sorted(paths[one] for one in {key, *partners})
         if partners and together not in found:
             found.append(together)
@@ -106,7 +107,7 @@ def probability_of(data: Data, best: Fitted) -> float | None:
 def _parameters(best: Fitted) -> int:
     """Keys that the data determine: one of those that are tied, and none that changes nothing, takes up a number."""
     values = np.linalg.svd(best.likelihood.slopes(), compute_uv=False)
-    return int(np.sum(values > np.sqrt(12.0)))
+    return int(np.sum(values > np.sqrt(IN_ALL)))
 
 
 def _is_tied(profile: Profile) -> bool:

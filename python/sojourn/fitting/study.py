@@ -11,8 +11,8 @@ import numpy as np
 from sojourn.analysis.metrics import BY_COLUMN
 from sojourn.base.errors import unknown
 from sojourn.fitting.data import QUANTILE, Data, Number
-from sojourn.fitting.fit import Simulate
 from sojourn.fitting.observed import needed, observed
+from sojourn.fitting.search import Simulate
 from sojourn.fitting.surfaces import Array
 from sojourn.results.result import Result
 from sojourn.runs.runner import Run, Runner

@@ -14,7 +14,7 @@ from sojourn.base.files import check_writable, write_file
 from sojourn.base.inputs import parse_json, read_bytes
 from sojourn.fitting.coverage import drawn_trial
 from sojourn.fitting.data import Data
-from sojourn.fitting.fit import Simulate
+from sojourn.fitting.search import Simulate
 from sojourn.fitting.study import Make
 
 
