@@ -3,8 +3,10 @@
 //! Not `VecDeque`: a packet leaves its slot in one copy to where the caller wants it, where `pop_front` builds an option
 //! of all of it first (a fifth of the instructions of a tail-drop queue).
 
+use crate::aqm::Aqm;
 use crate::packet::Meta;
 use crate::qdisc::Dequeued;
+use crate::time::Instant;
 use alloc::vec::Vec;
 use core::mem;
 
@@ -80,22 +82,23 @@ impl<P> Ring<P> {
         }
     }
 
-    /// Takes the head if `leaves` says so of its metadata and of the bytes behind it; else nothing is done.
+    /// Takes the head if `aqm` has nothing to decide of it at `now` on a link with this MTU, else nothing is done. What the
+    /// algorithm saw of the packet stays where it lies, so that it need not be copied.
     #[inline(always)]
-    pub fn pop_if(&mut self, leaves: impl FnOnce(&Meta, u64) -> bool) -> Option<Queued<P>> {
+    pub fn pop_let_go<A: Aqm>(&mut self, aqm: &mut A, now: Instant, mtu: u32) -> Option<(&Meta, P)> {
         if self.len == 0 {
             return None;
         }
         let slot = self.slots.get_mut(self.head & self.mask)?;
         let behind = self.bytes - slot.meta.len as u64;
-        if !leaves(&slot.meta, behind) {
+        if !aqm.lets_go(now, &slot.meta, behind, mtu) {
             return None;
         }
         let packet = slot.packet.take()?;
         self.head = self.head.wrapping_add(1);
         self.len -= 1;
         self.bytes = behind;
-        Some(Queued { meta: slot.meta, packet })
+        Some((&slot.meta, packet))
     }
 
     /// Takes the head.

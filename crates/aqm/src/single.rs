@@ -7,7 +7,7 @@ use crate::limits::{Bounds, Limits};
 use crate::packet::{Ecn, Meta};
 use crate::qdisc::{Dequeued, Enqueued, Host, Qdisc, Sink, Stats};
 use crate::refusal::Refusal;
-use crate::ring::{Queued, Released, Ring};
+use crate::ring::{Released, Ring};
 use crate::time::{Duration, Instant};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -113,13 +113,13 @@ impl<A: Aqm, P> SingleQueue<A, P> {
 
     /// Takes the head out for transmission if there is one and nothing is to be decided of it; else nothing was done.
     #[inline(always)]
-    pub fn lets_head_go(&mut self, now: Instant) -> Option<(Meta, P)> {
+    pub fn lets_head_go(&mut self, now: Instant) -> Option<(&Meta, P)> {
         if !A::LETS_GO || self.left_out.is_some() {
             return None;
         }
-        let (aqm, mtu) = (&mut self.aqm, self.host.link.mtu);
-        let Queued { meta, packet } = self.books.ring.pop_if(|head, behind| aqm.lets_go(now, head, behind, mtu))?;
-        self.books.stats.departed.add(meta.len);
+        let Books { ring, stats } = &mut self.books;
+        let (meta, packet) = ring.pop_let_go(&mut self.aqm, now, self.host.link.mtu)?;
+        stats.departed.add(meta.len);
         Some((meta, packet))
     }
 

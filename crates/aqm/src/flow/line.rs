@@ -189,13 +189,19 @@ impl<P> Slab<P> {
         Dequeued::Packet(node.meta, packet)
     }
 
-    /// The same, where it is known that there is one.
     #[inline]
-    pub fn take(&mut self, at: u32) -> (Meta, P) {
+    fn take(&mut self, at: u32) -> (Meta, P) {
+        let (meta, packet) = self.take_where_it_lies(at);
+        (*meta, packet)
+    }
+
+    /// The packet released with the handle `at`; what the algorithm saw of it is not copied.
+    #[inline(always)]
+    pub fn take_where_it_lies(&mut self, at: u32) -> (&Meta, P) {
         let node = &mut self.nodes[at as usize];
         node.next = self.free;
         self.free = at;
-        (node.meta, node.packet.take().expect("a handle in a line is of a packet"))
+        (&node.meta, node.packet.take().expect("a handle in a line is of a packet"))
     }
 
     #[inline]

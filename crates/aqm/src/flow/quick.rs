@@ -23,13 +23,13 @@ impl<A: Aqm, P> FlowQueue<A, P> {
     /// Takes the packet out for transmission whose turn it is, if its flow's manager has nothing to decide of it; else nothing
     /// was done that [`Qdisc::dequeue`] at `now` would not do.
     #[inline(never)]
-    pub fn lets_head_go(&mut self, now: Instant) -> Option<(Meta, P)> {
+    pub fn lets_head_go(&mut self, now: Instant) -> Option<(&Meta, P)> {
         if !self.is_plain || self.left_out.is_some() {
             return None;
         }
         let i = self.busy_in_turn(now)?;
         let head = self.let_go(now, i)?;
-        let (meta, packet) = self.books.packets.take(head);
+        let (meta, packet) = self.books.packets.take_where_it_lies(head);
         self.books.stats.departed.add(meta.len);
         self.schedule.served(&mut self.table.flows, i, meta.len);
         Some((meta, packet))
@@ -138,7 +138,7 @@ mod tests {
                     let sent_quickly = match quick.lets_head_go(at) {
                         Some((meta, packet)) => {
                             gone += 1;
-                            Dequeued::Packet(meta, packet)
+                            Dequeued::Packet(*meta, packet)
                         }
                         None => quick.dequeue(at, &mut |_: Meta, packet, reason| lost_quickly.push((packet, reason))),
                     };

@@ -76,13 +76,16 @@ impl AnyDiscipline {
         matches!(self, Self::Codel(_) | Self::DropTail(_))
     }
 
-    /// [`SingleQueue::stores`].
+    /// [`SingleQueue::stores`]. A comparison for each discipline, where a jump through a table takes six instructions; the
+    /// same below.
     #[inline(always)]
     pub fn stores(&mut self, meta: &Meta, packet: Handle) -> bool {
-        match self {
-            Self::Codel(queue) => queue.stores(meta, packet),
-            Self::DropTail(queue) => queue.stores(meta, packet),
-            Self::FqCodel(_) | Self::Other(_) => false,
+        if let Self::Codel(queue) = self {
+            queue.stores(meta, packet)
+        } else if let Self::DropTail(queue) = self {
+            queue.stores(meta, packet)
+        } else {
+            false
         }
     }
 
@@ -94,17 +97,19 @@ impl AnyDiscipline {
 
     /// [`SingleQueue::lets_head_go`].
     #[inline(always)]
-    pub fn lets_head_go(&mut self, now: Instant) -> Option<(Meta, Handle)> {
-        match self {
-            Self::Codel(queue) => queue.lets_head_go(now),
-            Self::DropTail(queue) => queue.lets_head_go(now),
-            Self::FqCodel(_) | Self::Other(_) => None,
+    pub fn lets_head_go(&mut self, now: Instant) -> Option<(&Meta, Handle)> {
+        if let Self::Codel(queue) = self {
+            queue.lets_head_go(now)
+        } else if let Self::DropTail(queue) = self {
+            queue.lets_head_go(now)
+        } else {
+            None
         }
     }
 
     /// [`FlowQueue::lets_head_go`].
     #[inline(always)]
-    pub fn lets_head_of_flow_go(&mut self, now: Instant) -> Option<(Meta, Handle)> {
+    pub fn lets_head_of_flow_go(&mut self, now: Instant) -> Option<(&Meta, Handle)> {
         if let Self::FqCodel(queue) = self { queue.lets_head_go(now) } else { None }
     }
 

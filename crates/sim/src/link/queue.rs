@@ -54,29 +54,15 @@ impl Queue {
     /// was done.
     #[inline(always)]
     pub fn lets_head_go<P: Probe>(&mut self, now: Instant, books: &mut Books<P>) -> Option<(u32, Handle)> {
-        let gone = self.qdisc.lets_head_go(now)?;
-        Some(self.books_gone(now, gone, books))
+        let (meta, handle) = self.qdisc.lets_head_go(now)?;
+        Some(book_gone(&mut self.tally, now, meta, handle, books))
     }
 
     /// The same where it queues flows apart.
     #[inline(always)]
     pub fn lets_head_of_flow_go<P: Probe>(&mut self, now: Instant, books: &mut Books<P>) -> Option<(u32, Handle)> {
-        let gone = self.qdisc.lets_head_of_flow_go(now)?;
-        Some(self.books_gone(now, gone, books))
-    }
-
-    #[inline(always)]
-    fn books_gone<P: Probe>(
-        &mut self,
-        now: Instant,
-        (meta, handle): (Meta, Handle),
-        books: &mut Books<P>,
-    ) -> (u32, Handle) {
-        debug_assert_eq!(meta.ecn, books.packets.packet(handle).ecn, "it marks nothing that it lets go");
-        self.tally.departure(now, &meta, false);
-        self.tally.fingerprint.record(now, books.link, meta.flow, meta.len, Fate::Departed);
-        books.probe.sent(now, books.link, handle, &meta, false);
-        (meta.len, handle)
+        let (meta, handle) = self.qdisc.lets_head_of_flow_go(now)?;
+        Some(book_gone(&mut self.tally, now, meta, handle, books))
     }
 
     /// Another discipline takes the place of its own, as after `tc qdisc change` where it `keeps` what waits, else as after
@@ -147,6 +133,22 @@ impl<Q: Qdisc<Handle> + ?Sized> Queue<Q> {
         let mut drops = Drops::new(now, NONE, &mut self.tally, books);
         self.qdisc.dequeue(now, &mut drops)
     }
+}
+
+/// Books the departure of a packet of which nothing was to be decided; its size, and it.
+#[inline(always)]
+fn book_gone<P: Probe>(
+    tally: &mut Tally,
+    now: Instant,
+    meta: &Meta,
+    handle: Handle,
+    books: &mut Books<P>,
+) -> (u32, Handle) {
+    debug_assert_eq!(meta.ecn, books.packets.packet(handle).ecn, "it marks nothing that it lets go");
+    tally.departure(now, meta, false);
+    tally.fingerprint.record(now, books.link, meta.flow, meta.len, Fate::Departed);
+    books.probe.sent(now, books.link, handle, meta, false);
+    (meta.len, handle)
 }
 
 /// A queue whose server is measured.
