@@ -67,8 +67,10 @@ impl Farima {
         for (front, back) in (&mut fronts).zip(&mut backs) {
             // Copied and turned round before any is written, so that all are computed side by side.
             let (mut partners, mut theirs) = ([0.0; MANY], [0.0; MANY]);
-            (partners.copy_from_slice(back), theirs.copy_from_slice(front));
-            (partners.reverse(), theirs.reverse());
+            partners.copy_from_slice(back);
+            theirs.copy_from_slice(front);
+            partners.reverse();
+            theirs.reverse();
             front.iter_mut().zip(partners).for_each(|(phi, other)| *phi -= partial * other);
             back.iter_mut().zip(theirs).for_each(|(phi, other)| *phi -= partial * other);
         }
