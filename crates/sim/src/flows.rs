@@ -1,5 +1,9 @@
 //! The flows of a run: those of the scenario, and the connections that come and go in slots of their own.
 
+mod sums;
+
+pub use sums::Whole;
+
 use crate::ledger::GroupTally;
 use crate::media::MediaSummary;
 use crate::network::{Component, Layout, NOBODY, Network, Topology};
@@ -8,14 +12,14 @@ use crate::playback::VideoSummary;
 use crate::probe::Probe;
 use crate::quantiles::Quantiles;
 use crate::scenario::{Direction, FlowSpec, Scenario, Traffic};
-use crate::status::{Datagrams, Payload, Status};
-use crate::summary::{DatagramSummary, FlowSummary, GroupSummary, PayloadSummary, jain};
+use crate::status::{Payload, Status};
+use crate::summary::{DatagramSummary, FlowSummary, GroupSummary, PayloadSummary};
 use crate::traffic::{AnyFlow, News, Opener, Opening, Port, Source, Step};
 use crate::window::Window;
-use serde::Serialize;
 use sojourn_aqm::{Ecn, Instant};
 use sojourn_tcp::Header;
 use sojourn_tcp::cc::AnyCc;
+use sums::GroupReport;
 
 /// Everything that sends and receives.
 pub(crate) struct Flows {
@@ -476,61 +480,8 @@ impl Group {
     }
 }
 
-/// What the forward flows of a run did together.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct Whole {
-    /// Payload that arrived for the first time in the window, per second.
-    pub goodput_bps: f64,
-    /// Payload that was delivered in order in the window, per second.
-    pub delivered_bps: f64,
-    /// Jain's index of the goodputs of those that last.
-    pub jain: f64,
-}
-
-impl Whole {
-    /// Nothing is known of the ends.
-    pub(crate) const UNKNOWN: Self = Self { goodput_bps: f64::NAN, delivered_bps: f64::NAN, jain: f64::NAN };
-
-    /// From the forward groups, and the goodputs of the forward flows that last.
-    pub fn of(groups: impl Iterator<Item = PayloadSummary>, lasting: impl IntoIterator<Item = f64>) -> Self {
-        let lasting: Vec<f64> = lasting.into_iter().collect();
-        let empty = Self { goodput_bps: 0.0, delivered_bps: 0.0, jain: jain(&lasting) };
-        groups.fold(empty, |sum, group| Self {
-            goodput_bps: sum.goodput_bps + group.goodput_bps,
-            delivered_bps: sum.delivered_bps + group.delivered_bps,
-            ..sum
-        })
-    }
-}
-
 /// What the summary calls the direction of the data.
 pub(crate) const FORWARD: &str = "forward";
-
-/// A group being added up.
-struct GroupReport {
-    total: Status,
-    seen: Datagrams,
-    payload: Payload,
-    scores: Vec<f64>,
-}
-
-impl GroupReport {
-    fn new(connections: &Status, before: &Status) -> Self {
-        let payload = connections.payload.since(&before.payload);
-        Self { total: *connections, seen: Datagrams::default(), payload, scores: Vec::new() }
-    }
-
-    fn add(&mut self, status: &Status, before: &Status, score: Option<f64>) {
-        self.total.add(status);
-        self.seen.add(&status.datagrams.since(&before.datagrams));
-        self.payload.add(&status.payload.since(&before.payload));
-        self.scores.extend(score);
-    }
-
-    fn datagrams(&self) -> DatagramSummary {
-        DatagramSummary::of(&self.seen, false).of_calls(&self.scores)
-    }
-}
 
 /// Least room for connections before the first time that more is needed.
 const FIRST_ROOM: u32 = 16;
