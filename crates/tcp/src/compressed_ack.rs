@@ -1,7 +1,7 @@
 //! Compressed acknowledgments: while data arrives out of order, acknowledgments wait for each other for a moment.
 //!
 //! Source: Linux 6.1 `__tcp_ack_snd_check`, `tcp_compressed_ack_kick`, `tcp_sack_compress_send_ack`.
-//! `Differs:` another timer of the host that is due during the slack of this one takes it along.
+//! `Differs:` another timer of the host that is due during the slack of this one would take it along.
 
 use super::stack::CompressedAcks;
 use sojourn_aqm::{Duration, Instant};
@@ -24,8 +24,10 @@ impl Compression {
         Self { config, waiting: 0, duplicates: 0, rcv_nxt: 0, due: Instant::NEVER }
     }
 
-    /// Out-of-order data arrived. Returns whether its acknowledgment waits; an RTT of zero is unknown.
-    pub fn holds(&mut self, now: Instant, rcv_nxt: u64, rtt: Duration) -> bool {
+    /// Out-of-order data arrived. Returns whether its acknowledgment waits; an RTT of zero is unknown. The timer of delayed
+    /// acknowledgments, which those that were sent since have not stopped, expires at `delayed`: then it goes at the latest
+    /// (`tcp_delack_timer_handler`).
+    pub fn holds(&mut self, now: Instant, rcv_nxt: u64, rtt: Duration, delayed: Instant) -> bool {
         if self.waiting >= self.config.most {
             return false;
         }
@@ -39,7 +41,8 @@ impl Compression {
         }
         self.waiting += 1;
         if self.due == Instant::NEVER {
-            self.due = now + self.config.delay.min(rtt / self.config.rtt_divisor as i64) + SLACK;
+            let due = now + self.config.delay.min(rtt / self.config.rtt_divisor as i64) + SLACK;
+            self.due = if delayed > now { due.min(delayed) } else { due };
         }
         true
     }

@@ -6,6 +6,7 @@ use crate::ack::{Before, Findings};
 use crate::cc::{AnyCc, CongestionControl, Flight};
 use crate::config::State;
 use crate::control::Control;
+use crate::pacing;
 use crate::rate_sample::Context;
 use crate::tlp::Probed;
 use crate::transmission::Transmission;
@@ -141,8 +142,14 @@ impl Transmission {
     /// The pacing rate follows the window of a control that does not set it.
     #[inline]
     pub fn follow_window(&mut self, control: &Control) {
-        if let Some(pacer) = self.pacer.as_mut().filter(|_| !control.steers()) {
-            pacer.follow(&control.window, self.board.packets_out(), &self.rtt);
+        match &mut self.pacer {
+            Some(pacer) if !control.steers() => {
+                pacer.follow(&control.window, self.board.packets_out(), &self.rtt);
+            }
+            None if self.bursts.follow_rate() => {
+                self.rate = pacing::bytes_per_s(&control.window, self.board.packets_out(), &self.rtt);
+            }
+            _ => {}
         }
     }
 

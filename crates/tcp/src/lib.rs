@@ -260,7 +260,7 @@ impl Header {
 
 /// Header flags.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Flags(u8);
+pub struct Flags(u16);
 
 impl Flags {
     /// Opens a connection.
@@ -282,6 +282,8 @@ impl Flags {
     /// No bit of the header: the segment belongs to the half of a connection in which the server sends. Each half has
     /// sequence numbers of its own in both directions, where real segments share them.
     pub const ANSWER: Self = Self(64);
+    /// No bit of the header: the segment was cut out of a burst in its host, and lies in as little memory as it needs.
+    pub const CUT: Self = Self(256);
 
     /// Both sets of flags.
     pub const fn with(self, other: Self) -> Self {
@@ -306,7 +308,7 @@ impl Flags {
 
     /// The flags as bits: SYN 1, FIN 2, ACK 4, ECE 8, CWR 16, PSH 32, AE 128. Every segment has SYN or ACK.
     pub const fn bits(self) -> u8 {
-        self.0
+        self.0 as u8
     }
 
     /// Whether any of `other` is set.

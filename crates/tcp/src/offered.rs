@@ -6,14 +6,17 @@
 //! `tcp_ack_update_window`. An acknowledgment tells the window in units of 2 KiB, rounded up, and its end never goes back.
 //! `Differs:` its largest size (`tcp_rmem`) is out of reach.
 
+use crate::send_buffer::{OVERHEAD, of_lone, of_segment};
 use crate::stack::Stack;
-use crate::{FIRST_BYTE, Header, Ticks, wide};
+use crate::{FIRST_BYTE, Flags, Header, Ticks, wide};
 use sojourn_aqm::{Duration, Instant};
 
 /// How large a receiver's window may be, by what arrived in its best round trip.
 #[derive(Clone, Copy, Debug)]
 struct Size {
     mss: u64,
+    /// Memory of a segment that was cut out of a burst; none where a card's fragments are joined.
+    of_segment: Option<u64>,
     /// The largest window so far, in bytes.
     window: u64,
     /// Most bytes that arrived in a round trip.
@@ -22,7 +25,8 @@ struct Size {
 
 impl Size {
     fn new(mss: u32) -> Self {
-        Self { mss: mss as u64, window: FIRST_WINDOW, space: FIRST_SPACE * mss as u64 }
+        let (mss, of_segment) = (mss as u64, Some(of_segment(mss as u64)));
+        Self { mss, of_segment, window: FIRST_WINDOW, space: FIRST_SPACE * mss }
     }
 
     /// A round trip brought `copied` bytes.
@@ -37,11 +41,45 @@ impl Size {
             self.space = copied;
         }
     }
+}
 
-    /// What of the largest window is left by so many bytes that lie in the buffer, of which `alone` are a segment by itself
-    /// (`tcp_space`).
-    fn left_by(&self, bytes: u64, alone: u64) -> u64 {
-        self.window.saturating_sub((bytes - alone) / 2 + alone * MEMORY_PERCENT / 100)
+/// Memory of what lies in the buffer out of order, where segments are packets of their own.
+#[derive(Clone, Copy, Debug, Default)]
+struct Lying {
+    /// The memory, and the bytes that take it.
+    memory: u64,
+    bytes: u64,
+    /// Where the last packet ends, and how many bytes of the next one it has room for.
+    end: u64,
+    room: u64,
+}
+
+impl Lying {
+    /// A segment goes beyond a hole, where so many bytes were `waiting` (`tcp_data_queue_ofo`, `skb_condense`). One that was
+    /// not cut lies in a larger block, which takes the next one along if there is room for it (`skb_try_coalesce`).
+    fn add(&mut self, header: &Header, waiting: u64, of_cut: u64) {
+        let len = u64::from(header.len);
+        self.memory = self.of(waiting, 0, 1);
+        self.bytes = waiting + len;
+        if self.end == header.seq && len <= self.room {
+            self.room -= len;
+        } else if header.flags.contains(Flags::CUT) {
+            (self.memory, self.room) = (self.memory + of_cut, 0);
+        } else {
+            let (memory, room) = of_lone(len);
+            (self.memory, self.room) = (self.memory + memory, room);
+        }
+        self.end = header.seq + len;
+    }
+
+    /// Memory of so many bytes: of those that lie there, and of others in segments of `mss` bytes.
+    fn of(&self, bytes: u64, of_segment: u64, mss: u64) -> u64 {
+        match bytes {
+            0 => 0,
+            _ if bytes == self.bytes => self.memory,
+            _ if bytes < self.bytes => self.memory * bytes / self.bytes,
+            _ => self.memory + (bytes - self.bytes).div_ceil(mss) * of_segment,
+        }
     }
 }
 
@@ -51,21 +89,34 @@ pub(crate) struct Raised {
     size: Size,
     /// What is to be advertised (rcv_ssthresh).
     window: u64,
-    /// Where it ends by the last acknowledgment.
+    /// Where it ends by the last acknowledgment, and what that told, in bytes.
     edge: u64,
+    told: u64,
+    /// What the application has read up to.
+    copied: u64,
     /// What had been read when the round began, and when that was.
     begun: u64,
     pub since: Instant,
     /// Eight times the smoothed RTT by the timestamps echoed, in microseconds; zero before the first.
     rtt_x8: i64,
     last_echo: u32,
+    lying: Lying,
 }
 
 impl Raised {
     /// Nothing has arrived yet.
     pub fn new(mss: u32) -> Self {
         let (window, begun, since) = (FIRST_WINDOW, FIRST_BYTE, Instant::ZERO);
-        Self { size: Size::new(mss), window, edge: FIRST_BYTE + FIRST_WINDOW, begun, since, rtt_x8: 0, last_echo: 0 }
+        let edge = FIRST_BYTE + FIRST_WINDOW;
+        let size = Size::new(mss);
+        let (rtt_x8, last_echo, lying) = (0, 0, Lying::default());
+        Self { size, window, edge, told: FIRST_WINDOW, copied: begun, begun, since, rtt_x8, last_echo, lying }
+    }
+
+    /// The same behind a card that lays segments down in fragments.
+    pub fn with_fragments(mut self) -> Self {
+        self.size.of_segment = None;
+        self
     }
 
     /// A segment arrived at tick `now`, a millisecond each, while so many bytes were `waiting` out of order; whether it goes
@@ -79,34 +130,91 @@ impl Raised {
         }
         self.last_echo = header.ts_ecr;
         let before = self.window;
-        // It has its place in the buffer already: the application has not read it (`tcp_space`).
-        let len = u64::from(header.len);
-        let room = self.size.left_by(waiting + len, if beyond { 0 } else { len });
+        let room = self.room(header, waiting, beyond);
         // Segments that were joined count by what they carry.
         self.window = before.max(room.min(before + 2 * self.size.mss.max(header.len as u64)));
         self.window > before
     }
 
+    /// What of the largest window is left for raising it when a segment has come (`tcp_space`).
+    fn room(&mut self, header: &Header, waiting: u64, beyond: bool) -> u64 {
+        let len = u64::from(header.len);
+        let taken = match self.size.of_segment {
+            // What goes beyond a hole is put into the buffer after the window was raised for it.
+            Some(of_cut) if beyond => {
+                let before = self.taken(waiting);
+                self.lying.add(header, waiting, of_cut);
+                before
+            }
+            Some(of_cut) if header.flags.contains(Flags::CUT) => self.taken(waiting) + of_cut / 2,
+            Some(_) => self.taken(waiting) + (len + OVERHEAD) / 2,
+            None if beyond => self.taken(waiting + len),
+            None => self.taken(waiting) + len * MEMORY_PERCENT / 100,
+        };
+        self.size.window.saturating_sub(taken)
+    }
+
+    /// What so many bytes in the buffer take of the window, which is half of it.
+    fn taken(&self, bytes: u64) -> u64 {
+        match self.size.of_segment {
+            _ if bytes == 0 => 0,
+            Some(of_segment) if self.lying.bytes == 0 && bytes == self.size.mss => of_segment / 2,
+            Some(of_segment) => self.lying.of(bytes, of_segment, self.size.mss) / 2,
+            None => bytes / 2,
+        }
+    }
+
     /// The window of an acknowledgment up to `nxt`, in units of [`Header::WINDOW_UNIT`], while `waiting` bytes have arrived out
-    /// of order.
-    pub fn advertise(&mut self, nxt: u64, waiting: u64) -> u32 {
-        let mut left = self.size.left_by(waiting, 0);
-        if left < self.size.window / 2 {
+    /// of order; and whether more than half of the buffer is taken.
+    pub fn advertise(&mut self, nxt: u64, waiting: u64) -> (u32, bool) {
+        let (window, is_tight) = self.select(nxt, waiting);
+        let units = window.max(self.edge.saturating_sub(nxt)).div_ceil(Header::WINDOW_UNIT);
+        self.told = units * Header::WINDOW_UNIT;
+        self.edge = nxt + self.told;
+        (units.try_into().unwrap_or(u32::MAX), is_tight)
+    }
+
+    /// Whether a window that is told now is no smaller than the one before (`__tcp_ack_snd_check`).
+    pub fn holds(&self, nxt: u64, waiting: u64) -> bool {
+        self.told_now(nxt, waiting) >= self.told
+    }
+
+    /// Whether twice as large a window could be told as is left of the one before (`__tcp_cleanup_rbuf`).
+    pub fn doubles(&self, nxt: u64, waiting: u64) -> bool {
+        let left = self.edge.saturating_sub(nxt);
+        2 * left <= self.size.window && self.told_now(nxt, waiting) >= (2 * left).max(1)
+    }
+
+    fn told_now(&self, nxt: u64, waiting: u64) -> u64 {
+        self.select(nxt, waiting).0.next_multiple_of(Header::WINDOW_UNIT)
+    }
+
+    /// The window that the buffer has room for, and whether more than half of it is taken (`__tcp_select_window`).
+    fn select(&self, nxt: u64, waiting: u64) -> (u64, bool) {
+        let mut left = self.left(nxt, waiting);
+        let is_tight = left < self.size.window / 2;
+        if is_tight {
             left -= left % Header::WINDOW_UNIT;
             if left < self.size.window / LEAST_SHARE || left < self.size.mss {
                 left = 0;
             }
         }
-        let units = left.min(self.window).max(self.edge.saturating_sub(nxt)).div_ceil(Header::WINDOW_UNIT);
-        self.edge = nxt + units * Header::WINDOW_UNIT;
-        units.try_into().unwrap_or(u32::MAX)
+        (left.min(self.window), is_tight)
     }
 
-    /// The application has read everything up to `copied`.
-    pub fn read(&mut self, at: Instant, copied: u64) {
-        if self.rtt_x8 > 0 && at - self.since >= Duration::from_micros(self.rtt_x8 >> 3) {
-            self.size.round(copied - self.begun);
-            (self.begun, self.since) = (copied, at);
+    /// What waits out of order takes room, and what the application has not read.
+    fn left(&self, nxt: u64, waiting: u64) -> u64 {
+        self.size.window.saturating_sub(self.taken(waiting + (nxt - self.copied)))
+    }
+
+    /// The application reads everything up to `nxt`, first of all a packet up to `first`.
+    pub fn read(&mut self, at: Instant, first: u64, nxt: u64) {
+        let news = std::mem::replace(&mut self.copied, nxt) < nxt;
+        if news && self.rtt_x8 > 0 && at - self.since >= Duration::from_micros(self.rtt_x8 >> 3) {
+            // What is read with it counts in the next round, unless all of it is one packet.
+            let first = if self.size.of_segment.is_some() { first } else { nxt };
+            self.size.round(first - self.begun);
+            (self.begun, self.since) = (first, at);
         }
     }
 }
@@ -184,13 +292,13 @@ fn segment_memory(mss: u64) -> u64 {
 }
 
 /// `SKB_TRUESIZE(MAX_TCP_HEADER)` on 64 bits.
-const PACKET_MEMORY: u64 = 896;
+const PACKET_MEMORY: u64 = OVERHEAD;
 
 /// A window below this part of the largest one is told as none.
 const LEAST_SHARE: u64 = 16;
 
-/// The window is half of the buffer, and a segment of 1448 bytes takes 2304 of it. Those that wait out of order are joined
-/// and take what they carry (`tcp_try_coalesce`).
+/// The window is half of the buffer, and a segment of 1448 bytes takes 2304 of it. Fragments that wait out of order are
+/// joined and take what they carry (`tcp_try_coalesce`).
 const MEMORY_PERCENT: u64 = 80;
 
 #[cfg(test)]
@@ -219,12 +327,14 @@ mod tests {
     fn what_is_told_is_rounded_up_and_its_end_never_goes_back() {
         let mut raised = Raised::new(1000);
         // 64,088 bytes are 31.3 units.
-        assert_eq!([0, 10].map(|n| raised.advertise(sent(n), 0)), [32, 32]);
-        assert_eq!(raised.edge, sent(10) + 65_536);
-        // Forty segments behind a hole take 20 kB of them, so that ten more leave the end where it is.
-        assert_eq!(raised.advertise(sent(10), 40_000), 32);
-        assert_eq!(raised.advertise(sent(15), 40_000), 30, "60,536 bytes, rounded up");
-        assert_eq!(raised.edge, sent(15) + 61_440);
+        let mut told = |segments, waiting| {
+            raised.copied = sent(segments);
+            (raised.advertise(sent(segments), waiting).0, raised.edge - sent(segments))
+        };
+        assert_eq!([0, 10].map(|n| told(n, 0)), [(32, 65_536); 2]);
+        // Twenty segments behind a hole take 23,040 bytes of it, so that ten more leave the end where it is.
+        assert_eq!(told(10, 20_000), (32, 65_536));
+        assert_eq!(told(15, 20_000), (30, 61_440), "60,536 bytes, rounded up");
     }
 
     #[test]
@@ -234,8 +344,44 @@ mod tests {
             raised.edge = FIRST_BYTE;
             raised.advertise(FIRST_BYTE, waiting)
         };
-        // 32,044 bytes are half of the window, and more is rounded up; below it is rounded down; a sixteenth are 4005.
-        assert_eq!([64_000, 64_100, 119_900, 120_300].map(told), [16, 15, 2, 0]);
+        // Of 64,088 bytes a segment takes 1152. Half is rounded up; below it is rounded down; a sixteenth are 4005.
+        let expected = [(17, false), (15, true), (2, true), (0, true)];
+        assert_eq!([27_000, 28_000, 52_000, 53_000].map(told), expected);
+    }
+
+    #[test]
+    fn fragments_are_joined_and_take_what_they_carry() {
+        let mut raised = Raised::new(1000).with_fragments();
+        raised.edge = FIRST_BYTE;
+        assert_eq!(raised.advertise(FIRST_BYTE, 64_000), (16, false), "32,088 bytes");
+    }
+
+    #[test]
+    fn what_the_application_has_not_read_takes_room() {
+        let mut raised = Raised::new(1000);
+        raised.size.window = 100_000;
+        raised.window = 90_000;
+        raised.edge = FIRST_BYTE;
+        assert_eq!(raised.advertise(sent(0), 0), (44, false));
+        // Forty segments have filled a hole: they took 46,080 bytes before, and do until they are read.
+        assert!(!raised.holds(sent(40), 0) && !raised.doubles(sent(40), 0), "53,920 are less than 90,112");
+        raised.read(Instant::ZERO, sent(1), sent(40));
+        assert!(raised.holds(sent(40), 0));
+        assert!(!raised.doubles(sent(40), 0), "50,112 bytes are left of what was told");
+        raised.edge = sent(85);
+        assert!(raised.doubles(sent(40), 0), "45,000 are left");
+    }
+
+    #[test]
+    fn of_a_read_the_first_packet_counts_in_the_round_that_it_ends() {
+        let mut raised = Raised::new(1000);
+        raised.rtt_x8 = 8 * 100_000;
+        raised.read(Instant::from_nanos(100_000_000), sent(12), sent(40));
+        assert_eq!((raised.size.space, raised.begun, raised.copied), (12_000, sent(12), sent(40)));
+        let mut fragments = Raised::new(1000).with_fragments();
+        fragments.rtt_x8 = 8 * 100_000;
+        fragments.read(Instant::from_nanos(100_000_000), sent(12), sent(40));
+        assert_eq!((fragments.size.space, fragments.begun), (40_000, sent(40)));
     }
 
     #[test]
@@ -261,7 +407,7 @@ mod tests {
         let mut take = |tick: u32, segments: u64| {
             let grew =
                 raised.arrived(tick as u64, &Header { len: 1000, ts_ecr: tick - 100, ..Header::default() }, 0, false);
-            raised.read(at(tick), sent(segments));
+            raised.read(at(tick), sent(segments), sent(segments));
             grew
         };
         // A round ends with the first segment, another one 100 ms later: thirty in it allow for 76 + 2 * 2 * 76.
@@ -274,21 +420,47 @@ mod tests {
 
     #[test]
     fn memory_of_a_segment_is_that_of_its_packet_in_steps_until_half_of_it_holds_the_segment() {
-        // 1448 + 896, and five times 128; a short one needs no more than its packet.
-        assert_eq!([536, 896, 1_000, 1_448, 8_948].map(segment_memory), [1_432, 1_792, 2_024, 2_984, 17_908]);
+        // 1448 + 768, and six times 128; a short one needs no more than its packet.
+        assert_eq!([536, 768, 1_000, 1_448, 8_948].map(segment_memory), [1_304, 1_536, 2_024, 2_984, 17_908]);
     }
 
     #[test]
     fn the_segment_that_has_just_come_has_its_place_in_the_buffer() {
-        // Linux 6.1, 100 Mbit/s and 100 ms: 79 segments after 39 allow for 530, and the window ends 1158 bytes below
+        // Linux 6.1, 100 Mbit/s and 100 ms: 79 segments after 39 allow for 530, and the window ends 1152 bytes below
         // their half of the memory, after 251 segments that raise it.
         let mut raised = Raised::new(1_448);
         raised.size.space = 39 * 1_448;
         raised.size.round(79 * 1_448);
         assert_eq!(raised.size.window, 530 * 1_492);
-        let header = Header { len: 1_448, ts_ecr: 900, ..Header::default() };
+        let header = Header { len: 1_448, flags: Flags::CUT, ts_ecr: 900, ..Header::default() };
         assert_eq!((0..300).filter(|_| raised.arrived(1_000, &header, 0, false)).count(), 251);
-        assert_eq!(raised.window, 530 * 1_492 - 1_158);
+        assert_eq!(raised.window, 530 * 1_492 - 1_152);
+        // One that was sent alone takes 88 bytes less of the buffer, so that there is room for a little more.
+        let alone = Header { flags: Flags::ACK, ..header };
+        assert!(raised.arrived(1_001, &alone, 0, false) && !raised.arrived(1_002, &alone, 0, false));
+        assert_eq!(raised.window, 530 * 1_492 - 1_108);
+    }
+
+    #[test]
+    fn segments_that_were_sent_alone_lie_two_in_a_block_and_cut_ones_each_in_theirs() {
+        // `sk_rmem_alloc` of Linux 6.1 before each.
+        let run = |cut: &[bool]| {
+            let mut lying = Lying::default();
+            let add = |(n, &cut): (usize, &bool)| {
+                let (waiting, before) = (n as u64 * 1_448, lying.memory);
+                let flags = Flags::ACK.with_if(Flags::CUT, cut);
+                lying.add(&Header { seq: sent(0) + waiting, len: 1_448, flags, ..Header::default() }, waiting, 2_304);
+                before
+            };
+            cut.iter().enumerate().map(add).collect::<Vec<_>>()
+        };
+        assert_eq!(run(&[true; 4]), [0, 2_304, 4_608, 6_912]);
+        assert_eq!(run(&[false; 6]), [0, 4_352, 4_352, 8_704, 8_704, 13_056]);
+        assert_eq!(run(&[false, true, true]), [0, 4_352, 4_352], "a cut one finds room behind one that was alone");
+        let mut lying = Lying { memory: 6_000, bytes: 3_000, end: 0, room: 0 };
+        assert_eq!([lying.of(1_000, 2_304, 1_448), lying.of(3_001, 2_304, 1_448)], [2_000, 8_304]);
+        lying.add(&Header { seq: 1, len: 1_448, flags: Flags::CUT, ..Header::default() }, 1_500, 2_304);
+        assert_eq!((lying.memory, lying.bytes), (5_304, 2_948), "half of it has left");
     }
 
     #[test]

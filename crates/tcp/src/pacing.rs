@@ -38,6 +38,11 @@ impl Pacer {
         Self { rate: None, departure: Instant::ZERO, wakes: Instant::NEVER, sent: 0, most: None }
     }
 
+    /// Payload bytes per second.
+    pub fn bytes_per_s(&self) -> u64 {
+        self.rate.map_or(u64::MAX, |rate| rate.as_bps() / 8)
+    }
+
     /// The pacing rate.
     pub fn rate(&self) -> Option<Rate> {
         self.rate
@@ -100,15 +105,14 @@ impl Pacer {
         let bytes_per_s = bytes_per_s(window, out, rtt);
         self.set_rate(Some(Rate::from_bps(bytes_per_s.saturating_mul(8))));
     }
+}
 
-    /// Segments of a burst: about a millisecond (2^-10 s) of the rate, more where the least RTT is below 8 ms, at least
-    /// `least`, at most `most` bytes.
-    pub fn burst(&self, mss: u32, least: u32, most: u64, min_rtt: Option<Duration>) -> u32 {
-        let bytes_per_s = self.rate.map_or(u64::MAX, |rate| rate.as_bps() / 8);
-        let near = min_rtt.map_or(0, |rtt| most.checked_shr((rtt.as_nanos() / 1_000) as u32 >> RTT_SHIFT).unwrap_or(0));
-        let bytes = (bytes_per_s >> PACING_SHIFT).saturating_add(near).min(most);
-        ((bytes / mss as u64) as u32).max(least)
-    }
+/// Segments of a burst of a connection that sends so many bytes per second: about a millisecond (2^-10 s) of the rate, more
+/// where the least RTT is below 8 ms, at least `least`, at most `most` bytes.
+pub(crate) fn burst(bytes_per_s: u64, mss: u32, least: u32, most: u64, min_rtt: Option<Duration>) -> u32 {
+    let near = min_rtt.map_or(0, |rtt| most.checked_shr((rtt.as_nanos() / 1_000) as u32 >> RTT_SHIFT).unwrap_or(0));
+    let bytes = (bytes_per_s >> PACING_SHIFT).saturating_add(near).min(most);
+    ((bytes / mss as u64) as u32).max(least)
 }
 
 /// The rate of a control that sets none (`tcp_update_pacing_rate`), which Linux knows also of a connection that is not paced.
@@ -236,7 +240,7 @@ mod tests {
     #[test]
     fn bursts_are_a_millisecond_of_the_rate_and_more_on_short_paths() {
         let burst = |mbit: u64, rtt_us: i64| {
-            paced(mbit * 1_000_000).burst(1448, 2, 65_279, Some(Duration::from_micros(rtt_us)))
+            burst(paced(mbit * 1_000_000).bytes_per_s(), 1448, 2, 65_279, Some(Duration::from_micros(rtt_us)))
         };
         assert_eq!([burst(1, 40_000), burst(100, 40_000), burst(1_000, 40_000)], [2, 8, 45]);
         // 65,279 bytes, halved for each 512 µs: 127 at 4.7 ms.

@@ -23,6 +23,8 @@ pub(crate) struct SendQueue {
     fin_sent: bool,
     /// A segment that is not full waits until nothing is out.
     nagle: bool,
+    /// Where the last one that was not full ended.
+    small: u64,
     mss: u64,
 }
 
@@ -38,6 +40,7 @@ impl SendQueue {
             closing: false,
             fin_sent: false,
             nagle: false,
+            small: 0,
             mss: mss as u64,
         }
     }
@@ -181,6 +184,16 @@ impl SendQueue {
         }
     }
 
+    /// The same behind other segments of a burst, whose last one may fill the receiver's window (`tcp_mss_split_point`)
+    /// unless one that was not full is out (`tcp_minshall_check`).
+    pub fn next_of_burst(&self, right_edge: u64) -> Option<u16> {
+        self.next(right_edge).or_else(|| {
+            let room = right_edge.saturating_sub(self.nxt);
+            let fits = room > 0 && room < self.mss && room < self.limit - self.nxt;
+            (fits && self.buffered && self.small <= self.una).then_some(room as u16)
+        })
+    }
+
     /// Whether one segment is left to be sent, with the FIN, or the FIN alone.
     pub fn ends_with_next(&self) -> bool {
         self.closing && !self.fin_sent && self.is_all_written() && self.waiting_bytes() <= self.mss
@@ -230,6 +243,9 @@ impl SendQueue {
         let segment = Segment { seq: self.nxt, retrans_nxt: 0, len, fin, tags: Tags::default(), sent: at };
         self.fin_sent |= fin;
         self.nxt = segment.end();
+        if u64::from(len) < self.mss {
+            self.small = self.nxt;
+        }
         segment
     }
 }
@@ -290,6 +306,21 @@ mod tests {
         queue.acknowledge(FIRST_BYTE + 2_400);
         assert_eq!(queue.next(u64::MAX), Some(300));
         assert!(queue.take(300, at).fin);
+    }
+
+    #[test]
+    fn the_end_of_a_burst_fills_the_window_unless_a_small_segment_is_out() {
+        let mut queue = SendQueue::new(1000).buffered();
+        queue.open(None);
+        queue.established();
+        queue.take_in(9_000);
+        queue.take(1000, Instant::ZERO);
+        let edge = FIRST_BYTE + 1_200;
+        assert_eq!((queue.next(edge), queue.next_of_burst(edge)), (None, Some(200)));
+        queue.take(200, Instant::ZERO);
+        assert_eq!((queue.next_of_burst(edge), queue.next_of_burst(edge + 50)), (None, None));
+        queue.acknowledge(edge);
+        assert_eq!(queue.next_of_burst(edge + 50), Some(50));
     }
 
     #[test]

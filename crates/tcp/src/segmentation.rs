@@ -11,7 +11,7 @@
 
 use crate::cc::Window;
 use crate::queue::SendQueue;
-use crate::send_buffer::Front;
+use crate::send_buffer::{Front, MAX_HEADER};
 use crate::stack::Stack;
 use crate::{Clock, Ticks};
 use sojourn_aqm::{Duration, Instant};
@@ -29,6 +29,8 @@ pub(crate) struct Bursts {
     left: Option<u32>,
     /// The next new segment is the last of a burst.
     pushes: bool,
+    /// The next new segment is one of several that leave together.
+    cuts: bool,
     clock: Clock,
     /// The tick from which on a burst has waited, in the kernels that wait by a third of the window.
     deferred: Option<Ticks>,
@@ -92,6 +94,7 @@ impl Bursts {
             last: Instant::ZERO,
             left: None,
             pushes: false,
+            cuts: false,
             clock: stack.clock(),
             deferred: None,
         }
@@ -115,10 +118,22 @@ impl Bursts {
         self.rule != Rule::Single
     }
 
+    /// Whether they are as large as the rate of the connection says, be it paced or not.
+    #[inline]
+    pub fn follow_rate(&self) -> bool {
+        self.rule == Rule::Near
+    }
+
     /// Whether the next new segment is the last of a burst.
     #[inline]
     pub fn pushes(&self) -> bool {
         self.pushes
+    }
+
+    /// Whether the next new segment is one of several that leave together.
+    #[inline]
+    pub fn cuts(&self) -> bool {
+        self.cuts
     }
 
     /// A segment goes out at `at`.
@@ -127,12 +142,11 @@ impl Bursts {
         self.last = at;
     }
 
-    /// Segments of a burst at the most.
+    /// Segments of a burst at the most, in kernels before 6.1; later ones follow the rate.
     pub fn most(&self, outlook: &Outlook) -> u32 {
         match self.rule {
-            Rule::Third { by_rate: false } => Self::full(outlook),
-            Rule::Third { by_rate: true } => Self::of_rate(outlook, 200),
-            Rule::Single | Rule::Near => Self::size(outlook),
+            Rule::Third { by_rate: true } => Self::of_rate(outlook),
+            _ => Self::full(outlook),
         }
     }
 
@@ -142,19 +156,13 @@ impl Bursts {
         (bytes as u32 / outlook.window.mss).max(1)
     }
 
-    /// Segments of a burst: about a millisecond of the rate at which the connection sends, at least two.
-    pub fn size(outlook: &Outlook) -> u32 {
+    /// About a millisecond of twice the window per round trip, at least two.
+    fn of_rate(outlook: &Outlook) -> u32 {
         let window = outlook.window;
-        Self::of_rate(outlook, if window.cwnd < window.ssthresh / 2 { 200 } else { 120 })
-    }
-
-    /// The same, the rate being so many percent of the window per round trip.
-    fn of_rate(outlook: &Outlook, percent: u64) -> u32 {
-        let window = outlook.window;
-        let segments = window.cwnd.max(outlook.out) as u64 * percent / 100;
+        let segments = window.cwnd.max(outlook.out) as u64 * 2;
         let srtt_us = (outlook.srtt.as_nanos() as u64 / 1_000).max(1);
         let per_ms = segments * BURST_US / srtt_us;
-        (per_ms as u32).clamp(LEAST_BURST, (BUFFER as u32 / window.mss).max(LEAST_BURST))
+        (per_ms as u32).clamp(LEAST_BURST, (MOST_BY_RATE / window.mss).max(LEAST_BURST))
     }
 
     /// Whether the next segment is one that goes out where the congestion window has no room.
@@ -220,11 +228,12 @@ impl Bursts {
     /// Segment `i` of a burst of `segments` goes out next, of a piece that had `left` before it and is `pushed`.
     pub fn begin(&mut self, i: u32, segments: u32, (left, pushed): (u32, bool)) {
         self.pushes = i + 1 == segments && (i > 0 || (left == 1 && pushed));
+        self.cuts = segments > 1;
     }
 
     /// So many segments of a piece that had `left` have gone out.
     pub fn end(&mut self, segments: u32, left: u32) {
-        (self.left, self.pushes) = (Some(left.saturating_sub(segments)), false);
+        (self.left, self.pushes, self.cuts) = (Some(left.saturating_sub(segments)), false, false);
     }
 
     /// Whether the burst has to wait: if little of the window is open and the next acknowledgment is near.
@@ -261,8 +270,11 @@ const BURST_US: u64 = 1_000_000 / 1_024;
 
 pub(crate) const LEAST_BURST: u32 = 2;
 
-/// Bytes of a piece: 64 KiB less what headers take (`sk_gso_max_size`).
-pub(crate) const BUFFER: u64 = 65_279;
+/// Bytes of a burst by the rate before 6.1.
+const MOST_BY_RATE: u32 = 65_279;
+
+/// Bytes of a piece and of a burst: 64 KiB less what headers take (`sk_gso_max_size`).
+pub(crate) const BUFFER: u64 = 65_536 - MAX_HEADER - 1;
 
 /// Linux `tcp_tso_win_divisor`: a third of the window is worth sending.
 pub(crate) const WINDOW_DIVISOR: u64 = 3;
@@ -315,8 +327,9 @@ mod tests {
         }
     }
 
+    /// Bursts have eleven segments at the most.
     fn next(outlook: &Outlook) -> Turn {
-        bursts().next(outlook, Bursts::size(outlook))
+        bursts().next(outlook, 11)
     }
 
     fn bursts() -> Bursts {
@@ -326,10 +339,9 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_is_about_a_millisecond_of_the_rate() {
-        // A window of 100 in 10 ms, and a fifth more: 12 per millisecond of 1024 to the second.
+    fn a_burst_is_half_of_the_window_at_the_most() {
         let queue = queue(None);
-        for (cwnd, segments) in [(100, 11), (400, 44), (15, 2)] {
+        for (cwnd, segments) in [(100, 11), (22, 11), (15, 7), (1, 1)] {
             assert_eq!(
                 next(&outlook(&window(cwnd), &queue, 0, 0)),
                 Turn::Burst { segments, left: 44, pushed: false },

@@ -5,10 +5,11 @@
 //! its own until it is acknowledged. What counts is the memory of all pieces. The buffer grows where the congestion window
 //! has room: no flow is held back for long.
 //!
-//! `Differs:` without a key of its own its largest size (`tcp_wmem`) is out of reach, as that of the receiver's window is. An application that stops
-//! takes back what was not sent, as one does that resets its connection. A retransmission divides no piece; of the bursts,
-//! which SACKs join (`tcp_shift_skb_data`), the share counts that segments have. At the end of a call of the application a segment that is not full waits for the next call while anything is out,
-//! where Linux waits only while another such segment is out (Minshall).
+//! `Differs:` without a key of its own its largest size (`tcp_wmem`) is out of reach, as that of the receiver's window is.
+//! An application that stops takes back what was not sent, as one does that resets its connection. A retransmission divides
+//! no piece; of the bursts, which SACKs join (`tcp_shift_skb_data`), the share counts that segments have. At the end of a
+//! call of the application a segment that is not full waits for the next call while anything is out, where Linux waits only
+//! while another such segment is out or packets wait below (Minshall, autocorking).
 
 use crate::FIRST_BYTE;
 use crate::queue::SendQueue;
@@ -35,6 +36,8 @@ pub(crate) struct SendBuffer {
     call: u64,
     /// The application waits for room.
     full: bool,
+    /// It has found room, and writes when what happens now is over.
+    woken: bool,
 }
 
 /// A run of bytes that no burst crosses the end of.
@@ -65,8 +68,6 @@ pub(crate) enum Wrote {
     Head,
     /// Another piece is full.
     Ahead,
-    /// Nothing more for now; what waits is to be sent.
-    End,
     /// There was nothing to write, or no room.
     Nothing,
 }
@@ -83,6 +84,7 @@ impl SendBuffer {
             pushed: FIRST_BYTE,
             call: CALL,
             full: false,
+            woken: false,
         };
         stack.buffers_sends.then(|| Box::new(empty()))
     }
@@ -96,8 +98,7 @@ impl SendBuffer {
     /// had some: there is to be room for two or three `windows`, in segments of `mss` bytes, whichever way they are divided.
     pub fn expand(&mut self, windows: u64, cwnd: u32, reordering: u32, mss: u32) {
         let segments = u64::from(cwnd.max(LEAST_SEGMENTS).max(reordering + 1));
-        let of_segment = (u64::from(mss) + OPTIONS + HEADROOM).next_power_of_two() + DESCRIPTOR;
-        let wanted = windows * segments * of_segment;
+        let wanted = windows * segments * of_segment(u64::from(mss) + OPTIONS);
         if self.size < wanted {
             self.size = wanted.min(self.most);
         }
@@ -123,7 +124,7 @@ impl SendBuffer {
     /// The application stops: nothing more is written, and what waits is not sent.
     pub fn close(&mut self) {
         self.waiting.clear();
-        self.full = false;
+        (self.full, self.woken) = (false, false);
     }
 
     /// Whether the application waits for room.
@@ -131,20 +132,30 @@ impl SendBuffer {
         self.full
     }
 
-    /// Looks whether an application that waits may write again: when a third is free. Then it begins a new call.
-    pub fn wakes(&mut self, queue: &SendQueue) -> bool {
+    /// Looks whether an application that waits may write again: when a third is free.
+    pub fn look_for_room(&mut self, queue: &SendQueue) {
         let taken = self.taken(queue);
-        if taken + taken / 2 > self.size {
-            return false;
+        if taken + taken / 2 <= self.size {
+            (self.full, self.woken) = (false, true);
         }
-        (self.full, self.call) = (false, CALL);
-        true
+    }
+
+    /// Whether an application that has waited is to write now.
+    pub fn wakes(&mut self) -> bool {
+        std::mem::take(&mut self.woken)
+    }
+
+    /// Whether what is written next begins a call of the application.
+    pub fn begins_call(&self) -> bool {
+        self.call == CALL
     }
 
     /// The application writes up to the end of a piece, of its call, or of its data. `window` is what the receiver offers.
+    /// A call that finds no room ends; the application goes on calling until one has written nothing, and the last piece has
+    /// room again where some of it was sent.
     pub fn write(&mut self, queue: &mut SendQueue, mss: u32, window: u64) -> Wrote {
         let (supply, begun) = (queue.unwritten(), self.call < CALL);
-        if supply == 0 || self.full {
+        if supply == 0 {
             return Wrote::Nothing;
         }
         let start = self.waiting.iter().nth_back(1).map_or(queue.nxt(), |piece| piece.end);
@@ -152,8 +163,8 @@ impl SendBuffer {
         let mut room = self.waiting.back().map_or(0, |tail| goal.saturating_sub(tail.end - start));
         if room == 0 {
             if self.taken(queue) >= self.size {
-                self.full = true;
-                return if begun { self.push(queue.written(), Wrote::End) } else { Wrote::Nothing };
+                (self.full, self.call) = (true, CALL);
+                return if begun { self.push(queue.written(), Wrote::Pushed) } else { Wrote::Nothing };
             }
             self.waiting.push_back(Piece { end: queue.written(), pushed: false });
             room = goal;
@@ -166,13 +177,18 @@ impl SendBuffer {
         (tail.end, tail.pushed) = (written, tail.pushed && begun);
         if self.call == 0 || bytes == supply {
             self.call = CALL;
-            return self.push(written, if bytes == supply { Wrote::End } else { Wrote::Pushed });
+            return self.push(written, Wrote::Pushed);
         }
         match self.waiting.len() {
             _ if written > self.pushed + window / 2 => self.push(written, Wrote::Pushed),
             1 => Wrote::Head,
             _ => Wrote::Ahead,
         }
+    }
+
+    /// Where the piece that is sent next ends, which no segment crosses.
+    pub fn front_end(&self) -> u64 {
+        self.waiting.front().map_or(u64::MAX, |piece| piece.end)
     }
 
     /// Whether one burst is out at the most.
@@ -208,6 +224,18 @@ fn piece(mss: u32, window: u64) -> u64 {
     ((window / 2).min(BUFFER) / mss).max(1) * mss
 }
 
+/// Memory of a segment of `bytes` that lies in a block by itself, with its headers and its descriptor.
+pub(crate) fn of_segment(bytes: u64) -> u64 {
+    (bytes + HEADROOM).next_power_of_two() + DESCRIPTOR
+}
+
+/// Memory of a packet of `bytes` that was no burst and whose device made one block of it (`pskb_expand_head`), and how many
+/// more bytes the block has room for.
+pub(crate) fn of_lone(bytes: u64) -> (u64, u64) {
+    let block = (bytes + HEADROOM + SPARE).next_power_of_two();
+    (block + DESCRIPTOR, block - HEADROOM - bytes)
+}
+
 /// Linux `tcp_wmem`: the size of a buffer before the connection is established.
 const FIRST_SIZE: u64 = 16_384;
 
@@ -217,14 +245,20 @@ const LEAST_SEGMENTS: u32 = 10;
 /// What a segment of the negotiated size has more than one with timestamps.
 const OPTIONS: u64 = 12;
 
-/// `MAX_TCP_HEADER` and `struct skb_shared_info`, of a kernel without tunnels.
-const HEADROOM: u64 = 256 + 320;
+/// `MAX_TCP_HEADER` of a kernel without wireless LANs and tunnels.
+pub(crate) const MAX_HEADER: u64 = 192;
+
+/// The same and `struct skb_shared_info`.
+const HEADROOM: u64 = MAX_HEADER + 320;
+
+/// Linux `__pskb_pull_tail`: the room that is added for more of the same.
+const SPARE: u64 = 128;
 
 /// `struct sk_buff`, rounded up to whole cache lines.
 const DESCRIPTOR: u64 = 256;
 
-/// What a piece takes beside its bytes: its descriptor, and headers in a block of 1 KiB.
-pub(crate) const OVERHEAD: u64 = 1_024 + DESCRIPTOR;
+/// What a piece takes beside its bytes: its descriptor, and headers in a block of 512 bytes.
+pub(crate) const OVERHEAD: u64 = HEADROOM + DESCRIPTOR;
 
 /// Bytes that the application hands over in a call.
 const CALL: u64 = 65_536;
@@ -261,25 +295,48 @@ mod tests {
         assert_eq!(buffer.size, 46_080);
         assert_eq!(
             [WINDOW, WINDOW, WINDOW].map(|w| buffer.write(&mut queue, MSS, w)),
-            [Wrote::Head, Wrote::Pushed, Wrote::End]
+            [Wrote::Head, Wrote::Pushed, Wrote::Pushed]
         );
         assert_eq!((queue.written() - FIRST_BYTE, buffer.is_full()), (44 * 1_448, true));
         assert_eq!(buffer.front(&queue, MSS), Some(Front { left: 22, is_last: false, pushed: false }));
+        assert!(buffer.begins_call());
         assert_eq!(buffer.write(&mut queue, MSS, WINDOW), Wrote::Nothing);
         // Ten segments in bursts of two are out: five pieces more. What is acknowledged frees its bytes and its pieces.
         (0..5).for_each(|_| send(&mut buffer, &mut queue, 2));
-        assert_eq!(buffer.taken(&queue), 44 * 1_448 + 7 * 1_280);
+        assert_eq!(buffer.taken(&queue), 44 * 1_448 + 7 * 768);
         assert_eq!(buffer.front(&queue, MSS), Some(Front { left: 12, is_last: false, pushed: false }));
-        assert!(!buffer.wakes(&queue));
+        let wakes = |buffer: &mut SendBuffer, queue: &SendQueue| {
+            buffer.look_for_room(queue);
+            buffer.wakes()
+        };
+        assert!(!wakes(&mut buffer, &queue));
         queue.acknowledge(FIRST_BYTE + 3 * 1_448);
         buffer.on_acknowledged(queue.una(), 0, 7);
-        assert_eq!(buffer.taken(&queue), 41 * 1_448 + 6 * 1_280);
+        assert_eq!(buffer.taken(&queue), 41 * 1_448 + 6 * 768);
         buffer.on_acknowledged(queue.una(), 4, 7);
-        assert_eq!(buffer.taken(&queue), 41 * 1_448 + 4 * 1_280, "SACKs have joined two of four bursts");
+        assert_eq!(buffer.taken(&queue), 41 * 1_448 + 4 * 768, "SACKs have joined two of four bursts");
         buffer.on_acknowledged(queue.una(), 0, 7);
-        assert!(!buffer.wakes(&queue));
+        assert!(!wakes(&mut buffer, &queue));
         buffer.expand(2, 45, 3, MSS);
-        assert!(buffer.wakes(&queue), "207,360 bytes are enough");
+        assert!(wakes(&mut buffer, &queue), "207,360 bytes are enough");
+        assert!(!buffer.wakes() && !buffer.is_full(), "it is woken once");
+    }
+
+    #[test]
+    fn a_call_that_finds_no_room_is_followed_by_another_that_fills_the_last_piece_up() {
+        let (mut buffer, mut queue) = parts(None);
+        buffer.size = 1;
+        assert_eq!(buffer.write(&mut queue, MSS, WINDOW), Wrote::Head);
+        send(&mut buffer, &mut queue, 2);
+        // Two segments of the piece of 22 have gone: as many have room in it, and then nothing has.
+        let mut calls = || (buffer.write(&mut queue, MSS, WINDOW), queue.written() - FIRST_BYTE);
+        assert_eq!([calls(), calls()], [(Wrote::Pushed, 24 * 1_448); 2]);
+        assert!(buffer.waiting[0].pushed);
+        send(&mut buffer, &mut queue, 8);
+        assert_eq!(buffer.write(&mut queue, MSS, WINDOW), Wrote::Head, "a new call");
+        assert_eq!((queue.written() - FIRST_BYTE, buffer.waiting[0].pushed), (32 * 1_448, false));
+        assert_eq!(buffer.write(&mut queue, MSS, WINDOW), Wrote::Pushed);
+        assert_eq!(buffer.write(&mut queue, MSS, WINDOW), Wrote::Nothing, "nothing has left since");
     }
 
     #[test]
@@ -301,7 +358,7 @@ mod tests {
         assert_eq!(buffer.front(&queue, MSS).map(|front| front.pushed), Some(false));
         assert_eq!(buffer.write(&mut queue, MSS, wide), Wrote::Pushed, "64 KiB are one call");
         assert!(buffer.waiting[1].pushed);
-        assert_eq!((buffer.write(&mut queue, MSS, wide), queue.unwritten()), (Wrote::End, 0));
+        assert_eq!((buffer.write(&mut queue, MSS, wide), queue.unwritten()), (Wrote::Pushed, 0));
         assert_eq!(buffer.waiting.len(), 2);
         assert!(buffer.waiting[1].pushed && !buffer.is_full());
         assert_eq!(buffer.write(&mut queue, MSS, wide), Wrote::Nothing);

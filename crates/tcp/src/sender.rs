@@ -218,6 +218,8 @@ impl Sender {
             }
             Phase::Established => self.on_expiry(now, wire),
         }
+        let Self { transmission: tx, recovery, control, .. } = self;
+        tx.wake_application(now, control, recovery, wire);
         self.show(wire);
     }
 
@@ -442,6 +444,7 @@ impl Sender {
         let una = tx.queue.una();
         tx.offered.told(una, header.window);
         let acked = tx.board.acknowledge_untouched(una, |_| {});
+        tx.free_buffer();
         if acked.packets > 0 {
             if let Some(rack) = &mut recovery.episode.rack {
                 rack.on_delivered_in_order(now.at, acked.last_sent, acked.end);
@@ -498,6 +501,7 @@ impl Sender {
         ack.ece = tx.ecn.is_echo(header);
         if tx.board.packets_out() > 0 {
             ack.take_acknowledged(&before, now, recovery, tx.books());
+            tx.free_buffer();
             if ack.data_acked() {
                 control.acked(|| ack.news(ack.acked.packets, now, recovery.state(), &tx.queue));
             }

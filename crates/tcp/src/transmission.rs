@@ -14,7 +14,7 @@ use crate::control::Control;
 use crate::ecn::EcnSender;
 use crate::offered::OfferedWindow;
 use crate::output::Output;
-use crate::pacing::Pacer;
+use crate::pacing::{self, Pacer};
 use crate::queue::SendQueue;
 use crate::rate_sample::{RateSampler, Sent};
 use crate::recovery::{Cx, Episode, Recovery, Walk};
@@ -56,7 +56,9 @@ pub(crate) struct Transmission {
     /// Takes rate samples, if the control asks for them.
     pub sampler: Option<Box<RateSampler>>,
     pub board: Scoreboard,
-    bursts: Bursts,
+    pub bursts: Bursts,
+    /// Payload bytes per second by which bursts are made where nothing is paced.
+    pub rate: u64,
     /// The host paces whatever the control needs, at this rate at the most if there is one.
     host_paces: Option<Option<Rate>>,
     stack: &'static Stack,
@@ -84,6 +86,7 @@ impl Transmission {
             buffer,
             small: SmallQueue::of(stack),
             bursts: Bursts::new(stack),
+            rate: u64::MAX,
             offloads: false,
             stack,
         };
@@ -163,10 +166,11 @@ impl Transmission {
 
     /// Sends the next new segment, from where speed matters less; a burst of its own.
     pub fn send_one(&mut self, len: u16, now: Now, control: &mut Control, episode: &mut Episode, wire: &mut impl Wire) {
-        let first = self.queue.nxt();
+        let (first, begins) = (self.queue.nxt(), self.next_begins(wire));
         self.send_of_burst(len, now, control, episode, wire);
-        self.handed_down(now, self.queue.payload_since(first), wire);
+        self.handed_down(now, begins, 1, self.queue.payload_since(first), wire);
         self.after_burst(now, 1, first);
+        self.look_for_room(control, episode.reordering.degree());
     }
 
     /// Sends the next new segment of a burst.
@@ -231,7 +235,7 @@ impl Transmission {
         wire: &mut impl Wire,
     ) {
         let mut head_sent = false;
-        while !self.is_held(now) && !self.is_full_below(now, self.queue.mss(), 1, None) {
+        while !self.is_held(now) && !self.is_full_below(now, self.queue.mss(), 1) {
             let Some(i) = next(&mut self.board) else { break };
             self.retransmit(i, now, &mut recovery.episode, wire);
             head_sent |= i == 0;
@@ -264,8 +268,9 @@ impl Transmission {
             let (out, in_flight) = (self.board.packets_out(), self.board.in_flight() + beside);
             sampler.on_sent(&segment, Sent { out, in_flight, lost: self.board.lost_total });
         }
+        let begins = self.next_begins(wire);
         self.output.again(&segment, self.ecn.of_retransmission(), now, wire);
-        self.handed_down(now, segment.len.into(), wire);
+        self.handed_down(now, begins, 1, segment.len.into(), wire);
         if let Some(pacer) = &mut self.pacer {
             pacer.on_burst(now.at, 1, segment.len as u64);
         }
@@ -391,7 +396,7 @@ impl Transmission {
                 let (out, in_flight) = (self.board.packets_out() - 1, self.board.in_flight());
                 sampler.on_sent(&segment, Sent { out, in_flight, lost: self.board.lost_total });
             }
-            flags = flags.with_if(Flags::PSH, self.bursts.pushes());
+            flags = flags.with_if(Flags::PSH, self.bursts.pushes()).with_if(Flags::CUT, self.bursts.cuts());
         }
         self.output.data::<PLAIN>(&segment, (flags, ecn), now, wire);
     }
@@ -469,15 +474,19 @@ impl Transmission {
                 Turn::Waits => return false,
             };
             let payload = u64::from(segments) * u64::from(control.window.mss);
-            if self.is_full_below(now, payload, 0, Some(control)) {
+            if self.is_full_below(now, payload, 0) {
                 return false;
             }
+            let end = self.buffer.as_ref().map_or(u64::MAX, |buffer| buffer.front_end());
+            let begins = self.next_begins(wire);
             if self.offloads {
                 wire.begin_burst();
             }
             let mut sent = 0;
             while sent < segments {
-                let Some(len) = self.queue.next(right_edge).filter(|_| wire.has_room()) else { break };
+                let next = if sent > 0 { self.queue.next_of_burst(right_edge) } else { self.queue.next(right_edge) };
+                let Some(len) = next.filter(|_| wire.has_room()) else { break };
+                let len = (end - self.queue.nxt()).min(len.into()) as u16;
                 self.bursts.begin(sent, segments, (left, pushed));
                 self.send_of_burst(len, now, control, episode, wire);
                 sent += 1;
@@ -485,9 +494,10 @@ impl Transmission {
             if self.offloads {
                 wire.end_burst();
             }
-            self.handed_down(now, self.queue.payload_since(first), wire);
+            self.handed_down(now, begins, sent, self.queue.payload_since(first), wire);
             self.bursts.end(sent, left);
             self.after_burst(now, sent, first);
+            self.look_for_room(control, episode.reordering.degree());
             if sent < segments {
                 return false;
             }
@@ -505,7 +515,7 @@ impl Transmission {
         control: &Control,
         episode: &Episode,
     ) -> Turn {
-        let Self { bursts, queue, board, offered, rtt, buffer, pacer, sampler, .. } = self;
+        let Self { bursts, queue, board, offered, rtt, buffer, pacer, sampler, rate, .. } = self;
         let outlook = Outlook {
             at: now.at,
             window: &control.window,
@@ -521,14 +531,16 @@ impl Transmission {
             is_open: episode.state == State::Open,
             at_once,
         };
-        let most = most.get_or_insert_with(|| match pacer {
-            None => bursts.most(&outlook),
-            Some(pacer) => {
-                let sampled = sampler.as_ref().and_then(|sampler| sampler.min_rtt());
-                let min_rtt = sampled.or(episode.rack.as_ref().and_then(|rack| rack.min_rtt()));
-                let by_rate = || pacer.burst(control.window.mss, control.cc.least_burst(pacer.rate()), BUFFER, min_rtt);
-                control.cc.burst().unwrap_or_else(by_rate)
-            }
+        let most = most.get_or_insert_with(|| {
+            let (bytes_per_s, paced) = match pacer {
+                Some(pacer) => (pacer.bytes_per_s(), pacer.rate()),
+                None if bursts.follow_rate() => (*rate, None),
+                None => return bursts.most(&outlook),
+            };
+            let sampled = sampler.as_ref().and_then(|sampler| sampler.min_rtt());
+            let min_rtt = sampled.or(episode.rack.as_ref().and_then(|rack| rack.min_rtt()));
+            let least = control.cc.least_burst(paced);
+            control.cc.burst().unwrap_or_else(|| pacing::burst(bytes_per_s, control.window.mss, least, BUFFER, min_rtt))
         });
         bursts.next(&outlook, *most)
     }

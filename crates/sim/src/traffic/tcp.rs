@@ -117,6 +117,7 @@ impl Template {
         let (mss, sack, delayed_ack, ecn) = (spec.mss, spec.sack, spec.delayed_ack, spec.ecn);
         let receive_window = spec.receive_window;
         let receiver = Receiver::new(ReceiverConfig { stack, mss, sack, delayed_ack, ecn, receive_window });
+        let receiver = if spec.gso == Some(true) { receiver.with_fragments() } else { receiver };
         Self { sender, receiver: receiver.serving(&needs), gro: spec.gro }
     }
 

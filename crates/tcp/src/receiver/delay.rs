@@ -56,6 +56,11 @@ impl Delay {
         self.due.map_or(Instant::NEVER, |_| clock.instant(self.expiry))
     }
 
+    /// When the timer that was set last expires, or has expired; an acknowledgment does not stop it.
+    pub fn timer(&self, clock: Clock) -> Instant {
+        clock.instant(self.expiry)
+    }
+
     /// Whether one has waited long enough; the next delay is longer then, up to the time-out `rto`.
     pub fn expires(&mut self, now: Ticks, rto: Ticks) -> bool {
         let expired = self.due.is_some() && self.expiry <= now;
@@ -70,6 +75,11 @@ impl Delay {
     #[inline(always)]
     pub fn be_quick_once(&mut self, asked: bool) {
         self.quick |= asked as u32;
+    }
+
+    /// No acknowledgment goes at once any more: the buffer is half full.
+    pub fn be_slow(&mut self) {
+        self.quick = 0;
     }
 
     /// So many acknowledgments go at once.

@@ -116,6 +116,13 @@ impl Receiver {
         self
     }
 
+    /// The same behind a card that lays segments down in fragments, which the buffer joins (`tcp_try_coalesce`): where the
+    /// sender's host has segmentation offload. A segment that its host cut by itself is a packet of its own.
+    pub fn with_fragments(mut self) -> Self {
+        self.raised = self.raised.map(Raised::with_fragments);
+        self
+    }
+
     /// Of the segments that come up in one poll of a card: `more` of them follow the next one, and the application reads
     /// when all have come (`tcp_cleanup_rbuf`). Without a card it reads after every segment.
     pub fn expect(&mut self, more: bool) {
@@ -239,20 +246,65 @@ impl Receiver {
             self.delay.be_quick_once(grew && self.sack);
             let at_once = asked && self.ecn.is_prompt();
             self.on_out_of_order((header.seq, header.end_seq()), at_once, now, wire);
-            return;
+            return self.read_late();
         }
         let had_hole = self.reassembly.has_hole();
         self.reassembly.advance(header.end_seq());
         self.delay.adapt(now, || self.rtt.rto());
         self.delay.be_quick_once(grew);
-        if let Some(raised) = self.raised.as_mut().filter(|_| !self.reads_later) {
-            raised.read(self.at, self.reassembly.nxt());
-        }
         let hole_left = had_hole && self.reassembly.has_hole();
         // A burst has ended: the application has read all of it and nothing more may come soon.
         self.pushed |= header.flags.contains(Flags::PSH) && self.stack.bursts && header.len as u32 >= self.mss;
-        let pushed = self.pushed && !self.reads_later;
-        self.acknowledge(now, (had_hole && !hole_left) || asked || pushed, hole_left, wire);
+        let asked = (had_hole && !hole_left) || asked;
+        if self.raised.is_some() {
+            self.acknowledge_and_read(now, (had_hole, hole_left), asked, header.end_seq(), wire);
+        } else {
+            let pushed = self.pushed && !self.reads_later;
+            self.acknowledge(now, asked || pushed, hole_left, wire);
+        }
+    }
+
+    /// Acknowledges now, when the application has read what has come, the first packet of it up to `first`, or later.
+    #[inline]
+    fn acknowledge_and_read(
+        &mut self,
+        now: Ticks,
+        (had_hole, hole_left): (bool, bool),
+        asked: bool,
+        first: u64,
+        wire: &mut impl Wire,
+    ) {
+        let nxt = self.reassembly.nxt();
+        let Some(raised) = &mut self.raised else { return };
+        // Where the window would be smaller than it was the application reads first.
+        if had_hole && !asked && !raised.holds(nxt, self.reassembly.waiting()) {
+            self.wait_or_acknowledge(now, false, hole_left, wire);
+        } else {
+            self.acknowledge(now, asked, hole_left, wire);
+        }
+        if self.reads_later {
+            return;
+        }
+        let Some(raised) = &mut self.raised else { return };
+        raised.read(self.at, first, nxt);
+        if nxt > self.rcv_wup && self.is_due_after_read(hole_left) {
+            self.send_ack_here(now, wire);
+        }
+    }
+
+    /// The poll has ended with a segment beyond a hole: the application reads what came before it.
+    fn read_late(&mut self) {
+        let nxt = self.reassembly.nxt();
+        if let Some(raised) = self.raised.as_mut().filter(|_| !self.reads_later) {
+            raised.read(self.at, nxt, nxt);
+        }
+    }
+
+    /// Whether what has not been acknowledged is, once the application has read it (`__tcp_cleanup_rbuf`).
+    fn is_due_after_read(&self, hole_left: bool) -> bool {
+        let nxt = self.reassembly.nxt();
+        let doubles = || self.raised.as_ref().is_some_and(|raised| raised.doubles(nxt, self.reassembly.waiting()));
+        (self.pushed && !hole_left) || nxt - self.rcv_wup > u64::from(self.mss) || (hole_left && doubles())
     }
 
     /// What the codepoint of a segment means. Returns whether an acknowledgment is due.
@@ -275,18 +327,26 @@ impl Receiver {
             // The sender is about to recover: acknowledge everything for a while.
             self.delay.be_quick_on_trouble();
         }
-        if self.compression.is_some() {
-            self.flush_compressed(block, now, wire);
-        }
+        let flushed = self.compression.is_some() && self.flush_compressed(block, now, wire);
         self.reassembly.queue(block);
-        self.acknowledge(now, at_once, true, wire);
+        // That it was due for this segment, too, is forgotten with what is sent (`inet_csk_ack_scheduled`).
+        if !flushed {
+            self.acknowledge(now, at_once, true, wire);
+        }
     }
 
     /// Acknowledges now or later; at once where that was `asked` for, as by what fills a hole.
     #[inline(always)]
     fn acknowledge(&mut self, now: Ticks, asked: bool, hole_left: bool, wire: &mut impl Wire) {
         let unacknowledged = self.reassembly.nxt() - self.rcv_wup;
-        let at_once = unacknowledged > self.mss as u64 || self.delay.is_over() || asked || self.reassembly.has_ended();
+        let asked = asked || unacknowledged > self.mss as u64;
+        self.wait_or_acknowledge(now, asked, hole_left, wire);
+    }
+
+    /// The same without regard to how much has come.
+    #[inline(always)]
+    fn wait_or_acknowledge(&mut self, now: Ticks, asked: bool, hole_left: bool, wire: &mut impl Wire) {
+        let at_once = asked || self.delay.is_over() || self.reassembly.has_ended();
         if at_once || (hole_left && !self.may_wait()) || (!hole_left && self.delay.wait(now)) {
             self.send_ack_here(now, wire);
         }
@@ -297,16 +357,19 @@ impl Receiver {
     fn may_wait(&mut self) -> bool {
         let rtt = self.stack.rtt_unit * self.rtt.srtt() as i64;
         let (now, nxt) = (self.at, self.reassembly.nxt());
-        self.compression.as_mut().is_some_and(|c| c.holds(now, nxt, rtt))
+        let delayed = self.delay.timer(self.clock);
+        self.compression.as_mut().is_some_and(|c| c.holds(now, nxt, rtt, delayed))
     }
 
-    /// Sends a waiting acknowledgment before its SACK blocks change beyond what one option can tell.
+    /// Sends a waiting acknowledgment before its SACK blocks change beyond what one option can tell. Returns whether it did.
     #[inline(never)]
-    fn flush_compressed(&mut self, block: Block, now: Ticks, wire: &mut impl Wire) {
-        let Some(compression) = &self.compression else { return };
-        if compression.must_go_before(self.reassembly.touched_by(block)) {
+    fn flush_compressed(&mut self, block: Block, now: Ticks, wire: &mut impl Wire) -> bool {
+        let Some(compression) = &self.compression else { return false };
+        let must = compression.must_go_before(self.reassembly.touched_by(block));
+        if must {
             self.send_ack(now, wire);
         }
+        must
     }
 
     #[inline(never)]
@@ -330,7 +393,10 @@ impl Receiver {
     fn tell(&mut self, now: Ticks, wire: &mut impl Wire) {
         let (flags, ecn) = self.ecn.of_ack();
         let (nxt, waiting) = (self.reassembly.nxt(), self.reassembly.waiting());
-        let window = self.raised.as_mut().map_or(0, |raised| raised.advertise(nxt, waiting));
+        let (window, is_tight) = self.raised.as_mut().map_or((0, false), |raised| raised.advertise(nxt, waiting));
+        if is_tight {
+            self.delay.be_slow();
+        }
         let mut header = Header { seq: FIRST_BYTE, flags, window, ..self.blank(now) };
         if self.sack {
             self.reassembly.tell(&mut header.sack);

@@ -108,8 +108,22 @@ fn a_partly_filled_hole_and_a_third_block_are_told_at_once() {
     assert_ne!(rig.receiver.deadline(), Instant::NEVER, "some wait");
     assert_eq!(rig.data(1_022_400, 24), [16], "what waits goes before there is a third block …");
     assert_eq!(rig.sent[0].header.sack.blocks().len(), 2);
-    assert_ne!(rig.receiver.deadline(), Instant::NEVER, "… whose own acknowledgment waits");
+    assert_eq!(rig.receiver.deadline(), Instant::NEVER, "… which is told with the next one only");
     assert_eq!(rig.data(1_022_500, 16), [18], "rcv_nxt moved");
+}
+
+#[test]
+fn the_timer_of_a_delayed_acknowledgment_that_went_early_takes_a_compressed_one_along() {
+    let mut rig = Receiving::after_quick(modern(), false);
+    // 16 waits until 1061 ms, and 17 takes its acknowledgment along; 18 is missing. The timer goes on running.
+    assert_eq!(rig.data(1_020_000, 16), NOTHING);
+    assert_eq!(rig.receiver.deadline(), Instant::from_nanos(1_061_000_000));
+    assert_eq!(rig.data(1_021_000, 17), [18]);
+    let sent: Vec<_> = (0..4).map(|n| rig.data(1_060_000 + 100 * n, 19 + n).len()).collect();
+    assert_eq!(sent, [1, 1, 1, 0]);
+    assert_eq!(rig.timer(), (1_061_000, vec![18]), "not 1100 µs after the last");
+    assert_eq!(rig.data(1_062_000, 23), NOTHING);
+    assert_eq!(rig.timer(), (1_063_100, vec![18]), "it has expired");
 }
 
 #[test]

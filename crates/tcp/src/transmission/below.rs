@@ -1,40 +1,46 @@
 //! What waits below TCP in the sender's host.
 
 use super::Transmission;
-use crate::control::Control;
-use crate::pacing::{PACING_SHIFT, bytes_per_s};
+use crate::pacing::PACING_SHIFT;
 use crate::small_queue::MOST;
 use crate::{Now, Wire};
 use sojourn_aqm::Instant;
 
 impl Transmission {
-    /// So many bytes of payload were handed down.
+    /// When the transmission of what is handed down next begins, where that matters; in the past where nothing is before it.
     #[inline]
-    pub(super) fn handed_down(&mut self, now: Now, payload: u64, wire: &impl Wire) {
+    pub(super) fn next_begins(&self, wire: &impl Wire) -> Instant {
+        if self.small.is_some() { wire.leaves() } else { Instant::ZERO }
+    }
+
+    /// So many `segments` with so many bytes of payload were handed down, whose transmission begins at `begins`.
+    #[inline]
+    pub(super) fn handed_down(&mut self, now: Now, begins: Instant, segments: u32, payload: u64, wire: &impl Wire) {
         if let Some(small) = self.small.as_mut().filter(|_| payload > 0) {
-            small.on_sent(now.at, wire.leaves(), payload);
+            // A device that takes super-packets has it whole.
+            let segments = if self.offloads { 1 } else { segments };
+            small.on_sent(now.at, (begins, wire.leaves()), segments, payload);
         }
     }
 
     /// Whether a burst of so many bytes has to wait for what is below; before a retransmission `shift` is 1, and the rate that
     /// of the last look.
     #[inline]
-    pub(super) fn is_full_below(&mut self, now: Now, payload: u64, shift: u32, control: Option<&Control>) -> bool {
+    pub(super) fn is_full_below(&mut self, now: Now, payload: u64, shift: u32) -> bool {
         let waits = self.small.as_mut().is_some_and(|small| !small.is_empty(now.at));
-        waits && self.is_over_limit(now, payload, shift, control)
+        waits && self.is_over_limit(now, payload, shift)
     }
 
     #[inline(never)]
-    fn is_over_limit(&mut self, now: Now, payload: u64, shift: u32, control: Option<&Control>) -> bool {
+    fn is_over_limit(&mut self, now: Now, payload: u64, shift: u32) -> bool {
         if self.board.packets_out() == 0 || self.buffer.as_ref().is_some_and(|buffer| buffer.is_nearly_idle()) {
             return false;
         }
         let Some(small) = &mut self.small else { return false };
-        if let Some(control) = control {
-            let rate = self.pacer.as_ref().map(|pacer| pacer.rate());
-            small.of_rate = match rate {
-                Some(rate) => rate.map_or(u64::MAX >> 2, |rate| rate.as_bps() / 8) >> PACING_SHIFT,
-                None => (bytes_per_s(&control.window, self.board.packets_out(), &self.rtt) >> PACING_SHIFT).min(MOST),
+        if shift == 0 {
+            small.of_rate = match &self.pacer {
+                Some(pacer) => pacer.bytes_per_s() >> PACING_SHIFT,
+                None => (self.rate >> PACING_SHIFT).min(MOST),
             };
         }
         small.holds(now.at, payload, shift)

@@ -20,20 +20,36 @@ impl Transmission {
         self.buffer.as_mut().map(|buffer| buffer.limit(most)).is_some()
     }
 
-    /// An acknowledgment may have made room for an application that waits for it.
+    /// What is acknowledged has left the buffer.
+    #[inline]
+    pub fn free_buffer(&mut self) {
+        if let Some(buffer) = &mut self.buffer {
+            buffer.on_acknowledged(self.queue.una(), self.board.sacked_out, self.board.packets_out());
+        }
+    }
+
+    /// There may be room for an application that waits for it: after an acknowledgment, and with each burst that leaves
+    /// (`tcp_check_space`). While the congestion window has some the buffer grows.
+    #[inline]
+    pub(super) fn look_for_room(&mut self, control: &Control, reordering: u32) {
+        let Some(buffer) = self.buffer.as_mut().filter(|buffer| buffer.is_full()) else { return };
+        if self.board.in_flight() < control.window.cwnd {
+            buffer.expand(windows(control), control.window.cwnd, reordering, control.window.mss);
+        }
+        buffer.look_for_room(&self.queue);
+    }
+
+    /// An acknowledgment has come: an application that has found room writes.
     #[inline]
     pub fn make_room(&mut self, now: Now, control: &mut Control, recovery: &mut Recovery, wire: &mut impl Wire) {
-        let Some(buffer) = &mut self.buffer else { return };
-        buffer.on_acknowledged(self.queue.una(), self.board.sacked_out, self.board.packets_out());
-        if !buffer.is_full() {
-            return;
-        }
-        let has_window = self.board.in_flight() < control.window.cwnd;
-        if has_window {
-            buffer.expand(windows(control), control.window.cwnd, recovery.reordering(), control.window.mss);
-        }
-        if buffer.wakes(&self.queue) {
-            self.check_application(now, control);
+        self.look_for_room(control, recovery.reordering());
+        self.wake_application(now, control, recovery, wire);
+    }
+
+    /// An application that has found room writes.
+    #[inline]
+    pub fn wake_application(&mut self, now: Now, control: &mut Control, recovery: &mut Recovery, wire: &mut impl Wire) {
+        if self.buffer.as_mut().is_some_and(|buffer| buffer.wakes()) {
             self.write_ahead(now, control, recovery, wire);
         }
     }
@@ -41,17 +57,24 @@ impl Transmission {
     /// The application writes all that it has, or all that there is room for, and what is pushed goes out on the way.
     #[inline(never)]
     pub fn write_ahead(&mut self, now: Now, control: &mut Control, recovery: &mut Recovery, wire: &mut impl Wire) {
-        while let Some(buffer) = &mut self.buffer {
-            let wrote = buffer.write(&mut self.queue, control.window.mss, self.offered.most());
-            match wrote {
-                Wrote::Nothing => return,
+        if self.buffer.as_ref().is_some_and(|buffer| buffer.is_full()) {
+            return;
+        }
+        loop {
+            if self.buffer.as_ref().is_some_and(|buffer| buffer.begins_call()) {
+                self.check_application(now, control);
+            }
+            let Some(buffer) = &mut self.buffer else { return };
+            match buffer.write(&mut self.queue, control.window.mss, self.offered.most()) {
+                Wrote::Nothing => break,
                 Wrote::Ahead => {}
                 Wrote::Head => self.send_as_stack(1, now, control, recovery, wire),
-                Wrote::Pushed | Wrote::End => self.send_as_stack(u32::MAX, now, control, recovery, wire),
+                Wrote::Pushed => self.send_as_stack(u32::MAX, now, control, recovery, wire),
             }
-            if wrote == Wrote::End {
-                return;
-            }
+        }
+        if let Some(buffer) = &mut self.buffer {
+            // It has looked since.
+            buffer.wakes();
         }
     }
 
