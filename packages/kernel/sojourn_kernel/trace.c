@@ -3,7 +3,8 @@
  * The trace of the links: every packet that is offered to the queue discipline of a device with a number, and what becomes
  * of it, goes to a file of the host, in the order in which it happens, and so does every time-out of a TCP connection.
  *
- * All draws of the queue disciplines come from one stream here (splitmix64), which can be started anew.
+ * All draws of the queue disciplines come from one stream here (splitmix64), which can be started anew; those of the
+ * congestion control of each source come from the stream that it has in the simulator.
  *
  * This file is compiled into the kernel and is no part of the programs around it; see LICENSE beside it.
  */
@@ -19,17 +20,40 @@ u64 sojourn_random64(void);
 u32 sojourn_random32(void);
 u16 sojourn_random16(void);
 
+#define GOLDEN 0x9e3779b97f4a7c15ULL
+
 static u64 random_state;
 static u64 random_draws;
+static u64 seed_of_controls;
+static u64 states_of_controls[65536];	/* by the number of the source; 0 before the first draw */
 
-u64 sojourn_random64(void)
+static u64 mix(u64 z)
 {
-	u64 z = (random_state += 0x9e3779b97f4a7c15ULL);
-
-	random_draws++;
 	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
 	z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
 	return z ^ (z >> 31);
+}
+
+u64 sojourn_random64(void)
+{
+	random_draws++;
+	return mix(random_state += GOLDEN);
+}
+
+/*
+ * A number below `most` for the congestion control of a connection. The stream is that of the component "cc" with the
+ * number of the source, which its address tells (Rng::stream in crates/aqm).
+ */
+u32 sojourn_of_control(const struct sock *sk, u32 most);
+u32 sojourn_of_control(const struct sock *sk, u32 most)
+{
+	u64 number = ntohl(inet_sk(sk)->inet_saddr) & 0xffff;
+	u64 *state = &states_of_controls[number];
+
+	if (!*state)
+		*state = mix(mix(mix(mix(seed_of_controls ^ GOLDEN) ^ 'c') ^ 'c') ^ number * GOLDEN);
+	*state += GOLDEN;
+	return (unsigned __int128)mix(*state) * most >> 64;
 }
 
 u32 sojourn_random32(void)
@@ -48,7 +72,8 @@ int sojourn_restart_random(void __user *data)
 
 	if (copy_from_user(values, data, sizeof(values)))
 		return -EFAULT;
-	random_state = values[0];
+	random_state = seed_of_controls = values[0];
+	memset(states_of_controls, 0, sizeof(states_of_controls));
 	values[1] = random_draws;
 	random_draws = 0;
 	return copy_to_user(data, values, sizeof(values)) ? -EFAULT : 0;
