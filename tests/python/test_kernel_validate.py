@@ -178,3 +178,14 @@ def test_a_grid_of_controls_counts_them_one_by_one() -> None:
     text = page(points, [near, far], "Linux", {points[0]: again(far, THERE)}, None, control_grid.WORDS)
     assert "| bbr | 36 | 2 | 1 | 20.0 |" in text
     assert "| dctcp | 36 | 0 | 0 |  |" in text
+
+
+def test_the_grid_of_other_rates_shares_no_cell_with_the_first() -> None:
+    points = control_grid.other_grid()
+    assert len(points) == len(set(points)) == 12 * 2 * 3 * 3
+    assert not {(p.rate, p.rtt) for p in points} & {(p.rate, p.rtt) for p in control_grid.grid()}
+    assert {(p.rate, p.duration_s) for p in points} == {(25, 20), (200, 15)}
+    limits = {p.rate: p.scenario().document["link"]["limit"] for p in points if p.aqm == "droptail"}
+    assert limits == {25: "125 packets", 200: "1000 packets"}
+    text = page(points, [], "Linux", {}, None, control_grid.OTHER_WORDS)
+    assert "--grid controls-elsewhere" in text and "216 cells of the grid have not been run" in text

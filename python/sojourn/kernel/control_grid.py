@@ -1,4 +1,7 @@
-"""The grid of congestion controls: each that Linux 6.1 has, over tail drop of one bandwidth-delay product and AQMs."""
+"""The grids of congestion controls: each that Linux 6.1 has, over tail drop of one bandwidth-delay product and AQMs.
+
+The second one has other rates and another RTT: nothing was looked at there while the first was made to agree.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,8 @@ CONTROLS = ("bbr", "dctcp", "vegas", "westwood", "highspeed", "scalable", "htcp"
 AQMS = {"droptail": "droptail", "codel": "codel@linux", "fq_codel": "fq_codel@linux"}
 """By the name in the table."""
 RATES, RTTS_MS, FLOWS = (10, 50), (20, 100), (1, 2, 8)
-DURATION_S = {10: 30, 50: 20}
+OTHER_CONTROLS, OTHER_RATES, OTHER_RTT_MS = (*CONTROLS, "reno", "cubic"), (25, 200), 60
+DURATION_S = {10: 30, 25: 20, 50: 20, 200: 15}
 """By rate; a faster link sends as much in less time."""
 WARMUP_S = 5
 PACKET_BYTES = 1500
@@ -65,19 +69,39 @@ def grid() -> list[AnyPoint]:
     return [Point(control, aqm, rate, rtt, flows) for rate, rtt, flows, aqm, control in axes]
 
 
-WORDS = Words(
-    head="""# Congestion controls: the simulator beside the real kernel
+def other_grid() -> list[AnyPoint]:
+    """The same at other rates and another RTT, and with Reno and CUBIC."""
+    axes = product(OTHER_RATES, FLOWS, AQMS, OTHER_CONTROLS)
+    return [Point(control, aqm, rate, OTHER_RTT_MS, flows) for rate, flows, aqm, control in axes]
 
-The congestion controls that Linux 6.1 has beside Reno and CUBIC, the same scenarios on the simulator ("here", stack
-`linux-6.1`) and on the real kernel ("there", {kernel}), with the same seed: {durations}, of which 5 s are warm-up.
-`python -m sojourn.kernel.validate --grid controls` makes this page. Tail drop holds one bandwidth-delay product; DCTCP
-has ECN, and its queues mark. BBR draws its first phase from another stream here than there.
+
+_HEAD = """# {title}
+
+{which}, the same scenarios on the simulator ("here", stack `linux-6.1`) and on the real kernel ("there",
+{{kernel}}), with the same seed: {{durations}}, of which 5 s are warm-up. `python -m sojourn.kernel.validate --grid
+{name}` makes this page. Tail drop holds one bandwidth-delay product; DCTCP has ECN, and its queues mark. BBR draws its
+phases from the same stream here and there.
 
 A cell agrees if what is delivered is within 3 % and the median delay within 15 % or 1 ms; "bands" says how far apart
-it is in these units. {complete}
+it is in these units. {{complete}}
 
-**{agreeing} of {cells} cells agree ({share:.0f} %).**{missing}
-""",
-    tail="""`fq_codel` hashes flows with another key.
-""",
+**{{agreeing}} of {{cells}} cells agree ({{share:.0f}} %).**{{missing}}
+"""
+_TAIL = """`fq_codel` hashes flows with another key.
+"""
+WORDS = Words(
+    head=_HEAD.format(
+        title="Congestion controls: the simulator beside the real kernel",
+        which="The congestion controls that Linux 6.1 has beside Reno and CUBIC",
+        name="controls",
+    ),
+    tail=_TAIL,
+)
+OTHER_WORDS = Words(
+    head=_HEAD.format(
+        title="Congestion controls at other rates: the simulator beside the real kernel",
+        which="The congestion controls that Linux 6.1 has, at rates and an RTT of which no other grid has one",
+        name="controls-elsewhere",
+    ),
+    tail=_TAIL,
 )

@@ -20,6 +20,7 @@ from sojourn.kernel.validation_page import Words, page, table
 GRIDS: Mapping[str, tuple[Callable[[], Sequence[AnyPoint]], Words | None]] = {
     "queues": (grid.grid, None),
     "controls": (control_grid.grid, control_grid.WORDS),
+    "controls-elsewhere": (control_grid.other_grid, control_grid.OTHER_WORDS),
     "super-packets": (offload_grid.grid, offload_grid.WORDS),
 }
 """By name: the points, and what the page says around the numbers."""
