@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from conftest import Process
-from shells import alone, needs_shells
+from shells import alone, eventually, needs_shells, shell
 from sojourn.base.errors import InputError
 from sojourn.engines import check
 from sojourn.results.result import Result
@@ -234,13 +234,66 @@ def test_links_of_an_entered_network_are_changed_shown_and_captured(tmp_path: Pa
     )
 
 
-@pytest.mark.parametrize("wish", [["--name", "n"], ["--meter", "slow"], ["--pcap", "p"]])
-def test_what_would_change_a_kept_run_is_refused(wish: list[str], tmp_path: Path) -> None:
+def steered(tmp_path: Path, text: str, *orders: str, wishes: tuple[str, ...]) -> tuple[Result, str]:
+    """A run that is kept, with these orders as soon as it takes them."""
+    (tmp_path / "scenario.toml").write_text(text)
+    command = [sys.executable, "-m", "sojourn", "run", "scenario.toml", "--engine", "emulate", "-o", "results", *wishes]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        eventually(lambda: shell("ctl", "kept", cwd=tmp_path).returncode == 0)
+        for order in orders:
+            done = shell("ctl", "kept", *order.split(), cwd=tmp_path)
+            assert (done.returncode, done.stderr) == (0, ""), order
+        out, err = running.communicate(timeout=120)
+    assert running.returncode == 0, err
+    assert "Changed while it ran" in out
+    [result] = load_all([tmp_path / "results"])
+    return result, err
+
+
+@needs_shells
+def test_a_kept_network_is_steered_shown_captured_and_simulated(tmp_path: Path) -> None:
+    planned = '[[changes]]\nat = "2 s"\nlinks.last.aqm = "codel"\n'
+    wishes = ("--name", "kept", "--meter", "last", "--pcap", "seen")
+    orders = ("--link last limit 70 packets", "--link last delay 9ms", "--link slow aqm codel target 9ms")
+    result, err = steered(tmp_path, GRAPH + planned, *orders, wishes=wishes)
+    changes = result.scenario.document["changes"]
+    kept = [(where, sorted(keys)) for entry in changes for where, keys in entry["links"].items()]
+    assert kept == [("last", ["limit"]), ("slow", ["aqm"]), ("last", ["aqm"])], changes
+    assert changes[1]["links"]["slow"]["aqm"]["target"] == "9 ms" and changes[2]["at"] == "2 s"
+    assert result.scenario.links["last"]["delay"].startswith("2 ms@0 s,9 ms@")
+    assert all(link["agreeing"] == link["replayed"] for link in result.totals["emulation"]["links"].values())
+    assert result.scenario.run().totals["groups"][0]["bytes"] > 0, "the simulator runs it again"
+    assert any(line.startswith("last  up") for line in err.splitlines()), err
+    assert len(list(tmp_path.glob("seen.*"))) == 3 * 2 * 2
+
+
+@needs_shells
+def test_a_kept_run_of_one_link_is_steered_and_simulated(tmp_path: Path) -> None:
+    text = """
+duration = "3 s"
+[link]
+rate = "8 Mbit/s"
+aqm = "codel"
+[[flows]]
+kind = "tcp"
+rtt = "10 ms"
+"""
+    wishes = ("--name", "kept", "--meter", "link", "--pcap", "seen")
+    result, err = steered(tmp_path, text, "rate 4mbit --down", "aqm pie --down", wishes=wishes)
+    document = result.scenario.document
+    assert document["link"]["rate"].startswith("8 Mbit/s@0 s,4 Mbit/s@")
+    assert [list(entry["link"]) for entry in document["changes"]] == [["aqm"]]
+    assert "Mbit/s" in err and len(list(tmp_path.glob("seen.*"))) == 4
+    assert 3e6 < result.scenario.run().totals["groups"][0]["bytes"] * 8 / 2.5 < 8e6
+
+
+@pytest.mark.parametrize("wish", [["--name", "n"], ["--meter", "slow"], ["--pcap", "p"], ["--enter", "alice"]])
+def test_what_only_real_time_has_is_refused(wish: list[str], tmp_path: Path) -> None:
     (tmp_path / "scenario.toml").write_text(GRAPH)
     command = [sys.executable, "-m", "sojourn", "run", "scenario.toml", *wish]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 2
-    assert f"{wish[0]}: a run that is kept is its scenario's alone; add --enter NODE" in done.stderr
+    assert f"{wish[0]}: only an emulated run goes on in real time; add --engine emulate" in done.stderr
 
 
 @needs_shells

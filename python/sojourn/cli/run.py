@@ -34,13 +34,17 @@ if TYPE_CHECKING:
     metavar="NODE",
     help="With --engine emulate: open your shell in a node while the flows run. It ends the run, and nothing is kept.",
 )
-@click.option("--name", metavar="NAME", help="With --enter: the name by which sojourn ctl changes links meanwhile.")
-@click.option("--meter", metavar="LINK", help="With --enter: show rates, sojourn times and drops of this link.")
+@click.option(
+    "--name", metavar="NAME", help="With --engine emulate: the name by which sojourn ctl changes links meanwhile."
+)
+@click.option(
+    "--meter", metavar="LINK", help="With --engine emulate: show rates, sojourn times and drops of this link."
+)
 @click.option(
     "--pcap",
     type=options.PATH,
     metavar="PREFIX",
-    help="With --enter: captures of every link, PREFIX.NUMBER-LINK.down.in.pcapng and so on.",
+    help="With --engine emulate: captures of every link, PREFIX.NUMBER-LINK.down.in.pcapng and so on.",
 )
 @options.tables
 @options.as_json
@@ -70,15 +74,18 @@ def command(
     from sojourn.scenarios.scenario import Scenario
 
     parsed = Scenario.load(scenario, options.changes(sets), seed=seed)
+    seed = parsed.seed if seed is None else seed
     wishes = {"name": name, "meter": meter, "pcap": pcap}
+    _refuse_wishes({"enter": enter, **wishes}, engine)
     if enter is not None:
-        _enter(parsed, parsed.seed if seed is None else seed, engine, enter, wishes)
-    _refuse_wishes(wishes)
+        _enter(parsed, seed, enter, wishes)
     if qlog is not None:
         parsed = _with_senders(parsed, qlog, engine)
-    with progress() as report:
-        runs = [Run(parsed, parsed.seed if seed is None else seed, engine)]
-        [result] = run_all(runs, out, command=options.command_line(), progress=report)
+    if any(wish is not None for wish in wishes.values()):
+        result = _watched(parsed, seed, wishes, out)
+    else:
+        with progress() as report:
+            [result] = run_all([Run(parsed, seed, engine)], out, command=options.command_line(), progress=report)
     files = _write_qlog(result, qlog) if qlog is not None else []
     told = advice([parsed])
     options.warn(told)
@@ -102,31 +109,47 @@ def command(
         output.say(f"Engine: {result.engine}")
     for fault in result.totals.get("emulation", {}).get("faults", []):
         echo(f"not faithful: {fault}", err=True)
+    if result.scenario != parsed:
+        output.say("Changed while it ran; the scenario of the result has that in [[changes]]")
     output.say(f"Results: {result.folder}")
     if files:
         output.say(f"qlog: {files[0].parent}, {len(files)} sender{'s' if len(files) > 1 else ''}")
 
 
-def _refuse_wishes(wishes: dict[str, Any]) -> None:
-    """Refuse what is for an entered network alone."""
-    from sojourn.base.errors import InputError
-
-    option = next((option for option, wish in wishes.items() if wish is not None), None)
-    if option is not None:
-        raise InputError(f"--{option}: a run that is kept is its scenario's alone; add --enter NODE, or leave it out")
-
-
-def _enter(scenario: Scenario, seed: int, engine: str, node: str, wishes: dict[str, Any]) -> NoReturn:
-    """Open the user's shell in a node, and end with its exit code."""
+def _refuse_wishes(wishes: dict[str, Any], engine: str) -> None:
+    """Refuse what only real time has."""
     from sojourn import engines
     from sojourn.base.errors import InputError
 
-    if engine != engines.EMULATE:
-        raise InputError("--enter: only an emulated scenario has places to be in; add --engine emulate")
-    from sojourn.emulated.entered import enter
+    option = next((option for option, wish in wishes.items() if wish is not None), None)
+    if option is not None and engine != engines.EMULATE:
+        raise InputError(f"--{option}: only an emulated run goes on in real time; add --engine emulate")
 
-    code = enter(scenario, seed, node, **wishes)
+
+def _enter(scenario: Scenario, seed: int, node: str, wishes: dict[str, Any]) -> NoReturn:
+    """Open the user's shell in a node, and end with its exit code."""
+    from sojourn.emulated.entered import enter
+    from sojourn.emulated.topology import Wishes
+
+    code = enter(scenario, seed, node, Wishes(**wishes))
     sys.exit(code if code >= 0 else 128 - code)
+
+
+def _watched(scenario: Scenario, seed: int, wishes: dict[str, Any], root: Path) -> Result:
+    """Emulate a scenario, whether or not that was done before; the live view has the place of the progress bar."""
+    from sojourn.base.files import check_writable
+    from sojourn.base.progress import progress
+    from sojourn.emulated import engine
+    from sojourn.emulated.topology import Wishes
+    from sojourn.runs import store
+
+    check_writable(root)
+    if wishes["meter"] is not None:
+        result = engine.run(scenario, seed, None, Wishes(**wishes))
+    else:
+        with progress() as report:
+            result = engine.run(scenario, seed, lambda share: report(share, 0, 1), Wishes(**wishes))
+    return store.save(result, root, options.command_line())
 
 
 def _with_senders(scenario: Scenario, folder: Path, engine: str) -> Scenario:

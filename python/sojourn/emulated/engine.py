@@ -25,7 +25,7 @@ import polars as pl
 
 from sojourn import _core
 from sojourn.aqms.spelling import is_library, is_policy
-from sojourn.base.errors import InputError, MissingError
+from sojourn.base.errors import InputError, MissingError, unknown
 from sojourn.base.units import seconds
 from sojourn.emulated import programs, topology
 from sojourn.emulated.logs import ENGINE, Payload, result_of
@@ -99,8 +99,16 @@ def check(scenario: Scenario) -> None:
         raise MissingError(f"{DEVICE} is missing; `sojourn doctor` says what emulation needs")
 
 
-def run(scenario: Scenario, seed: int, progress: Callable[[float], None] | None = None) -> Result:
-    """Run a scenario once, in as long as it lasts."""
+def run(
+    scenario: Scenario,
+    seed: int,
+    progress: Callable[[float], None] | None = None,
+    wishes: topology.Wishes = topology.Wishes(),  # noqa: B008 (it cannot change)
+) -> Result:
+    """Run a scenario once, in as long as it lasts.
+
+    What `sojourn ctl` changed meanwhile is among the `[[changes]]` of the result's scenario.
+    """
     check(scenario)
     with TemporaryDirectory(prefix="sojourn-") as name:
         folder = Path(name)
@@ -109,12 +117,12 @@ def run(scenario: Scenario, seed: int, progress: Callable[[float], None] | None 
         document = scenario.document
         several = topology.is_one(document)
         words = (
-            topology.words(scenario, seed, folder, spec, classes_of(document))
+            topology.words(scenario, seed, folder, spec, classes_of(document), wishes)
             if several
-            else _words(scenario, seed, folder)
+            else _words(scenario, seed, folder, wishes)
         )
         with _free:
-            load = _emulate(words, spec, progress)
+            load = _emulate(words, spec, progress, shown=wishes.meter is not None)
         logs = topology.logs(folder, document) if several else None
         result, payload = result_of(folder, scenario, seed, traffic=True, logs=logs)
         reports = [json.loads((folder / f"group-{n}.json").read_text()) for n in range(len(spec["groups"]))]
@@ -161,7 +169,7 @@ def _gso(document: dict[str, Any]) -> list[str]:
     return ["--gso=keep"] if document["flows"][0].get("gso") else []
 
 
-def _words(scenario: Scenario, seed: int, folder: Path) -> list[str]:
+def _words(scenario: Scenario, seed: int, folder: Path, wishes: topology.Wishes) -> list[str]:
     """Command line of the shell: both links, the server at the outer end, the clients inside."""
     document = scenario.document
     links = [f"--{side}={json.dumps(document[key])}" for side, key in (("down", "link"), ("up", "reverse"))]
@@ -170,17 +178,32 @@ def _words(scenario: Scenario, seed: int, folder: Path) -> list[str]:
     server = f"--peer={shlex.join([*script, 'serve', *ports])}"
     named = [f"--class={one}" for one in classes_of(document)]
     changes = [f"--changes={json.dumps(document['changes'])}"] if "changes" in document else []
+    changes += _wished(wishes)
     options = [f"--seed={seed}", f"--log={folder}", "--quiet", server, *named, *changes, *_gso(document)]
     return ["link", *links, *options, "--", *script, "clients", str(folder / "spec.json")]
 
 
-def _emulate(words: list[str], spec: dict[str, Any], progress: Callable[[float], None] | None) -> list[float]:
-    """Run a shell to its end; the machine's load average, minute by minute, and at both ends."""
+def _wished(wishes: topology.Wishes) -> list[str]:
+    """Options of a shell, whose only link is called `link`."""
+    if wishes.meter not in (None, "link"):
+        raise InputError(f"--meter: {unknown('link', str(wishes.meter), ['link'])}")
+    named = [f"--name={wishes.name}"] if wishes.name else []
+    return [*named, *(["--meter"] if wishes.meter else []), *([f"--pcap={wishes.pcap}"] if wishes.pcap else [])]
+
+
+def _emulate(
+    words: list[str], spec: dict[str, Any], progress: Callable[[float], None] | None, *, shown: bool
+) -> list[float]:
+    """Run a shell to its end; the machine's load average, minute by minute, and at both ends.
+
+    What it says is for the terminal if a link is `shown` there, else for a message.
+    """
     duration = spec["duration"]
     load = [os.getloadavg()[0]]
     environment = {**os.environ, "SOJOURN_ECN": "1" if spec["ecn"] else "0"}
     begun = time.monotonic()
-    with subprocess.Popen([*spec["sojourn"], *words], env=environment, stderr=subprocess.PIPE, text=True) as shell:
+    told = None if shown else subprocess.PIPE
+    with subprocess.Popen([*spec["sojourn"], *words], env=environment, stderr=told, text=True) as shell:
         try:
             while shell.poll() is None:
                 time.sleep(LOOK_S)

@@ -8,24 +8,23 @@ import subprocess
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from sojourn.emulated import engine, topology
 from sojourn.scenarios.scenario import Scenario
 
 
-def enter(scenario: Scenario, seed: int, node: str, **wishes: Any) -> int:
+def enter(scenario: Scenario, seed: int, node: str, wishes: topology.Wishes) -> int:
     """Open the user's shell in a node while the flows run; it ends the run, and its exit code is returned.
 
-    What is done there is not in the scenario, so nothing is kept. `wishes` are those of `topology.Entered`.
+    What is done there is not in the scenario, so nothing is kept.
     """
     engine.check(scenario)
-    entered = topology.Entered(node, [os.environ.get("SHELL", "/bin/sh")], **wishes)
+    entered = topology.Entered(node, [os.environ.get("SHELL", "/bin/sh")])
     with TemporaryDirectory(prefix="sojourn-") as name:
         folder = Path(name)
         spec = engine.spec_of(scenario, seed)
         (folder / "spec.json").write_text(json.dumps(spec), encoding="utf-8")
-        line = topology.words(scenario, seed, folder, spec, engine.classes_of(scenario.document), entered)
+        line = topology.words(scenario, seed, folder, spec, engine.classes_of(scenario.document), wishes, entered)
         environment = {**os.environ, "SOJOURN_ECN": "1" if spec["ecn"] else "0"}
         with subprocess.Popen([*topology.SHELL, *line], env=environment) as running:
             while running.poll() is None:

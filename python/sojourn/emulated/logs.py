@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +80,7 @@ def result_of(
     told = told_by_shell(folder)
     paths = logs or [folder / f"{side}.records" for side in SIDES]
     output, about, payload = _core.emulated([str(path) for path in paths], scenario.canonical)
-    result = Result.of(scenario if traffic else _without_traffic(scenario), seed, output)
+    result = Result.of(as_it_ran(scenario, paths) if traffic else _without_traffic(scenario), seed, output)
     result.engine = ENGINE
     emulation = {key: told[key] for key in _TOLD} | {"links": json.loads(about)}
     # What was delivered, and to which process, only the programs know.
@@ -124,6 +125,41 @@ def scenario_of(heads: list[dict[str, Any]], told: dict[str, Any]) -> Scenario:
     if changes := _changes(down, up):
         document["changes"] = changes
     return Scenario.build(document)
+
+
+def as_it_ran(scenario: Scenario, paths: Sequence[Path]) -> Scenario:
+    """Scenario with what its links were ordered to change while it ran: beside what it planned, as `[[changes]]`."""
+    planned = scenario.document.get("changes", [])
+    known = {(_core.duration_ns(entry["at"]), *one) for entry in planned for one in _keys(entry)}
+    ordered = []
+    for number, path in enumerate(paths):
+        for change in json.loads(_core.emulated_head(str(path)))["head"].get("changes", ()):
+            at, values = _core.duration_ns(change["at"]), {key: change[key] for key in change if key != "at"}
+            entry = _entry(scenario.document, number, values)
+            if any((at, *one) not in known for one in _keys(entry)):
+                ordered.append({"at": change["at"], **entry})
+    if not ordered:
+        return scenario
+    changes = sorted([*planned, *ordered], key=lambda entry: _core.duration_ns(entry["at"]))
+    return Scenario.build({**scenario.document, "changes": changes})
+
+
+def _entry(document: dict[str, Any], number: int, values: dict[str, Any]) -> dict[str, Any]:
+    """What an entry of `[[changes]]` has of values of the direction of a link with this number."""
+    first = 0 if "nodes" in document else 1
+    if number < 2 * first:
+        return {("link", "reverse")[number]: values}
+    hop = document["links"][number // 2 - first]["name"]
+    return {"links": {hop: {"reverse": values} if number % 2 else values}}
+
+
+def _keys(entry: dict[str, Any]) -> Iterator[tuple[str, ...]]:
+    """Paths of what an entry of `[[changes]]` changes."""
+    hops: list[tuple[tuple[str, ...], dict[str, Any]]]
+    hops = [(("links", name), hop) for name, hop in entry.get("links", {}).items()]
+    hops += [((*place, "reverse"), hop["reverse"]) for place, hop in hops if "reverse" in hop]
+    for place, values in [*hops, *(((name,), entry[name]) for name in ("link", "reverse") if name in entry)]:
+        yield from ((*place, key) for key in values if key != "reverse")
 
 
 def _changes(down: dict[str, Any], up: dict[str, Any]) -> list[dict[str, Any]]:

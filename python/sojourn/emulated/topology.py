@@ -19,16 +19,26 @@ SHELL = [sys.executable, "-m", "sojourn.emulated.shell"]
 
 
 class Entered(NamedTuple):
-    """A node with a command of the user's, and what else is wanted of the network meanwhile."""
+    """A node with a command of the user's."""
 
     node: str
     command: list[str]
+
+
+class Wishes(NamedTuple):
+    """What is wanted of a run while it goes on."""
+
     name: str | None = None
     """By which `sojourn ctl` finds it."""
     meter: str | None = None
     """The link that the live view shows."""
     pcap: Path | None = None
     """What the paths of captures begin with."""
+
+    @property
+    def any(self) -> bool:
+        """Whether there is one."""
+        return any(wish is not None for wish in self)
 
 
 def is_one(document: dict[str, Any]) -> bool:
@@ -52,6 +62,7 @@ def words(
     folder: Path,
     spec: dict[str, Any],
     classes: list[str],
+    wishes: Wishes,
     enter: Entered | None = None,
 ) -> list[str]:
     """Command line that runs a scenario whose clients find `spec`, what they are to do, in `folder / "spec.json"`.
@@ -70,9 +81,10 @@ def words(
         "server": [*script, "serve", *map(str, ports)],
         "client": [*script, "client", str(folder / "spec.json")],
         "enter": {"node": enter.node, "command": enter.command} if enter else None,
+        "name": wishes.name,
+        "meter": wishes.meter,
+        "pcap": str(wishes.pcap) if wishes.pcap else None,
     }
-    if enter:
-        told |= {"name": enter.name, "meter": enter.meter, "pcap": str(enter.pcap) if enter.pcap else None}
     file = folder / "topology.json"
     file.write_text(json.dumps(told), encoding="utf-8")
     return ["topology", str(file)]

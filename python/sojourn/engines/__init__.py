@@ -91,5 +91,10 @@ def run(
     return result
 
 
+def writes(engine: str) -> bool:
+    """Whether an engine writes tables while it runs."""
+    return isinstance(_module(engine), WritingEngine)
+
+
 def _module(engine: str) -> EngineModule:
     return cast(EngineModule, import_module(ENGINES[engine]))

@@ -19,7 +19,7 @@ from sojourn.aqms.registry import own_parameters
 from sojourn.aqms.spelling import by_content
 from sojourn.base import memory
 from sojourn.base.errors import InputError, MissingError, damaged
-from sojourn.base.files import new_folder, write_file, write_unseen
+from sojourn.base.files import check_writable, new_folder, write_file, write_unseen
 from sojourn.base.inputs import parse_json, read_bytes
 from sojourn.base.units import quantity
 from sojourn.engines import SIMULATE
@@ -49,7 +49,13 @@ def run(
     progress: Callable[[float], None] | None = None,
     engine: str = SIMULATE,
 ) -> Result:
-    """Run a scenario into ``root/<hash>``; an engine that can writes the tables while it runs."""
+    """Run a scenario into ``root/<hash>``; an engine that can writes the tables while it runs.
+
+    The hash is that of the result: of an emulated run that `sojourn ctl` changed, with its `[[changes]]`.
+    """
+    if not engines.writes(engine):
+        check_writable(root)
+        return save(engines.run(scenario, seed, engine, progress), root, command)
     name = run_hash(scenario, seed, engines.identity(engine))
     with new_folder(root / name) as part:
         result = engines.run(scenario, seed, engine, progress, part)

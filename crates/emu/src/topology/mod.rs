@@ -61,7 +61,7 @@ pub struct Topology {
     pub pcap: Option<PathBuf>,
     /// The link that the live view shows.
     pub meter: Option<String>,
-    /// The name by which an entered network takes orders, besides the number of its process.
+    /// The name by which the network takes orders, besides the number of its process.
     pub given: Option<String>,
 }
 
@@ -130,10 +130,11 @@ fn start(topology: &Topology, own: &dyn Catalogue, nodes: &mut Nodes) -> Result<
         classes: topology.classes.clone(),
     };
     let mesh = Mesh::new(scenario, &plan, &common)?;
-    let desk = match &topology.enter {
-        Some((_, command)) => Desk::of_shell("network", topology.given.as_deref(), &texts(command), epoch_ns)?,
-        None => None,
+    let command = match &topology.enter {
+        Some((_, command)) => texts(command),
+        None => vec![scenario.name.clone()],
     };
+    let desk = Desk::of_shell("network", topology.given.as_deref(), &command, epoch_ns)?;
     let queues = scenario.queue_names();
     let board = metered.map(|_| Board::default());
     let exact = clock::exact_timers().is_ok();
