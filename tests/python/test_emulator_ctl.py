@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
+import polars as pl
 import pytest
 
 import sojourn as sj
@@ -137,6 +138,37 @@ def test_wrong_orders_are_one_line_and_change_nothing() -> None:
             assert done.stderr.startswith(f"Error: {error}")
         assert json.loads(shell("ctl", "home", "--json").stdout)["up"]["does"] == "12 Mbit/s, droptail"
         link.end()
+
+
+def test_netem_changes_to_tables_of_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The path of one starts from the folder of who gives the order; what waits stays."""
+    for name, table in (("start", "0\n"), ("other", "8192\n")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "bell.dist").write_text(table)
+    monkeypatch.chdir(tmp_path / "start")
+    line = "delay 20ms 5ms distribution bell"
+    log = tmp_path / "log"
+    words = ("--netem", line, "--name", "home", "--log", log, "--quiet")
+    with running("link", "--rate", "9mbit", *words) as link:
+        link.send(30)
+        monkeypatch.chdir(tmp_path / "other")
+        change = ["netem", *line.split()]
+        assert (done := shell("ctl", "home", "aqm", *change)).returncode == 0, done.stderr
+        link.send(30)
+        told = json.loads(shell("ctl", "home", "--json").stdout)["up"]["does"]
+        assert f"distribution {tmp_path}/other/bell.dist" in told
+        refused = shell("ctl", "home", "aqm", *change[:-1], "bel")
+        assert refused.returncode == 2 and "none of uniform, normal, pareto, paretonormal, and " in refused.stderr
+        link.end()
+    result = sj.load(log)
+    assert [path.parent.name for path in dict.fromkeys(result.scenario.traces())] == ["start", "other"]
+    times = result.packets.filter((pl.col("link") == "reverse") & (pl.col("fate") == "sent"))["sojourn_ms"]
+    assert len(times) == 60
+    # Tables of one entry: the mean, and one jitter above it; then packets leave one after the other.
+    early, late = times[:30].to_list(), times[30:].to_list()
+    assert min(early) == pytest.approx(20, abs=0.01) and min(late) == pytest.approx(25, abs=0.01)
+    links = result.totals["emulation"]["links"]
+    assert all(link["agreeing"] == link["replayed"] for link in links.values())
 
 
 def test_the_log_of_a_changed_link_is_a_scenario_that_the_simulator_runs(tmp_path: Path) -> None:

@@ -297,6 +297,45 @@ fn what_cannot_be_changed_says_so() {
     }
 }
 
+/// Departures of all that waits and when, on a link that takes no time, from `us` on.
+fn left(queue: &mut Queue, us: u64) -> Vec<(u32, u64)> {
+    let (mut left, mut now) = (Vec::new(), at(us));
+    loop {
+        match queue.dequeue(now, &mut |_, _, _| {}) {
+            Dequeued::Packet(_, id) => left.push((id, now.as_nanos() / 1000)),
+            Dequeued::NotBefore(later) => now = later,
+            Dequeued::Empty => return left,
+        }
+    }
+}
+
+#[test]
+fn netem_keeps_the_times_of_what_waits_and_drops_nothing() {
+    // netem_change sets latency, jitter and sch->limit; the packets in its tree have their time_to_send.
+    let mut old = queue("netem delay 30ms", 50);
+    fill(&mut old, 0, 3);
+    let (mut new, dropped) = change(&mut old, "netem delay 5ms limit 4", 50, 9_000);
+    assert_eq!((dropped.len(), new.backlog().packets, old.backlog().packets), (0, 3, 0));
+    for id in 10..12 {
+        new.enqueue(at(10_000), Meta::new(700, 0), id, &mut |_, _, _| {});
+    }
+    let stats = new.stats();
+    assert_eq!((stats.arrived.packets, stats.dropped_total().packets), (5, 1), "there is room for a fourth one");
+    // What comes later with less delay overtakes.
+    assert_eq!(left(&mut new, 9_000), [(10, 15_000), (0, 30_000), (1, 30_211), (2, 30_422)]);
+    // What is in the braces goes on as well.
+    let mut old = queue("netem delay 1ms { codel target 5ms }", 50);
+    fill(&mut old, 0, 3);
+    assert!(matches!(old.dequeue(at(1_300), &mut |_, _, _| {}), Dequeued::Packet(_, 0)));
+    let (mut new, _) = change(&mut old, "netem delay 9ms { codel target 7ms }", 50, 1_350);
+    assert_eq!(left(&mut new, 1_350), [(1, 1_350), (2, 1_422)]);
+    // A change begins a slot: whoever may go need not wait for the next one.
+    let mut old = queue("netem delay 1ms", 50);
+    fill(&mut old, 0, 2);
+    let (mut new, _) = change(&mut old, "netem delay 1ms slot 40ms packets 1", 50, 5_000);
+    assert_eq!(left(&mut new, 5_000), [(0, 5_000), (1, 45_000)]);
+}
+
 /// Every discipline that can be changed gives back each packet once, whatever happens.
 #[test]
 fn no_packet_is_lost_or_made() {

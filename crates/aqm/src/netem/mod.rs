@@ -50,11 +50,13 @@ use crate::packet::{Ecn, Meta};
 use crate::parent::leaf::{Books, Leaf};
 use crate::parent::statistics::{of_class, of_parent};
 use crate::qdisc::{Dequeued, Enqueued, Host, Part, Qdisc, Sink, Stats};
+use crate::refusal::Refusal;
 use crate::registry::Words;
 use crate::rng::Rng;
 use crate::time::{Duration, Instant};
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::any::Any;
 use core::fmt;
 use crandom::{Chance, Crandom};
 use distribution::Spread;
@@ -255,7 +257,7 @@ impl<P> Netem<P> {
     }
 }
 
-impl<P> Qdisc<P> for Netem<P> {
+impl<P: 'static> Qdisc<P> for Netem<P> {
     fn enqueue(&mut self, now: Instant, meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> Enqueued {
         self.books.arrived(meta.len);
         self.admit(now, meta, packet, false, sink)
@@ -295,6 +297,30 @@ impl<P> Qdisc<P> for Netem<P> {
 
     fn looks_at_tcp(&self) -> bool {
         self.child.as_ref().is_some_and(Leaf::looks_at_tcp)
+    }
+
+    /// `netem_change`: what waits keeps its time and nothing is dropped, chains and correlations start anew, and packets that
+    /// may go need no slot that is to come.
+    fn succeed(&mut self, old: &mut dyn Any, now: Instant, sink: &mut dyn Sink<P>) -> Result<(), Refusal> {
+        let old: &mut Self = old.downcast_mut().ok_or(Refusal::Unchangeable)?;
+        match (&mut self.child, &mut old.child) {
+            (Some(new), Some(held)) => new.succeed(held, now, &mut old.books, sink)?,
+            (None, None) => {}
+            _ => return Err(Refusal::Unchangeable),
+        }
+        core::mem::swap(&mut self.books, &mut old.books);
+        core::mem::swap(&mut self.front, &mut old.front);
+        core::mem::swap(&mut self.waiting, &mut old.waiting);
+        core::mem::swap(&mut self.rng, &mut old.rng);
+        self.requeues = old.requeues;
+        if let Some(slots) = &mut self.slots {
+            slots.begin(now.as_nanos() as i64);
+        }
+        Ok(())
+    }
+
+    fn as_any(&mut self) -> Option<&mut dyn Any> {
+        Some(self)
     }
 
     fn settle(&mut self, now: Instant) {

@@ -41,6 +41,11 @@ impl Slots {
         Some(Self { delays, max_packets, max_bytes, next: 0, packets_left: max_packets, bytes_left: max_bytes })
     }
 
+    /// A slot begins at `now`, of a queue that was changed then.
+    pub fn begin(&mut self, now: i64) {
+        self.next = now;
+    }
+
     /// When the slot begins, as a packet that may go at `time_to_send` finds it at `now`: a slot that begins before the
     /// packet could go is used up.
     #[inline]
