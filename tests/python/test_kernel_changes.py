@@ -49,6 +49,25 @@ def test_changes_are_lines_of_tc_at_their_instants() -> None:
     ]
 
 
+def test_another_manager_has_a_handle_of_its_own() -> None:
+    _, files = job(
+        build(
+            "codel@linux",
+            {"at": "2 s", "link": {"aqm": "red@linux target 5ms"}},
+            {"at": "3 s", "link": {"aqm": "pie@linux", "limit": "70 packets"}},
+            {"at": "4 s", "link": {"limit": "60 packets"}},
+            {"at": "5 s", "reverse": {"aqm": "fq_codel@linux"}},
+        )
+    )
+    assert [files[f"change{number}.tc"].split(" limit ")[0] for number in range(4)] == [
+        "qdisc replace dev f parent 1:1 handle 11: red",
+        "qdisc replace dev f parent 1:1 handle 12: pie",
+        "qdisc change dev f parent 1:1 handle 12: pie",
+        "qdisc replace dev f parent 1:1 handle 11: fq_codel",
+    ]
+    assert files["change0.tc"].splitlines()[1].startswith("qdisc add dev f parent 11:1 handle 1011: pfifo limit ")
+
+
 def test_a_number_of_flows_is_left_out_as_linux_wants_it() -> None:
     _, files = job(
         build("fq_codel@linux flows 64", {"at": "2 s", "link": {"aqm": "fq_codel@linux flows 64 target 9ms"}})
@@ -59,7 +78,19 @@ def test_a_number_of_flows_is_left_out_as_linux_wants_it() -> None:
 @pytest.mark.parametrize(
     ("aqm", "change", "place", "reason"),
     [
-        ("codel@linux", {"aqm": "pie@linux"}, "changes[0].link.aqm", "keeps a queue manager of another name"),
+        (
+            "codel@linux",
+            {"aqm": "tbf rate 5mbit burst 5kB { codel }"},
+            "changes[0].link.aqm",
+            "does not replace tbf while it runs",
+        ),
+        (
+            "tbf@linux rate 5mbit burst 5kB { codel }",
+            {"aqm": "codel"},
+            "changes[0].link.aqm",
+            "does not replace tbf while it runs",
+        ),
+        ("codel@linux", {"aqm": "blue"}, "changes[0].link.aqm", "has no blue"),
         ("codel@linux", {"loss": 0.01}, "changes[0].link.loss", "loses no packets behind the queue"),
         ("sfq@linux", {"limit": "9 packets"}, "changes[0].link.limit", "does not change sfq while it runs"),
         ("red@linux target 5ms", {"limit": "9 packets"}, "changes[0].link.limit", "does not change red while it runs"),
@@ -99,3 +130,30 @@ def test_a_queue_changes_in_the_guest(aqm: str, change: dict[str, Any], limit_ms
         assert isinstance(before, float) and isinstance(after, float)
         assert limit_ms[0] < after < limit_ms[1], result.engine
         assert after < before if aqm == "droptail" else after > 1.5 * before, result.engine
+
+
+@pytest.mark.skipif(find() is None, reason="no kernel is built; run sojourn kernel build")
+def test_another_manager_takes_the_place_without_what_waits() -> None:
+    scenario = build(
+        "droptail",
+        {"at": "4 s", "link": {"aqm": "codel@linux"}},
+        {"at": "7 s", "link": {"aqm": "red@linux target 30ms"}},
+        link={"limit": "100 packets"},
+        probes={"packets": True},
+    )
+    runs = [engines.run(scenario, 1, engine) for engine in ("simulate", "kernel", "kernel")]
+    assert runs[1].fingerprint == runs[2].fingerprint, "the change comes at the same nanosecond"
+    for result in runs[:2]:
+        packets = result.packets.filter(pl.col("link") == "forward")
+        gone = packets.filter(pl.col("fate") == "dropped: replaced")
+        at = gone.filter(pl.col("time_s") < 5)["time_s"].to_list()
+        assert 30 <= len(at) <= 100, (result.engine, len(at))
+        assert all(abs(one - 4) < 1e-6 for one in at), result.engine
+        counted = result.links.filter(pl.col("link") == "forward")["dropped_replaced"].item()
+        assert counted == len(gone), "both are counted"
+        kept = packets.filter(pl.col("sojourn_ms").is_not_null())
+        before, after, last = (
+            kept.filter(pl.col("time_s").is_between(begin, end))["sojourn_ms"].median()
+            for begin, end in ((2, 4), (5, 7), (8, 10))
+        )
+        assert before > 60 and after < 15 < last, (result.engine, before, after, last)

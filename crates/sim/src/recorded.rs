@@ -26,6 +26,8 @@ pub enum What {
     Dropped,
     /// It was dropped because of an arrival, which may be its own.
     Refused,
+    /// It was dropped with its queue, as another queue manager took the place.
+    Replaced,
 }
 
 /// One entry of a recording.
@@ -173,6 +175,7 @@ impl Recorded {
                 What::Sent(ecn) => self.sent(&entry, known, ecn),
                 What::Dropped => self.dropped(&entry, known, DropReason::Late),
                 What::Refused => self.dropped(&entry, known, self.reason(entry.link)),
+                What::Replaced => self.dropped(&entry, known, DropReason::Replaced),
                 What::Offered => return Err(RecordingError::Twice(entry.packet)),
             },
             _ => return Err(RecordingError::Misplaced(entry.packet)),

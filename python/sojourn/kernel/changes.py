@@ -1,4 +1,4 @@
-"""`[[changes]]` in the guest: at its instant each becomes a `tc qdisc change`.
+"""`[[changes]]` in the guest: at its instant each becomes a `tc qdisc change`, or for another manager `replace`.
 
 Changes of rates are part of a link's schedule and never come here.
 """
@@ -9,6 +9,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +21,12 @@ from sojourn.kernel.parents import holds
 from sojourn.kernel.qdisc import DISCIPLINES, queue
 from sojourn.kernel.refuse import refuse
 from sojourn.kernel.routers import Direction, directions
+from sojourn.kernel.trace import BEFORE_NS
 
 RIGID = ("sfq",)
 """Disciplines without a way to change them."""
-BEFORE_NS = 1
-"""A change comes before what else happens at its instant."""
+FIRST_HANDLE, INNER = 0x10, 0x1000
+"""Number of a link's first discipline; the next ones count up, and what is inside of one has so much more."""
 
 
 def add(document: Mapping[str, Any], network: Network) -> None:
@@ -32,13 +34,22 @@ def add(document: Mapping[str, Any], network: Network) -> None:
     links = {link.place: link for link in directions(document)}
     now = {place: dict(link.keys) for place, link in links.items()}
     duration = nanoseconds("duration", document["duration"])
+    handles = dict.fromkeys(links, FIRST_HANDLE)
     for number, entry in enumerate(document.get("changes", [])):
         at = nanoseconds(f"changes[{number}].at", entry["at"])
         for place, where, keys in _changed(number, entry, document):
             if "loss" in keys:
                 refuse(f"{where}.loss", "loses no packets behind the queue", "leave it out")
-            line = _line(links[place], where, now[place], keys)
-            now[place] |= keys
+            before, link = now[place], links[place]
+            now[place] = {**before, **keys}
+            if _is_other(before["aqm"], now[place]["aqm"]):
+                handles[place] += 1
+                line = _replacement(link, where, (before, now[place]), handles[place])
+                network.replacements.append((START_NS + at - BEFORE_NS, link.number))
+                if queue(where, now[place]).judges_arrivals:
+                    network.queues[link.number] = replace(network.queues[link.number], judges_arrivals=True)
+            else:
+                line = _line(link, where, (before, now[place]), handles[place])
             if at < duration:
                 name = f"change{len(network.changes)}.tc"
                 network.files[name] = f"{line}\n"
@@ -75,18 +86,34 @@ def _changed(
             yield f"{place}.reverse", f"{where}.reverse", dict(keys["reverse"])
 
 
-def _line(link: Direction, where: str, before: Mapping[str, Any], keys: Mapping[str, Any]) -> str:
+def _is_other(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
+    """Whether another discipline takes the place of one, without what waits there."""
+    return (old["name"], old["profile"]) != (new["name"], new["profile"])
+
+
+def _replacement(link: Direction, where: str, states: tuple[Mapping[str, Any], Mapping[str, Any]], handle: int) -> str:
+    """Words of tc for another queue discipline: it has a new handle, and the old one goes with its packets."""
+    old, new = (state["aqm"] for state in states)
+    for held in (old, new):
+        if holds(held):
+            refuse(f"{where}.aqm", f"does not replace {held['name'].split()[0]} while it runs", "simulate it")
+    made = queue(where, states[1])
+    lines = [f"qdisc replace dev {link.device} parent 1:1 handle {handle:x}: {made.line}"]
+    if made.inner:
+        lines.append(f"qdisc add dev {link.device} parent {handle:x}:1 handle {handle + INNER:x}: {made.inner}")
+    return "\n".join(lines)
+
+
+def _line(link: Direction, where: str, states: tuple[Mapping[str, Any], Mapping[str, Any]], handle: int) -> str:
     """Words of tc for a change of a queue discipline."""
-    after = {**before, **keys}
-    old, new = before["aqm"], after["aqm"]
-    at = f"{where}.{'aqm' if 'aqm' in keys else 'limit'}"
-    if (old["name"], old["profile"]) != (new["name"], new["profile"]):
-        refuse(at, "keeps a queue manager of another name", "change its parameters alone, or simulate it")
+    before, after = states
+    old = before["aqm"]
+    at = f"{where}.{'aqm' if after['aqm'] != old else 'limit'}"
     if holds(old) or DISCIPLINES[old["name"]].limit == "inside" or old["name"] in RIGID:
         refuse(at, f"does not change {old['name']} while it runs", "leave it as it is, or simulate it")
     # Linux refuses a number of flows in a change, also the one that there is.
     line = re.sub(r" flows \d+", "", queue(where, after).line)
-    return f"qdisc change dev {link.device} parent 1:1 handle 10: {line}"
+    return f"qdisc change dev {link.device} parent 1:1 handle {handle:x}: {line}"
 
 
 def _waiting(at_ns: int, file: str) -> str:

@@ -49,7 +49,8 @@ def run(
         heard = Heard.read((folder / "out").read_text().splitlines())
         events = read_trace(folder / "trace")
     ends = Ends(heard, flows, groups, timeouts(events, heard.opened), len(events))
-    output = _core.summarise(scenario.canonical, seed, limits, entries(events, START_NS, heard.opened, groups))
+    found = entries(events, START_NS, heard.opened, groups, network.replacements)
+    output = _core.summarise(scenario.canonical, seed, limits, found)
     return result(scenario, seed, output, ends)
 
 

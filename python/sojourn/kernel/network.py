@@ -63,6 +63,8 @@ class Network:
     job: list[str] = field(default_factory=list)
     changes: list[str] = field(default_factory=list)
     """Files with what tc changes while the run goes on."""
+    replacements: list[tuple[int, int]] = field(default_factory=list)
+    """When another discipline takes the place of a link's, on the guest's clock, and the link's number."""
 
 
 def lay_out(document: Mapping[str, Any]) -> Network:

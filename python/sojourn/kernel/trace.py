@@ -36,6 +36,10 @@ EVENT = np.dtype(
 )
 """`struct event` of sojourn-kernel's trace.c."""
 OFFERED, SENT, DROPPED, REFUSED, TIMED_OUT = range(5)
+REPLACED = TIMED_OUT
+"""Of the packets that `_core.summarise` takes, among which there are no time-outs."""
+BEFORE_NS = 1
+"""So long before its instant a change comes: before what else happens then."""
 SERVER_PORT = 5001
 _SOURCE_NETS = (1, 3)
 """The second number of the addresses of data's sources: forward and reverse."""
@@ -50,10 +54,14 @@ def read_trace(path: Path) -> npt.NDArray[Any]:
 
 
 def entries(
-    events: npt.NDArray[Any], start_ns: int, opened: Sequence[Opened], groups: Sequence[int]
+    events: npt.NDArray[Any],
+    start_ns: int,
+    opened: Sequence[Opened],
+    groups: Sequence[int],
+    replacements: Sequence[tuple[int, int]] = (),
 ) -> Mapping[str, npt.NDArray[Any]]:
     """Columns of the packets as `_core.summarise` takes them; `groups` has the group of each source."""
-    events = events[events["what"] != TIMED_OUT]
+    events = mark_replaced(events[events["what"] != TIMED_OUT], replacements)
     from_source = _from_source(events)
     source = np.where(from_source, events["source"], events["destination"]) & 0xFFFF
     group = np.asarray(groups, np.uint32)[np.minimum(source, len(groups) - 1)]
@@ -70,6 +78,15 @@ def entries(
         "from_host": np.where(from_source, near, far).astype(np.uint32),
         "to_host": np.where(from_source, far, near).astype(np.uint32),
     }
+
+
+def mark_replaced(events: npt.NDArray[Any], replacements: Sequence[tuple[int, int]]) -> npt.NDArray[Any]:
+    """Events in which what was freed with its queue, at the instant when another one took its place, is `REPLACED`."""
+    events = events.copy()
+    for at, link in replacements:
+        gone = (events["what"] == DROPPED) & (events["link"] == link)
+        events["what"][gone & (events["at"] >= at) & (events["at"] <= at + BEFORE_NS)] = REPLACED
+    return events
 
 
 def timeouts(events: npt.NDArray[Any], opened: Sequence[Opened]) -> dict[int, int]:
