@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -16,7 +17,7 @@ import sojourn as sj
 from conftest import REPO, Process, entries
 from sojourn import _core
 from sojourn.base import guard, memory
-from sojourn.base.errors import MissingError
+from sojourn.base.errors import LostError, MissingError
 from sojourn.results.result import Result
 from sojourn.runs import store
 from sojourn.runs.runner import Runner
@@ -121,7 +122,7 @@ COMMANDS = {
 }
 
 
-@pytest.mark.parametrize("megabytes", [300, 700, 1200, 2000])
+@pytest.mark.parametrize("megabytes", [300, 500, 700, 900, 1200, 1600, 2000])
 @pytest.mark.parametrize("case", COMMANDS)
 def test_limited_memory(process: Process, tmp_path: Path, case: str, megabytes: int) -> None:
     if case == "plot":
@@ -267,6 +268,44 @@ def test_a_table_that_there_is_no_memory_for_is_not_read(
     with pytest.raises(MissingError, match=r"packets.parquet: its [\d,]+ rows take [\d.]+ MB of memory, 1 MB are free"):
         store.load(stored.folder).table("packets")
     assert store.load(stored.folder).table("utilisation").height > 0
+
+
+FAR = """duration = "4 s"
+warmup = "0 s"
+[link]
+rate = "20 Gbit/s"
+delay = "3 s"
+[[flows]]
+kind = "cbr"
+rate = "19 Gbit/s"
+"""
+"""Almost five million packets are under way at last."""
+
+
+def test_a_run_whose_packets_there_is_no_room_for_is_one_line_and_3(process: Process, tmp_path: Path) -> None:
+    (tmp_path / "far.toml").write_text(FAR)
+    done = process("run", "far.toml", preexec_fn=_limit_memory(700))
+    assert done.returncode == 3, done.stderr
+    [line] = [line for line in done.stderr.splitlines() if line.startswith("Error: ")]
+    assert re.search(r"out of memory: what the run has under way grows to [\d.]+ [MG]B, \d+ MB are free; ", line), line
+    assert "Traceback" not in done.stdout + done.stderr
+    assert not list(tmp_path.rglob("*.part"))
+    assert not list(tmp_path.rglob("manifest.json"))
+
+
+def test_packets_under_way_ask_before_they_grow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "far.toml").write_text(FAR)
+    asked: list[int] = []
+
+    def suffices(need: int) -> bool:
+        asked.append(need)
+        return need < 100_000_000
+
+    monkeypatch.setattr(memory, "suffices", suffices)
+    with pytest.raises(LostError, match=r"what the run has under way grows to 134 MB, .* are free"):
+        sj.Scenario.load(tmp_path / "far.toml").run(1)
+    assert asked == sorted(set(asked)), "each growth is asked for once"
+    assert asked[0] >= 16 << 20
 
 
 def test_what_is_free_is_the_least_of_all_limits() -> None:

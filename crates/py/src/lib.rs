@@ -183,15 +183,17 @@ fn size_bytes(text: &str) -> PyResult<u64> {
 /// The interpreter is free meanwhile, unless a queue manager is in Python; about every 50 ms signals are handled and
 /// `progress` is called with the share done, from 0 to 1. What either raises ends the run, and so does an exception in
 /// a queue manager. With a `folder` the tables are written there as Parquet while the run goes on, so that it takes no
-/// memory for them; what cannot be written is an `OSError`.
+/// memory for them; what cannot be written is an `OSError`. Before a large list of the run grows, `grows` is called with
+/// the bytes that it will take; what that raises ends the run.
 #[pyfunction]
-#[pyo3(signature = (scenario_json, seed, progress = None, folder = None))]
+#[pyo3(signature = (scenario_json, seed, progress = None, folder = None, grows = None))]
 fn simulate(
     py: Python<'_>,
     scenario_json: &str,
     seed: Unsigned,
     progress: Option<Bound<'_, PyAny>>,
     folder: Option<PathBuf>,
+    grows: Option<Py<PyAny>>,
 ) -> PyResult<Output> {
     let seed = seed.get("seed")?;
     let start = || -> Result<_, Error> {
@@ -204,7 +206,18 @@ fn simulate(
     let (mut simulation, duration_s, python, foreign) = check(py, started)?;
     let mut files = folder.as_deref().map(Files::new);
     let mut written = Ok(());
+    let (mut told, mut may_grow) = (GROWTH, Ok(()));
     let step = || {
+        if let Some(grows) = &grows {
+            let growth = simulation.growth(EVENTS_PER_STEP);
+            if growth > told {
+                told = growth;
+                may_grow = Python::attach(|py| grows.call1(py, (growth,)).map(drop));
+                if may_grow.is_err() {
+                    return None;
+                }
+            }
+        }
         let faulty = || foreign.iter().any(|config| config.fault().is_some());
         let mut done = simulation.advance(EVENTS_PER_STEP) || faulty();
         if let Some(files) = &mut files {
@@ -218,6 +231,7 @@ fn simulate(
     } else {
         slices::run(py, progress.as_ref(), step)?;
     }
+    may_grow?;
     check_fault(&foreign)?;
     written.map_err(|error| unwritten(py, error))?;
     let output = py.detach(|| simulation.finish());
@@ -229,5 +243,7 @@ fn simulate(
     }
 }
 
+/// Lists of fewer bytes grow without a word.
+const GROWTH: u64 = 16 << 20;
 /// Events between two looks at the clock: a millisecond or so.
 const EVENTS_PER_STEP: u64 = 4096;

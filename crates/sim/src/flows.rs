@@ -7,7 +7,7 @@ pub use sums::Whole;
 use crate::ledger::GroupTally;
 use crate::media::MediaSummary;
 use crate::network::{Component, Layout, NOBODY, Network, Topology};
-use crate::packet::{Arrived, Handle, Packet};
+use crate::packet::{Arrived, Handle, Packet, next_size};
 use crate::playback::VideoSummary;
 use crate::probe::Probe;
 use crate::quantiles::Quantiles;
@@ -336,6 +336,11 @@ impl Flows {
             self.openers[owner].ended(now, slot);
             self.on_generator(now, owner, network);
         }
+    }
+
+    /// Bytes that the ends of connections are to take when they grow next, if they may within so many connections more.
+    pub fn growth(&self, connections: u64) -> u64 {
+        if self.openers.is_empty() { 0 } else { next_size(&self.ends, connections) }
     }
 
     /// The run ends.

@@ -135,6 +135,12 @@ const SACKS: u8 = 1;
 /// A bit was flipped on the way, so that the checksum at the end is wrong.
 const DAMAGED: u8 = 2;
 
+/// Bytes that a list takes when it grows next, if it may within so many elements more; else none.
+pub fn next_size<T>(list: &Vec<T>, more: u64) -> u64 {
+    let (len, capacity) = (list.len() as u64, list.capacity() as u64);
+    if len.saturating_add(more) > capacity { 2 * capacity * size_of::<T>() as u64 } else { 0 }
+}
+
 /// No place.
 const NONE: Handle = Handle::MAX;
 
@@ -145,6 +151,12 @@ impl Default for Packets {
 }
 
 impl Packets {
+    /// Bytes that the records are to take when they grow next, if they may within so many packets more; else none.
+    pub fn growth(&self, packets: u64) -> u64 {
+        let Self { records, sacks, .. } = self;
+        next_size(records, packets).max(next_size(sacks, packets))
+    }
+
     /// Stores a packet.
     #[inline(always)]
     pub fn insert(&mut self, packet: Packet, header: &Header) -> Handle {

@@ -322,6 +322,13 @@ impl<P: Recorder, T: Topology> Run<P, T> {
         next_look(&self.statistics, self.flows.begun())
     }
 
+    /// Bytes that the largest list is to take when it grows next, if it may within so many events more.
+    pub fn growth(&self, events: u64) -> u64 {
+        // An event that lets a sender go on sends a window; a few such events, and none of the others sends more than one.
+        let packets = events.saturating_mul(PACKETS_PER_EVENT);
+        self.network.packets.growth(packets).max(self.flows.growth(events))
+    }
+
     /// The packets in the queues now, where packets are recorded.
     pub fn waiting(&self) -> Option<Table> {
         self.network.probe.waiting()
@@ -391,6 +398,9 @@ impl<P: Recorder, T: Topology> Run<P, T> {
         Output { summary, tables }
     }
 }
+
+/// Packets that an event sends at most, on an average over thousands.
+const PACKETS_PER_EVENT: u64 = 4;
 
 /// When `statistics` want to look next: at the backlog, or because they can begin at instant `number` of their window.
 fn next_look(statistics: &Statistics, number: usize) -> Instant {

@@ -136,6 +136,13 @@ impl Simulation {
         with!(&mut self.0, run => run.advance(events))
     }
 
+    /// Bytes that the largest list of the run, of the packets under way or of connections, is to take when it grows next, if
+    /// it may within so many events more; else 0. A host that has so many left, and asks before each step, goes on until
+    /// there is no room, and can end the run in words of its own.
+    pub fn growth(&self, events: u64) -> u64 {
+        with!(&self.0, run => run.growth(events))
+    }
+
     /// Processes every event up to `until`, what is due then included, and none after it. Returns whether the run is
     /// finished. A run in steps is the same run, however long they are. [`Simulation::links`] and [`Simulation::flows`]
     /// read what has happened so far:

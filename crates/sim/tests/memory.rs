@@ -24,6 +24,7 @@ fn main() {
     connections_that_come_and_go_ask_for_no_memory();
     what_is_recorded_does_not_pile_up();
     a_need_is_told_from_above();
+    a_growth_is_told_before_it();
     println!("memory of a run: ok");
 }
 
@@ -126,4 +127,25 @@ fn a_need_is_told_from_above() {
         println!("{held} B held, {need} B told");
         assert!(held <= need && need <= 8 * held, "{held} B held, {need} B told");
     }
+}
+
+/// Datagrams at 20 Gbit/s over a link of a second: two million are under way. Whatever is allocated in one step beyond a
+/// megabyte was told before that step, and was no more than that and what a queue or a pipe holds of the same packets.
+fn a_growth_is_told_before_it() {
+    let text = "duration = \"2 s\"\nwarmup = \"0 s\"\n[link]\nrate = \"20 Gbit/s\"\ndelay = \"1 s\"\n[[flows]]\nkind = \"cbr\"\n\
+                rate = \"19 Gbit/s\"";
+    let mut run = Simulation::new(&scenario(text), 1);
+    let (mut told, mut largest) = (0, 0);
+    loop {
+        let (growth, region) = (run.growth(4096), Region::new(ALLOCATOR));
+        let done = run.advance(4096);
+        let taken = region.change().bytes_allocated as u64;
+        assert!(taken < 1 << 20 || taken <= 2 * growth, "{taken} B at once, {growth} B told");
+        (told, largest) = (told.max(growth), largest.max(taken));
+        if done {
+            break;
+        }
+    }
+    println!("{told} B told, {largest} B at once");
+    assert!(largest >= 64 << 20, "{largest} B at once");
 }

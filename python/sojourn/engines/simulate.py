@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sojourn import _core
+from sojourn.base import memory
+from sojourn.base.errors import LostError
 from sojourn.results.result import Result
 
 if TYPE_CHECKING:
@@ -24,9 +26,17 @@ def check(_scenario: Scenario) -> None:
 
 def run(scenario: Scenario, seed: int, progress: Callable[[float], None] | None, /) -> Result:
     """Simulate once."""
-    return Result.of(scenario, seed, _core.simulate(scenario.canonical, seed, progress))
+    return Result.of(scenario, seed, _core.simulate(scenario.canonical, seed, progress, None, _ask))
 
 
 def run_into(folder: Path, scenario: Scenario, seed: int, progress: Callable[[float], None] | None, /) -> Result:
     """Simulate once, with the tables written to `folder` as Parquet in row groups while the run goes on."""
-    return Result.of(scenario, seed, _core.simulate(scenario.canonical, seed, progress, folder), folder)
+    return Result.of(scenario, seed, _core.simulate(scenario.canonical, seed, progress, folder, _ask), folder)
+
+
+def _ask(need: int) -> None:
+    """Raise `LostError` unless there are `need` bytes for a list of the run that grows."""
+    if not memory.suffices(need):
+        raise LostError(
+            f"what the run has under way grows to {memory.shown(need)}, {memory.shown(memory.free() or 0)} are free"
+        )

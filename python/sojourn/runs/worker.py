@@ -147,7 +147,8 @@ def main() -> None:
         except BrokenPipeError:
             return
         except BaseException as error:
-            raised = MemoryError(said(error)) if is_of_memory(error) else error
+            told = isinstance(error, LostError)  # it says what there was no memory for
+            raised = MemoryError(said(error)) if not told and is_of_memory(error) else error
             send("raised", (raised, traceback.format_exc()))
 
 
