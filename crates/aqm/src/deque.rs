@@ -115,6 +115,12 @@ impl<T> Deque<T> {
         from[..first].iter_mut().chain(&mut before[..second])
     }
 
+    /// The last value.
+    #[inline(always)]
+    pub fn back_mut(&mut self) -> Option<&mut T> {
+        self.get_mut(self.len.wrapping_sub(1))
+    }
+
     /// How many of them, which come first, have what `has` asks for.
     pub fn partition_point(&self, mut has: impl FnMut(&T) -> bool) -> usize {
         let (first, second) = self.slices(0);
@@ -155,6 +161,16 @@ impl<T: Copy> Deque<T> {
             self[i] = self[i - 1];
         }
         self[i] = value;
+    }
+
+    /// Removes value `i`, if there are so many; cheap near the front.
+    pub fn remove(&mut self, i: usize) -> Option<T> {
+        let value = *self.get(i)?;
+        for i in (1..=i).rev() {
+            self[i] = self[i - 1];
+        }
+        self.remove_front(1);
+        Some(value)
     }
 
     /// Makes room for as many again; `value` fills it.
@@ -198,7 +214,11 @@ mod tests {
         let (mut ours, mut theirs) = (Deque::new(), VecDeque::new());
         let mut rng = crate::rng::Rng::from_state(1);
         for n in 0..50_000_u64 {
-            match rng.below(8) {
+            match rng.below(9) {
+                8 => {
+                    let i = rng.below(theirs.len() as u64 + 2) as usize;
+                    assert_eq!(ours.remove(i), theirs.remove(i), "{i}");
+                }
                 0..4 => {
                     ours.push_back(n);
                     theirs.push_back(n);
@@ -221,6 +241,7 @@ mod tests {
             }
             assert_eq!((ours.len(), ours.is_empty()), (theirs.len(), theirs.is_empty()));
             assert_eq!((ours.front(), ours.back()), (theirs.front(), theirs.back()));
+            assert_eq!(ours.back_mut(), theirs.back_mut());
             let i = rng.below(theirs.len() as u64 + 2) as usize;
             assert_eq!(ours.get(i), theirs.get(i), "{i}");
             assert_eq!(ours.get_mut(i), theirs.get_mut(i), "{i}");

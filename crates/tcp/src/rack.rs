@@ -5,8 +5,8 @@
 use crate::scoreboard::Scoreboard;
 use crate::segment::{Segment, Tags};
 use crate::stack::Stack;
+use sojourn_aqm::deque::Deque;
 use sojourn_aqm::{Duration, Instant};
-use std::collections::VecDeque;
 
 /// What RACK knows of a connection.
 #[derive(Clone, Debug, Default)]
@@ -27,7 +27,7 @@ pub(crate) struct Rack {
     dsack_round: u64,
     /// Transmissions in the order of their time: start of the segment and when. Those that no longer hold are
     /// passed over.
-    order: VecDeque<(Instant, u64)>,
+    order: Deque<(Instant, u64)>,
 }
 
 impl Rack {

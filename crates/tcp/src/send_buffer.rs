@@ -15,15 +15,15 @@ use crate::FIRST_BYTE;
 use crate::queue::SendQueue;
 use crate::segmentation::BUFFER;
 use crate::stack::Stack;
-use std::collections::VecDeque;
+use sojourn_aqm::deque::Deque;
 
 /// What lies in the socket of a sender.
 #[derive(Clone, Debug)]
 pub(crate) struct SendBuffer {
     /// What was not sent: from the piece that is being sent to the one that is being filled.
-    waiting: VecDeque<Piece>,
+    waiting: Deque<Piece>,
     /// Ends of the bursts that are not wholly acknowledged.
-    out: VecDeque<u64>,
+    out: Deque<u64>,
     /// Bursts that SACKs have joined to others: their bytes remain, but not their descriptors.
     joined: u64,
     /// Memory that the pieces may take, in bytes (`sk_sndbuf`).
@@ -76,8 +76,8 @@ impl SendBuffer {
     /// An empty one of the first size, if senders of `stack` have one.
     pub fn of(stack: &Stack) -> Option<Box<Self>> {
         let empty = || Self {
-            waiting: VecDeque::new(),
-            out: VecDeque::new(),
+            waiting: Deque::new(),
+            out: Deque::new(),
             joined: 0,
             size: FIRST_SIZE,
             most: u64::MAX,
@@ -123,7 +123,7 @@ impl SendBuffer {
 
     /// The application stops: nothing more is written, and what waits is not sent.
     pub fn close(&mut self) {
-        self.waiting.clear();
+        self.waiting.remove_front(self.waiting.len());
         (self.full, self.woken) = (false, false);
     }
 
@@ -158,7 +158,7 @@ impl SendBuffer {
         if supply == 0 {
             return Wrote::Nothing;
         }
-        let start = self.waiting.iter().nth_back(1).map_or(queue.nxt(), |piece| piece.end);
+        let start = self.waiting.get(self.waiting.len().wrapping_sub(2)).map_or(queue.nxt(), |piece| piece.end);
         let goal = piece(mss, window);
         let mut room = self.waiting.back().map_or(0, |tail| goal.saturating_sub(tail.end - start));
         if room == 0 {

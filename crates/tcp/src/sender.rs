@@ -14,7 +14,6 @@ use crate::recovery::{Recovery, Rexmit};
 use crate::segment::Sacked;
 use crate::stack::{Machine, Stack};
 use crate::timer::Purpose;
-use crate::tlp::Probed;
 use crate::transmission::Transmission;
 use crate::{Block, Event, Flags, Header, Now, Wire, watch};
 use sojourn_aqm::{Instant, Rate, Rng};
@@ -516,7 +515,9 @@ impl Sender {
             if ack.sacked.duplicate {
                 recovery.on_findings(&mut ack, &mut tx.cx(now, control));
             }
-            recovery.judge_probe(&mut ack, &mut tx.cx(now, control));
+            if recovery.judge_probe(&mut ack, tx.queue.una()) {
+                recovery.episode.reduce_at_once(&mut tx.cx(now, control));
+            }
         }
         self.end_ack_recovery_first(now, wire);
     }
@@ -536,8 +537,8 @@ impl Sender {
     fn decide(&mut self, now: Now, before: &Before, ack: &mut Findings, wire: &mut impl Wire) {
         let Self { transmission: tx, recovery, control, .. } = self;
         recovery.episode.widen_reordering_window(ack, &tx.queue);
-        recovery.judge_probe(ack, &mut tx.cx(now, control));
-        if ack.probe == Probed::Repaired {
+        if recovery.judge_probe(ack, tx.queue.una()) {
+            recovery.episode.reduce_at_once(&mut tx.cx(now, control));
             tx.tell_repair(now, recovery.state(), control);
         }
         let told = ack.is_duplicate() || ack.sacked.new || ack.sacked.duplicate || ack.ece;

@@ -10,13 +10,13 @@
 
 use crate::send_buffer::{OVERHEAD, of_segment};
 use crate::stack::Stack;
+use sojourn_aqm::deque::Deque;
 use sojourn_aqm::{Duration, Instant};
-use std::collections::VecDeque;
 
 /// What of a connection waits below TCP.
 #[derive(Clone, Debug)]
 pub(crate) struct SmallQueue {
-    below: VecDeque<Burst>,
+    below: Deque<Burst>,
     bytes: u64,
     /// What a millisecond (2^-10 s) of the rate is, in bytes.
     pub of_rate: u64,
@@ -53,7 +53,7 @@ impl Burst {
 impl SmallQueue {
     /// Nothing waits, if senders of `stack` have one.
     pub fn of(stack: &Stack) -> Option<Box<Self>> {
-        let empty = || Self { below: VecDeque::new(), bytes: 0, of_rate: 0, wakes: Instant::NEVER };
+        let empty = || Self { below: Deque::new(), bytes: 0, of_rate: 0, wakes: Instant::NEVER };
         stack.small_queues.then(|| Box::new(empty()))
     }
 
@@ -125,7 +125,7 @@ impl SmallQueue {
     }
 
     fn settle(&mut self, now: Instant) {
-        while let Some(burst) = self.below.front_mut().filter(|burst| burst.begins <= now) {
+        while let Some(burst) = self.below.get_mut(0).filter(|burst| burst.begins <= now) {
             self.bytes -= burst.bytes();
             burst.begin();
             self.bytes += burst.bytes();

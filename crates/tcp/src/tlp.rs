@@ -106,6 +106,7 @@ impl LossProbe {
     }
 
     /// An acknowledgment up to `una`. Returns what it tells of the probe.
+    #[inline]
     pub fn on_ack(&mut self, ack: &Findings, una: u64) -> Probed {
         let Some(high_seq) = self.high_seq.filter(|&seq| una >= seq) else { return Probed::Nothing };
         let nothing_new = !ack.advanced && !ack.data_acked() && !ack.sacked.new;

@@ -141,7 +141,11 @@ impl Transmission {
             control.restart_after_idle(now, self.output.last_sent(), episode.state, &self.rtt);
         }
         if !self.is_plain {
-            self.send_as_stack(u32::MAX, now, control, recovery, wire);
+            if self.bursts.are_used() && self.is_held(now) {
+                self.after_waiting(now, control, recovery);
+            } else {
+                self.send_as_stack(u32::MAX, now, control, recovery, wire);
+            }
             return;
         }
         let right_edge = self.right_edge();
@@ -441,6 +445,15 @@ impl Transmission {
         }
         if control.usage.watches_every_send() || self.queue.is_dry() {
             self.after_sending(now, self.queue.nxt() > first, limited, control, recovery);
+        }
+    }
+
+    /// Pacing keeps the next burst from being sent: what [`Self::send_as_stack`] does then.
+    #[inline]
+    fn after_waiting(&mut self, now: Now, control: &mut Control, recovery: &mut Recovery) {
+        let is_watched = control.usage.watches_every_send() || self.queue.is_dry();
+        if is_watched && self.board.in_flight() >= control.window.cwnd {
+            self.after_sending(now, false, true, control, recovery);
         }
     }
 

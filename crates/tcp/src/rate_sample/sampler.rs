@@ -5,8 +5,8 @@ use crate::cc::Loss;
 use crate::min_filter::MinFilter;
 use crate::scoreboard::Scoreboard;
 use crate::segment::{Segment, Tags};
+use sojourn_aqm::deque::Deque;
 use sojourn_aqm::{Duration, Instant};
-use std::collections::VecDeque;
 
 /// Takes a rate sample per acknowledgment.
 #[derive(Clone, Debug)]
@@ -23,7 +23,7 @@ pub(crate) struct RateSampler {
     app_limited: Option<u64>,
     min_rtt: MinFilter,
     /// One for each segment in the retransmission queue, in the same order.
-    snapshots: VecDeque<Snapshot>,
+    snapshots: Deque<Snapshot>,
     chosen: Option<Chosen>,
     /// Packets marked lost of which [`RateSampler::find_lost`] has told.
     told_lost: u64,
@@ -36,15 +36,16 @@ pub(crate) struct RateSampler {
 struct Snapshot {
     seq: u64,
     first_tx: Micros,
-    /// None once the segment was SACKed: it has told what it knew.
-    delivered_at: Option<Micros>,
+    /// [`TOLD`] once the segment was SACKed: it has told what it knew.
+    delivered_at: Micros,
     delivered: u64,
-    delivered_ce: u64,
-    app_limited: bool,
+    /// The low bits, as of `lost`: what is told are differences.
+    delivered_ce: u32,
+    /// Packets marked lost since the start of the connection.
+    lost: u32,
     /// Packets in flight with it.
     in_flight: u32,
-    /// Packets marked lost since the start of the connection.
-    lost: u64,
+    app_limited: bool,
     /// It was found to be lost.
     is_lost: bool,
 }
@@ -108,7 +109,7 @@ impl RateSampler {
             first_tx: 0,
             app_limited: None,
             min_rtt: MinFilter::new(MIN_RTT_WINDOW),
-            snapshots: VecDeque::new(),
+            snapshots: Deque::new(),
             chosen: None,
             told_lost: 0,
             original_app_limited: false,
@@ -154,17 +155,17 @@ impl RateSampler {
         let snapshot = Snapshot {
             seq: segment.seq,
             first_tx: self.first_tx,
-            delivered_at: Some(self.delivered_at),
+            delivered_at: self.delivered_at,
             delivered: self.delivered,
-            delivered_ce: self.delivered_ce,
+            delivered_ce: self.delivered_ce as u32,
             app_limited: self.app_limited.is_some(),
             in_flight: counters.in_flight,
-            lost: counters.lost,
+            lost: counters.lost as u32,
             is_lost: false,
         };
         if self.snapshots.back().is_none_or(|last| last.seq < segment.seq) {
             self.snapshots.push_back(snapshot);
-        } else if let Some(i) = self.position(segment.seq) {
+        } else if let Some(i) = self.position(segment) {
             self.original_app_limited = self.snapshots[i].app_limited;
             self.snapshots[i] = snapshot;
         }
@@ -174,7 +175,7 @@ impl RateSampler {
     pub fn find_lost(&mut self, board: &Scoreboard) -> Vec<Loss> {
         let new = board.lost_total - std::mem::replace(&mut self.told_lost, board.lost_total);
         let (mut losses, mut continues) = (Vec::new(), false);
-        for (segment, snapshot) in board.segments().zip(&mut self.snapshots) {
+        for (segment, snapshot) in board.segments().zip(self.snapshots.iter_mut()) {
             if losses.len() as u64 == new {
                 break;
             }
@@ -185,7 +186,7 @@ impl RateSampler {
                 snapshot.is_lost = true;
                 losses.push(Loss {
                     tx_in_flight: snapshot.in_flight,
-                    lost: (board.lost_total - new + losses.len() as u64 + 1 - snapshot.lost) as u32,
+                    lost: ((board.lost_total - new + losses.len() as u64 + 1) as u32).wrapping_sub(snapshot.lost),
                     is_app_limited: snapshot.app_limited,
                     continues,
                 });
@@ -197,9 +198,9 @@ impl RateSampler {
 
     /// A segment is SACKed for the first time.
     pub fn on_sacked(&mut self, segment: &Segment) {
-        if let Some(i) = self.position(segment.seq) {
+        if let Some(i) = self.position(segment) {
             self.choose(segment, i);
-            self.snapshots[i].delivered_at = None;
+            self.snapshots[i].delivered_at = TOLD;
         }
     }
 
@@ -221,10 +222,10 @@ impl RateSampler {
 
     /// The segment at `seq` is lost, as number `lost` of the connection; that before it too, if it `continues`.
     pub fn loss_of(&self, seq: u64, lost: u64, continues: bool) -> Option<Loss> {
-        let snapshot = &self.snapshots[self.position(seq)?];
+        let snapshot = &self.snapshots[self.find(seq)?];
         Some(Loss {
             tx_in_flight: snapshot.in_flight,
-            lost: (lost - snapshot.lost) as u32,
+            lost: (lost as u32).wrapping_sub(snapshot.lost),
             is_app_limited: snapshot.app_limited,
             continues,
         })
@@ -277,14 +278,14 @@ impl RateSampler {
             let (send_interval, ack_interval) = (span(*send_interval), span(now.saturating_sub(*prior_time)));
             let interval = send_interval.max(ack_interval);
             sample.delivered = Some((self.delivered - snapshot.delivered) as u32);
-            sample.delivered_ce = (self.delivered_ce - snapshot.delivered_ce) as u32;
+            sample.delivered_ce = (self.delivered_ce as u32).wrapping_sub(snapshot.delivered_ce);
             sample.interval = self.min_rtt.least().filter(|&least| interval >= least).map(|_| interval);
             (sample.send_interval, sample.ack_interval) = (send_interval, ack_interval);
             sample.prior_delivered = snapshot.delivered;
             sample.is_app_limited = snapshot.app_limited;
             sample.is_retransmitted = *is_retransmitted;
             sample.tx_in_flight = snapshot.in_flight;
-            sample.lost = (lost - snapshot.lost) as u32;
+            sample.lost = (lost as u32).wrapping_sub(snapshot.lost);
         }
         self.chosen = None;
         sample
@@ -301,7 +302,10 @@ impl RateSampler {
     fn choose(&mut self, segment: &Segment, i: usize) {
         // Copied only where it is chosen.
         let snapshot = &self.snapshots[i];
-        let Some(prior_time) = snapshot.delivered_at else { return };
+        let prior_time = snapshot.delivered_at;
+        if prior_time == TOLD {
+            return;
+        }
         let (sent, end) = (micros(segment.sent), segment.end());
         if self.chosen.as_ref().is_some_and(|last| (sent, end) <= (self.first_tx, last.end)) {
             return;
@@ -312,10 +316,26 @@ impl RateSampler {
         self.chosen = Some(Chosen { snapshot: *snapshot, prior_time, end, send_interval, is_retransmitted });
     }
 
-    fn position(&self, seq: u64) -> Option<usize> {
-        self.snapshots.binary_search_by_key(&seq, |snapshot| snapshot.seq).ok()
+    /// The number of a segment's snapshot.
+    #[inline]
+    fn position(&self, segment: &Segment) -> Option<usize> {
+        let first = self.snapshots.front()?.seq;
+        // Full segments lie at equal distances.
+        let guess = (segment.seq.saturating_sub(first) / segment.len.max(1) as u64) as usize;
+        match self.snapshots.get(guess).is_some_and(|snapshot| snapshot.seq == segment.seq) {
+            true => Some(guess),
+            false => self.find(segment.seq),
+        }
+    }
+
+    fn find(&self, seq: u64) -> Option<usize> {
+        let i = self.snapshots.partition_point(|snapshot| snapshot.seq < seq);
+        self.snapshots.get(i).is_some_and(|snapshot| snapshot.seq == seq).then_some(i)
     }
 }
+
+/// Instead of the time of a snapshot that has told what it knew.
+const TOLD: Micros = Micros::MAX;
 
 /// Linux `tcp_min_rtt_wlen`.
 const MIN_RTT_WINDOW: Duration = Duration::from_secs(300);

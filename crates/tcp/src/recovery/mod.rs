@@ -236,12 +236,12 @@ impl Recovery {
         if self.episode.on_early_retransmit(by_age, cx) { Rexmit::Lost } else { Rexmit::Nothing }
     }
 
-    /// An acknowledgment while a probe may be out: did that repair a loss? Then the window is reduced.
-    pub fn judge_probe(&mut self, ack: &mut Findings, cx: &mut Cx) {
-        ack.probe = self.episode.probe.on_ack(ack, cx.queue.una());
-        if ack.probe == Probed::Repaired {
-            self.episode.reduce_at_once(cx);
-        }
+    /// An acknowledgment while a probe may be out. Returns whether that repaired a loss, for which the window is to be
+    /// [reduced](Episode::reduce_at_once).
+    #[inline]
+    pub fn judge_probe(&mut self, ack: &mut Findings, una: u64) -> bool {
+        ack.probe = self.episode.probe.on_ack(ack, una);
+        ack.probe == Probed::Repaired
     }
 
     /// A time-out expired.
