@@ -131,7 +131,6 @@ impl Output {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::segment::Tags;
 
     /// Collects what is sent: header, IP bytes, codepoint.
     struct Sent(Vec<(Header, u32, Ecn)>);
@@ -147,7 +146,7 @@ mod tests {
         for (stack, syn, data) in [("linux-6.1", 60, 1052), ("ns2", 40, 1040)] {
             let stack = Stack::find(stack).expect("a stack");
             let (mut output, mut sent, now) = (Output::new(stack), Sent(Vec::new()), stack.clock().now(Instant::ZERO));
-            let segment = Segment { seq: 1, retrans_nxt: 0, len: 1000, fin: true, tags: Tags::default(), sent: now.at };
+            let segment = Segment::new(1, 1000, true, now.at);
             output.heard(77);
             output.heard(5);
             output.syn((Flags::default(), Ecn::NotEct), now, &mut sent);

@@ -4,7 +4,7 @@
 //! a buffer limits that, is told by `send_buffer.rs`.
 
 use crate::FIRST_BYTE;
-use crate::segment::{Segment, Tags};
+use crate::segment::Segment;
 use sojourn_aqm::Instant;
 
 /// The send sequence.
@@ -233,14 +233,14 @@ impl SendQueue {
             return None;
         }
         self.nxt = end;
-        Some(Segment { seq, retrans_nxt: 0, len: self.mss as u16, fin: false, tags: Tags::default(), sent: at })
+        Some(Segment::new(seq, self.mss as u16, false, at))
     }
 
     /// Takes the next segment, to be sent at `at`, with the payload that [`Self::next`] said.
     #[inline(always)]
     pub fn take(&mut self, len: u16, at: Instant) -> Segment {
         let fin = self.closing && self.nxt + len as u64 >= self.supply;
-        let segment = Segment { seq: self.nxt, retrans_nxt: 0, len, fin, tags: Tags::default(), sent: at };
+        let segment = Segment::new(self.nxt, len, fin, at);
         self.fin_sent |= fin;
         self.nxt = segment.end();
         if u64::from(len) < self.mss {

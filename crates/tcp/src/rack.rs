@@ -32,8 +32,8 @@ pub(crate) struct Rack {
 
 impl Rack {
     /// RACK, if the stack tells losses by time.
-    pub fn of(stack: &Stack) -> Option<Self> {
-        stack.rack.then(Self::default)
+    pub fn of(stack: &Stack) -> Option<Box<Self>> {
+        stack.rack.then(Box::default)
     }
 
     /// Notes a transmission.
@@ -199,7 +199,7 @@ mod tests {
     }
 
     fn segment(n: u64, sent_ms: i64) -> Segment {
-        Segment { seq: 1000 * n, retrans_nxt: 0, len: 1000, fin: false, tags: Tags::default(), sent: ms(sent_ms) }
+        Segment::new(1000 * n, 1000, false, ms(sent_ms))
     }
 
     #[test]

@@ -130,7 +130,7 @@ enum Bound {
 mod tests {
     use super::*;
     use crate::cc::AnyCc;
-    use crate::segment::{Segment, Tags};
+    use crate::segment::Segment;
     use sojourn_aqm::Instant;
 
     /// A reduction of a window of `cwnd`.
@@ -180,8 +180,8 @@ mod tests {
         let mut control = Control::new(stack, AnyCc::new("reno").expect("a control"), 8, 1000, 4);
         let mut board = Scoreboard::new(true);
         for n in 0..8 {
-            let (seq, tags, sent) = (1000 * n, Tags::default(), Instant::ZERO);
-            board.push(Segment { seq, retrans_nxt: 0, len: 1000, fin: false, tags, sent });
+            let (seq, sent) = (1000 * n, Instant::ZERO);
+            board.push(Segment::new(seq, 1000, false, sent));
         }
         let mut reduction = Reduction::new(stack);
         reduction.begin(&mut control.window);

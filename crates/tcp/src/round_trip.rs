@@ -156,10 +156,9 @@ impl RoundTrip {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::segment::Tags;
 
     fn segment(seq: u64, sent: Instant) -> Segment {
-        Segment { seq, retrans_nxt: 0, len: 1000, fin: false, tags: Tags::default(), sent }
+        Segment::new(seq, 1000, false, sent)
     }
 
     fn now(rtt: &RoundTrip, us: u64) -> Now {

@@ -305,7 +305,7 @@ impl Scoreboard {
                 continue;
             }
             seen += 1;
-            if self.highest_sack > self.segments[i].retrans_nxt {
+            if self.highest_sack > self.segments[i].retrans_nxt() {
                 self.segments[i].tags.clear(Tags::RETRANS);
                 self.retrans_out -= 1;
                 self.log.again(&self.segments[i]);
@@ -317,7 +317,7 @@ impl Scoreboard {
                     self.log.first(&self.segments[i]);
                 }
             } else {
-                low = low.min(self.segments[i].retrans_nxt);
+                low = low.min(self.segments[i].retrans_nxt());
             }
         }
         if self.retrans_out > 0 {
@@ -426,7 +426,7 @@ impl Scoreboard {
             self.lost_retrans_low = snd_nxt;
         }
         segment.tags.set(Tags::RETRANS);
-        segment.retrans_nxt = snd_nxt;
+        segment.retransmitted_at(snd_nxt);
     }
 
     /// Segment `i` is sent again now.

@@ -8,16 +8,35 @@ use sojourn_aqm::Instant;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Segment {
     pub seq: u64,
-    /// `snd_nxt` when it was last retransmitted: data beyond it was sent later.
-    pub retrans_nxt: u64,
+    /// Its last transmission.
+    pub sent: Instant,
+    /// The low bits of [`Self::retrans_nxt`].
+    nxt_low: u32,
     pub len: u16,
     pub fin: bool,
     pub tags: Tags,
-    /// Its last transmission.
-    pub sent: Instant,
 }
 
 impl Segment {
+    /// A segment that is sent for the first time.
+    #[inline(always)]
+    pub fn new(seq: u64, len: u16, fin: bool, sent: Instant) -> Self {
+        Self { seq, sent, nxt_low: 0, len, fin, tags: Tags::default() }
+    }
+
+    /// `snd_nxt` when it was last retransmitted: data beyond it was sent later.
+    #[inline]
+    pub fn retrans_nxt(&self) -> u64 {
+        self.seq + u64::from(self.nxt_low.wrapping_sub(self.seq as u32))
+    }
+
+    /// It is retransmitted at `snd_nxt`, which lies less than 4 GB beyond its start.
+    #[inline]
+    pub fn retransmitted_at(&mut self, snd_nxt: u64) {
+        debug_assert!(snd_nxt - self.seq <= u64::from(u32::MAX));
+        self.nxt_low = snd_nxt as u32;
+    }
+
     pub fn end(&self) -> u64 {
         self.seq + self.len as u64 + self.fin as u64
     }
@@ -87,4 +106,25 @@ pub(crate) struct Sacked {
     pub duplicate: bool,
     /// Lowest position at which a hole was filled by an original: reordering.
     pub reordered_at: Option<u32>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_next_at_a_retransmission_is_known_up_to_4_gb_beyond() {
+        for seq in [0, 1, (1 << 32) - 1, (5 << 32) + 77] {
+            let mut segment = Segment::new(seq, 1000, false, Instant::ZERO);
+            for beyond in [0, 1, 1000, u64::from(u32::MAX)] {
+                segment.retransmitted_at(seq + beyond);
+                assert_eq!(segment.retrans_nxt(), seq + beyond);
+            }
+        }
+    }
+
+    #[test]
+    fn a_segment_is_remembered_in_24_bytes() {
+        assert_eq!(size_of::<Segment>(), 24);
+    }
 }

@@ -161,8 +161,15 @@ pub trait CongestionControl {
 /// What a sender runs where nothing is said: Linux's own default since 2.6.19, in the version of the stack.
 pub const DEFAULT: &str = "cubic";
 
+/// How a control lies in [`AnyCc`]: in it, or in a box.
+macro_rules! held {
+    (Box $type:ty) => { Box<$type> };
+    ($type:ty) => { $type };
+}
+
+// What takes more than 40 bytes is in a box: every flow has room for the largest that is not.
 macro_rules! congestion_controls {
-    ($( $name:literal $( | $alias:literal )? => $module:ident :: $type:ident, $summary:literal; )+) => {
+    ($( $name:literal $( | $alias:literal )? => $([$boxed:ident])? $module:ident :: $type:ident, $summary:literal; )+) => {
         /// Name and summary of every congestion control.
         pub const NAMES: &[(&str, &str)] = &[ $( ($name, $summary), )+ ];
 
@@ -183,7 +190,7 @@ macro_rules! congestion_controls {
         #[derive(Clone, Debug)]
         #[allow(missing_docs)]
         pub enum AnyCc {
-            $( $type($module::$type), )+
+            $( $type(held!($($boxed)? $module::$type)), )+
             /// None of the registry; see [`AnyCc::own`].
             Own(Own),
         }
@@ -313,23 +320,23 @@ macro_rules! congestion_controls {
 congestion_controls! {
     "reno" => reno::Reno, "Reno (RFC 5681) as in Linux; without SACK a partial acknowledgment ends recovery";
     "newreno" => newreno::NewReno, "NewReno (RFC 6582): Reno that without SACK stays in recovery on partial acknowledgments";
-    "cubic" => cubic::Cubic, "CUBIC with HyStart as in the Linux of the stack, in its integer arithmetic";
-    "cubic@rfc9438" => cubic_rfc9438::CubicRfc9438, "CUBIC as in RFC 9438, with HyStart++ (RFC 9406)";
+    "cubic" => [Box] cubic::Cubic, "CUBIC with HyStart as in the Linux of the stack, in its integer arithmetic";
+    "cubic@rfc9438" => [Box] cubic_rfc9438::CubicRfc9438, "CUBIC as in RFC 9438, with HyStart++ (RFC 9406)";
     "dctcp@linux" | "dctcp" => dctcp::Dctcp, "DCTCP as in Linux 6.1, in its integers: Reno whose answer to marks follows their share";
-    "bbr@linux-6.1" | "bbr" => bbr::Bbr, "BBR, version 1, as in Linux 6.1: paced at the rate delivered, twice its bandwidth-delay product in flight";
-    "bbr3@google" | "bbr3" => bbr3::Bbr3, "BBR, version 3, as in Google's Linux: bounds on rate and data in flight that losses set";
-    "bbr3@draft" => bbr3_draft::Bbr3Draft, "BBR, version 3, as in draft-ietf-ccwg-bbr-06, in real numbers";
-    "prague@0.7" | "prague" => prague::Prague, "TCP Prague 0.7: scalable, with accurate ECN and ECT(1), paced, RTT-independent below 25 ms";
-    "prague@0.6" => prague::Prague06, "TCP Prague 0.6: the same with a window of fractions alone";
+    "bbr@linux-6.1" | "bbr" => [Box] bbr::Bbr, "BBR, version 1, as in Linux 6.1: paced at the rate delivered, twice its bandwidth-delay product in flight";
+    "bbr3@google" | "bbr3" => [Box] bbr3::Bbr3, "BBR, version 3, as in Google's Linux: bounds on rate and data in flight that losses set";
+    "bbr3@draft" => [Box] bbr3_draft::Bbr3Draft, "BBR, version 3, as in draft-ietf-ccwg-bbr-06, in real numbers";
+    "prague@0.7" | "prague" => [Box] prague::Prague, "TCP Prague 0.7: scalable, with accurate ECN and ECT(1), paced, RTT-independent below 25 ms";
+    "prague@0.6" => [Box] prague::Prague06, "TCP Prague 0.6: the same with a window of fractions alone";
     "dctcp@rfc8257" => dctcp_rfc8257::DctcpRfc8257, "DCTCP as in RFC 8257, in real numbers";
     "vegas" => vegas::Vegas, "Vegas as in Linux 6.1: two to four packets in the queue, by the RTT";
-    "westwood" => westwood::Westwood, "Westwood+ as in Linux 6.1: after a loss the measured rate times the least RTT";
+    "westwood" => [Box] westwood::Westwood, "Westwood+ as in Linux 6.1: after a loss the measured rate times the least RTT";
     "highspeed" => highspeed::HighSpeed, "HighSpeed TCP (RFC 3649) as in Linux 6.1: a table of increase and decrease by the window";
     "scalable" => scalable::Scalable, "Scalable TCP as in Linux 6.1: 1 % more per round trip, an eighth less after a loss";
-    "htcp" => htcp::Htcp, "H-TCP as in Linux 6.1: an increase by the time since the last loss";
+    "htcp" => [Box] htcp::Htcp, "H-TCP as in Linux 6.1: an increase by the time since the last loss";
     "illinois" => illinois::Illinois, "Illinois as in Linux 6.1: increase and decrease by the queueing delay";
     "bic" => bic::Bic, "BIC as in Linux 6.1: binary search of the window of the last loss";
     "yeah" => yeah::Yeah, "YeAH as in Linux 6.1: Scalable TCP while the queue is short, else Reno";
-    "ledbat" => ledbat::Ledbat, "LEDBAT (RFC 6817): yields to others by the one-way delay, 100 ms at the most";
-    "ledbat++" => ledbat_pp::LedbatPp, "LEDBAT++: LEDBAT by the RTT, 60 ms at the most, with slowdowns that make it fair";
+    "ledbat" => [Box] ledbat::Ledbat, "LEDBAT (RFC 6817): yields to others by the one-way delay, 100 ms at the most";
+    "ledbat++" => [Box] ledbat_pp::LedbatPp, "LEDBAT++: LEDBAT by the RTT, 60 ms at the most, with slowdowns that make it fair";
 }

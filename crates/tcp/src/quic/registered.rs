@@ -9,7 +9,7 @@ use crate::cc::{Ack, AnyCc, CongestionControl, Counting, Flight, Needs, Report, 
 use crate::config::State;
 use crate::pacing::Pacer;
 use crate::rate_sample::{Context, RateSampler, Sent};
-use crate::segment::{Segment, Tags};
+use crate::segment::Segment;
 use crate::stack::Stack;
 use sojourn_aqm::{Duration, Instant, Rng};
 
@@ -304,7 +304,7 @@ fn news(path: &Path, packets: u32, rtt: Option<Duration>) -> Ack {
 
 /// A packet as the segment that it takes the place of: its number is its place in the sequence.
 fn segment(packet: &Packet) -> Segment {
-    Segment { seq: packet.number, retrans_nxt: 0, len: 1, fin: false, tags: Tags::default(), sent: packet.at }
+    Segment::new(packet.number, 1, false, packet.at)
 }
 
 /// `kMinimumWindow`.

@@ -71,7 +71,7 @@ pub struct Receiver {
     ecn: EcnReceiver,
     compression: Option<Compression>,
     /// The window, while it may grow.
-    raised: Option<Raised>,
+    raised: Option<Box<Raised>>,
     /// Sampled once, by the handshake: a receiver that sends no data learns nothing more.
     rtt: RttEstimator,
     stack: &'static Stack,
@@ -94,7 +94,7 @@ impl Receiver {
             ts_recent: 0,
             delay: Delay::new(stack, config.delayed_ack),
             compression: stack.compressed_acks.filter(|_| config.sack).map(Compression::new),
-            raised: stack.tunes_window_of(config.receive_window).then(|| Raised::new(config.mss)),
+            raised: stack.tunes_window_of(config.receive_window).then(|| Box::new(Raised::new(config.mss))),
             ecn: EcnReceiver::new(stack, config.ecn),
             reads_later: false,
             pushed: false,
@@ -119,7 +119,7 @@ impl Receiver {
     /// The same behind a card that lays segments down in fragments, which the buffer joins (`tcp_try_coalesce`): where the
     /// sender's host has segmentation offload. A segment that its host cut by itself is a packet of its own.
     pub fn with_fragments(mut self) -> Self {
-        self.raised = self.raised.map(Raised::with_fragments);
+        self.raised = self.raised.map(|raised| Box::new(raised.with_fragments()));
         self
     }
 

@@ -39,7 +39,7 @@ pub(crate) struct Episode {
     reduces_after_timeout: bool,
     marks_beyond_high_seq: bool,
     /// Losses are told by time.
-    pub rack: Option<Rack>,
+    pub rack: Option<Box<Rack>>,
     pub probe: LossProbe,
 }
 

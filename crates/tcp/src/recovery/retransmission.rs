@@ -147,8 +147,8 @@ mod tests {
     fn board(sacked: (u64, u64), lost: &[usize]) -> Scoreboard {
         let mut board = Scoreboard::new(true);
         for n in 0..10 {
-            let (seq, tags, sent) = (1000 * n, Tags::default(), Instant::ZERO);
-            board.push(Segment { seq, retrans_nxt: 0, len: 1000, fin: false, tags, sent });
+            let (seq, sent) = (1000 * n, Instant::ZERO);
+            board.push(Segment::new(seq, 1000, false, sent));
         }
         board.tag(&[(1000 * sacked.0, 1000 * sacked.1)], 0, 0, |_| {});
         lost.iter().for_each(|&i| board.mark_lost_again(i));

@@ -6,8 +6,8 @@ use super::*;
 fn board(n: u64, sack: bool) -> Scoreboard {
     let mut board = Scoreboard::new(sack);
     for i in 0..n {
-        let (seq, tags, sent) = (1000 * i, Tags::default(), Instant::from_nanos(i));
-        board.push(Segment { seq, retrans_nxt: 0, len: 1000, fin: false, tags, sent });
+        let (seq, sent) = (1000 * i, Instant::from_nanos(i));
+        board.push(Segment::new(seq, 1000, false, sent));
     }
     board
 }

@@ -5,7 +5,9 @@ use super::*;
 /// Segments of 1000 bytes; number n starts at 1000 n.
 fn segment(n: u64, sent_us: u64, tags: Tags) -> Segment {
     let sent = at(sent_us);
-    Segment { seq: 1000 * n, retrans_nxt: 0, len: 1000, fin: false, tags, sent }
+    let mut segment = Segment::new(1000 * n, 1000, false, sent);
+    segment.tags.set(tags);
+    segment
 }
 
 fn at(us: u64) -> Instant {
