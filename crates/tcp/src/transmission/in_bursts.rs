@@ -1,0 +1,183 @@
+//! What a sender sends in bursts, one paced away from the other.
+//!
+//! Source: Linux `tcp_write_xmit`, `tcp_tso_autosize`.
+
+use super::Transmission;
+use crate::cc::CongestionControl;
+use crate::config::State;
+use crate::control::Control;
+use crate::pacing;
+use crate::recovery::{Episode, Recovery};
+use crate::segmentation::{BUFFER, Outlook, Turn};
+use crate::{Now, Wire};
+#[cfg(test)]
+use sojourn_aqm::Instant;
+
+impl Transmission {
+    /// Sends what the windows allow, if in bursts in so `many` at the most; one alone waits for nothing.
+    #[inline(never)]
+    pub(super) fn send_as_stack(
+        &mut self,
+        many: u32,
+        now: Now,
+        control: &mut Control,
+        recovery: &mut Recovery,
+        wire: &mut impl Wire,
+    ) {
+        let right_edge = self.right_edge();
+        let first = self.queue.nxt();
+        let mut limited = false;
+        if self.bursts.are_used() {
+            limited = self.send_bursts(right_edge, many, now, control, &mut recovery.episode, wire);
+        } else {
+            let episode = &mut recovery.episode;
+            while self.board.in_flight() < control.window.cwnd {
+                let next = self.queue.next(right_edge).filter(|_| wire.has_room() && !self.is_held(now));
+                let Some(len) = next else { break };
+                self.send_one(len, now, control, episode, wire);
+            }
+        }
+        if control.usage.watches_every_send() || self.queue.is_dry() {
+            self.after_sending(now, self.queue.nxt() > first, limited, control, recovery);
+        }
+    }
+
+    /// Pacing keeps the next burst from being sent: what [`Self::send_as_stack`] does then.
+    #[inline]
+    pub(super) fn after_waiting(&mut self, now: Now, control: &mut Control, recovery: &mut Recovery) {
+        let is_watched = control.usage.watches_every_send() || self.queue.is_dry();
+        if is_watched && self.board.in_flight() >= control.window.cwnd {
+            self.after_sending(now, false, true, control, recovery);
+        }
+    }
+
+    /// Sends what the windows allow, in so `many` bursts at the most. Returns whether the congestion window keeps something
+    /// from being sent.
+    #[inline(never)]
+    fn send_bursts(
+        &mut self,
+        right_edge: u64,
+        many: u32,
+        now: Now,
+        control: &mut Control,
+        episode: &mut Episode,
+        wire: &mut impl Wire,
+    ) -> bool {
+        let mut most = None;
+        for _ in 0..many {
+            if self.is_held(now) {
+                break;
+            }
+            // Most looks find no room: nothing else needs to be known then.
+            let no_room = self.board.in_flight() >= control.window.cwnd;
+            if no_room && !self.bursts.sends_beyond_window(&self.queue) {
+                return true;
+            }
+            let first = self.queue.nxt();
+            let turn = self.next_burst(right_edge, (&mut most, many == 1), now, control, episode);
+            let (segments, left, pushed) = match turn {
+                Turn::Burst { segments, left, pushed } => (segments, left, pushed),
+                Turn::WaitsForWindow => return true,
+                Turn::Waits => return false,
+            };
+            let payload = u64::from(segments) * u64::from(control.window.mss);
+            if self.is_full_below(now, payload, 0) {
+                return false;
+            }
+            let end = self.buffer.as_ref().map_or(u64::MAX, |buffer| buffer.front_end());
+            let begins = self.next_begins(wire);
+            if self.offloads {
+                wire.begin_burst();
+            }
+            let mut sent = 0;
+            while sent < segments {
+                let next = if sent > 0 { self.queue.next_of_burst(right_edge) } else { self.queue.next(right_edge) };
+                let Some(len) = next.filter(|_| wire.has_room()) else { break };
+                let len = (end - self.queue.nxt()).min(len.into()) as u16;
+                self.bursts.begin(sent, segments, (left, pushed));
+                self.send_of_burst(len, now, control, episode, wire);
+                sent += 1;
+            }
+            if self.offloads {
+                wire.end_burst();
+            }
+            self.handed_down(now, begins, sent, self.queue.payload_since(first), wire);
+            self.bursts.end(sent, left);
+            self.after_burst(now, sent, first);
+            self.look_for_room(control, episode.reordering.degree());
+            if sent < segments {
+                return false;
+            }
+        }
+        false
+    }
+
+    /// What may be sent next, in bursts of `most` segments, which is found out with the first one.
+    #[inline]
+    fn next_burst(
+        &mut self,
+        right_edge: u64,
+        (most, at_once): (&mut Option<u32>, bool),
+        now: Now,
+        control: &Control,
+        episode: &Episode,
+    ) -> Turn {
+        let Self { bursts, queue, board, offered, rtt, buffer, pacer, sampler, rate, .. } = self;
+        let outlook = Outlook {
+            at: now.at,
+            window: &control.window,
+            out: board.packets_out(),
+            in_flight: board.in_flight(),
+            queue,
+            front: buffer.as_ref().and_then(|buffer| buffer.front(queue, control.window.mss)),
+            right_edge,
+            receive_window: offered.bytes(),
+            head_sent: board.head().map(|head| head.sent),
+            srtt: rtt.srtt(),
+            in_recovery: episode.state >= State::Recovery,
+            is_open: episode.state == State::Open,
+            at_once,
+        };
+        let most = most.get_or_insert_with(|| {
+            let (bytes_per_s, paced) = match pacer {
+                Some(pacer) => (pacer.bytes_per_s(), pacer.rate()),
+                None if bursts.follow_rate() => (*rate, None),
+                None => return bursts.most(&outlook),
+            };
+            let sampled = sampler.as_ref().and_then(|sampler| sampler.min_rtt());
+            let min_rtt = sampled.or(episode.rack.as_ref().and_then(|rack| rack.min_rtt()));
+            let least = control.cc.least_burst(paced);
+            control.cc.burst().unwrap_or_else(|| pacing::burst(bytes_per_s, control.window.mss, least, BUFFER, min_rtt))
+        });
+        bursts.next(&outlook, *most)
+    }
+
+    /// Sends the next new segment of a burst.
+    #[inline(never)]
+    pub(super) fn send_of_burst(
+        &mut self,
+        len: u16,
+        now: Now,
+        control: &mut Control,
+        episode: &mut Episode,
+        wire: &mut impl Wire,
+    ) {
+        self.send_next::<false>(len, now, control, episode, wire);
+    }
+
+    /// A burst of `segments` was sent that began with `first`.
+    #[inline]
+    pub(super) fn after_burst(&mut self, now: Now, segments: u32, first: u64) {
+        if let Some(buffer) = self.buffer.as_mut().filter(|_| segments > 0) {
+            buffer.on_sent(self.queue.nxt());
+        }
+        if let Some(pacer) = self.pacer.as_mut().filter(|_| segments > 0) {
+            pacer.on_burst(now.at, segments, self.queue.payload_since(first));
+        }
+    }
+
+    #[cfg(test)]
+    pub fn hold_bursts(&mut self, at: Instant) {
+        self.bursts.on_sent(at);
+    }
+}
