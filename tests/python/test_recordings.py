@@ -147,12 +147,12 @@ def test_a_capture_beside_the_senders_has_the_numbers_of_the_run(sent: Result, t
     for name, number in numbers.items():
         # Goodput is that of what enters the queue, here, and of what leaves it there. Long round trips are few,
         # so that the last tenth of a second shows.
-        # Round trips are a third of a packet's time of 2.3 ms apart, which a quantile may move by.
+        # Round trips are up to two fifths of a packet's time of 2.3 ms apart, which a quantile may move by.
         near = {
             "tcp goodput": 0.05,
             "retransmitted": 0.03,
             "rtt mean": 0.3,
-            **dict.fromkeys(("rtt 25%", "rtt 50%", "rtt 90%"), 0.8),
+            **dict.fromkeys(("rtt 25%", "rtt 50%", "rtt 90%"), 0.92),
         }
         near.setdefault(name, 0.002 * number.value)
         assert value_of(sent, number) == pytest.approx(number.value, abs=near[name]), name

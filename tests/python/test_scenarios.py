@@ -130,7 +130,7 @@ def test_transfers_are_recorded() -> None:
     assert result.groups["completion_p50_ms"][0] == pytest.approx(median_s * 1e3, rel=2e-3)
 
 
-def test_changes_of_queues_are_the_simulators_and_the_emulators() -> None:
+def test_changes_of_queues_are_those_of_three_engines() -> None:
     text = """
         duration = "3 s"
         [link]
@@ -146,7 +146,9 @@ def test_changes_of_queues_are_the_simulators_and_the_emulators() -> None:
     engines.check("emulate", queue)
     with pytest.raises(sj.InputError, match="changes: the engine ns2 keeps queues and losses as they are"):
         engines.check("ns2", queue)
-    with pytest.raises(sj.InputError, match="the engine kernel keeps a queue manager of another name"):
-        engines.check("kernel", queue)
+    engines.check("kernel", queue)
+    loss = sj.Scenario.parse(text.replace('link.rate = "2 Mbit/s"', "link.loss = 0.01"))
+    with pytest.raises(sj.InputError, match="the engine kernel loses no packets behind the queue"):
+        engines.check("kernel", loss)
     summary = queue.run().totals["links"]["forward"]
     assert summary["dropped_by"]["replaced"] > 0

@@ -17,6 +17,7 @@ import subprocess
 import sys
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -73,7 +74,8 @@ class Worker:
         """End the process, whatever it does."""
         self._process.kill()
         self._process.wait()
-        self._process.stdin.close()  # type: ignore[union-attr]
+        with suppress(BrokenPipeError):  # what a process that died had not read is still to be written
+            self._process.stdin.close()  # type: ignore[union-attr]
         self._process.stdout.close()  # type: ignore[union-attr]
 
 
