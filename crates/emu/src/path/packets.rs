@@ -276,7 +276,7 @@ pub const MOST_HEADERS: usize = 256;
 pub const MOST_BYTES: usize = 65_535;
 
 /// Sizes of boxes for frames; the largest one is for a virtio header and a packet of Ethernet's size, with some room.
-const SIZES: [usize; 9] = [64, 96, 128, 160, 192, 256, 512, 1024, 2048];
+const SIZES: [usize; 10] = [64, 96, 128, 160, 192, 232, 256, 512, 1024, 2048];
 
 #[cfg(test)]
 mod tests {
