@@ -35,11 +35,6 @@ class Wishes(NamedTuple):
     pcap: Path | None = None
     """What the paths of captures begin with."""
 
-    @property
-    def any(self) -> bool:
-        """Whether there is one."""
-        return any(wish is not None for wish in self)
-
 
 def is_one(document: dict[str, Any]) -> bool:
     """Whether a scenario has several links, or nodes."""
