@@ -21,7 +21,7 @@ impl<A: Aqm, P> FlowQueue<A, P> {
     }
 
     /// Takes the packet out for transmission whose turn it is, if its flow's manager has nothing to decide of it; else nothing
-    /// was done that [`Qdisc::dequeue`] at `now` would not do.
+    /// was done that [`Qdisc::dequeue`](crate::qdisc::Qdisc::dequeue) at `now` would not do.
     #[inline(never)]
     pub fn lets_head_go(&mut self, now: Instant) -> Option<(&Meta, P)> {
         if !self.is_plain || self.left_out.is_some() {
