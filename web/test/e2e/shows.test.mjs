@@ -36,7 +36,7 @@ const SOLUTIONS = {
   pie: lab => lab.update({ doc: { ...lab.state.doc, link: { ...lab.state.doc.link, aqm: "pie target 11ms" } } }),
   "flow-queueing": lab =>
     lab.update({ doc: { ...lab.state.doc, flows: [{ ...lab.state.doc.flows[0], count: 9 }, lab.state.doc.flows[1]] } }),
-  ecn: lab => lab.update({ b: "codel ecn target 2ms" }),
+  ecn: lab => lab.update({ b: "codel ecn target 3ms" }),
   l4s: lab =>
     lab.update({ doc: { ...lab.state.doc, link: { ...lab.state.doc.link, aqm: "dualpi2 coupling_factor 3.1" } } }),
 };
