@@ -15,7 +15,9 @@ from sojourn.base.markdown import doc_comment, module_source, table
 
 HERE = Path(__file__).parent
 SOURCES = HERE.parents[1] / "crates" / "tcp" / "src" / "cc"
-MODULE = re.compile(r'^    "(?P<name>[^"]+)"(?: \| "[^"]+")? => (?:\[Box\] )?(?P<module>\w+)::(?P<type>\w+),', re.MULTILINE)
+MODULE = re.compile(
+    r'^    "(?P<name>[^"]+)"(?: \| "[^"]+")? => (?:\[Box\] )?(?P<module>\w+)::(?P<type>\w+),', re.MULTILINE
+)
 
 
 def pages() -> dict[str, str]:
