@@ -15,7 +15,7 @@ from sojourn.base.files import write_file
 from sojourn.results.payload import payload_summary
 from sojourn.results.result import Result
 from sojourn.runs import store
-from sojourn.scenarios.scenario import Scenario
+from sojourn.scenarios.scenario import Scenario, changed_directions
 
 ENGINE = "emulate"
 SIDES = ("down", "up")
@@ -155,11 +155,7 @@ def _entry(document: dict[str, Any], number: int, values: dict[str, Any]) -> dic
 
 def _keys(entry: dict[str, Any]) -> Iterator[tuple[str, ...]]:
     """Paths of what an entry of `[[changes]]` changes."""
-    hops: list[tuple[tuple[str, ...], dict[str, Any]]]
-    hops = [(("links", name), hop) for name, hop in entry.get("links", {}).items()]
-    hops += [((*place, "reverse"), hop["reverse"]) for place, hop in hops if "reverse" in hop]
-    for place, values in [*hops, *(((name,), entry[name]) for name in ("link", "reverse") if name in entry)]:
-        yield from ((*place, key) for key in values if key != "reverse")
+    return ((*path, key) for path, keys in changed_directions(entry) for key in keys)
 
 
 def _changes(down: dict[str, Any], up: dict[str, Any]) -> list[dict[str, Any]]:

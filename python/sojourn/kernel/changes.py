@@ -22,6 +22,7 @@ from sojourn.kernel.qdisc import DISCIPLINES, queue
 from sojourn.kernel.refuse import refuse
 from sojourn.kernel.routers import Direction, directions
 from sojourn.kernel.trace import BEFORE_NS
+from sojourn.scenarios.scenario import changed_directions
 
 RIGID = ("sfq",)
 """Disciplines without a way to change them."""
@@ -72,18 +73,10 @@ def _changed(
     number: int, entry: Mapping[str, Any], document: Mapping[str, Any]
 ) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """The directions that an entry changes: the place of each, where that is written, the keys."""
-    entry_place = f"changes[{number}]"
-    for key in ("link", "reverse"):
-        if key in entry:
-            yield key, f"{entry_place}.{key}", dict(entry[key])
     names = [link["name"] for link in document.get("links", [])]
-    for name, keys in entry.get("links", {}).items():
-        place, where = f"links[{names.index(name)}]", f"{entry_place}.links.{name}"
-        forward = {key: value for key, value in keys.items() if key != "reverse"}
-        if forward:
-            yield place, where, forward
-        if "reverse" in keys:
-            yield f"{place}.reverse", f"{where}.reverse", dict(keys["reverse"])
+    for path, keys in changed_directions(entry):
+        place = path if path[0] != "links" else (f"links[{names.index(path[1])}]", *path[2:])
+        yield ".".join(place), ".".join((f"changes[{number}]", *path)), keys
 
 
 def _is_other(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -132,8 +132,8 @@ class Scenario:
 
     def _all_aqms(self) -> list[dict[str, Any]]:
         """The queue managers of every link as tables, and those that changes bring."""
-        changed = [link for entry in self.document.get("changes", []) for link in changed_links(entry)]
-        return [*self.aqm_tables.values(), *(link["aqm"] for link in changed if "aqm" in link)]
+        changed = [keys for entry in self.document.get("changes", []) for _, keys in changed_directions(entry)]
+        return [*self.aqm_tables.values(), *(keys["aqm"] for keys in changed if "aqm" in keys)]
 
     @property
     def hops(self) -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:
@@ -204,11 +204,17 @@ class Scenario:
         return f"<pre>{escape(json.dumps(self.document, indent=2, ensure_ascii=False))}</pre>"
 
 
-def changed_links(entry: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The tables of keys of an entry of `[[changes]]`, each of a direction of a link."""
-    hops = entry.get("links", {}).values()
-    found = [entry.get("link"), entry.get("reverse"), *hops, *(hop.get("reverse") for hop in hops)]
-    return [keys for keys in found if keys is not None]
+def changed_directions(entry: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
+    """Directions of links that an entry of `[[changes]]` changes: the path of each in the entry, and its keys."""
+    for name in ("link", "reverse"):
+        if name in entry:
+            yield (name,), dict(entry[name])
+    for name, hop in entry.get("links", {}).items():
+        forward = {key: value for key, value in hop.items() if key != "reverse"}
+        if forward:
+            yield ("links", name), forward
+        if "reverse" in hop:
+            yield ("links", name, "reverse"), dict(hop["reverse"])
 
 
 def _link(hop: Mapping[str, Any]) -> dict[str, Any]:
