@@ -92,19 +92,22 @@ def references(aqm: Mapping[str, Any]) -> list[str]:
 def tables(aqm: Mapping[str, Any]) -> list[str]:
     """Paths of the files with tables of distributions in the canonical table of an AQM."""
     inside = [found[1] for found in TABLE.findall(str(aqm["name"]))]
-    own = [str(aqm[key]) for key in DISTRIBUTIONS if str(aqm.get(key, "")).startswith("/")]
-    return [unquote(word) for word in [*own, *inside]]
+    return [*_own_tables(aqm).values(), *map(unquote, inside)]
+
+
+def _own_tables(aqm: Mapping[str, Any]) -> dict[str, str]:
+    """Parameters that name a file, and its path; those of a queue manager in its braces are in its name."""
+    return {key: unquote(str(aqm[key])) for key in DISTRIBUTIONS if str(aqm.get(key, "")).startswith("/")}
 
 
 def by_content(aqm: Mapping[str, Any], digests: Mapping[str, str], of_tables: Mapping[str, str]) -> dict[str, Any]:
     """Canonical table of an AQM with each file named by its contents, so that a moved file is the same."""
     name = TABLE.sub(lambda found: f"{found[1]} {of_tables[unquote(found[2])]}", str(aqm["name"]))
-    own = {key: aqm[key] for key in DISTRIBUTIONS if str(aqm.get(key, "")).startswith("/")}
-    return {**aqm, **{key: of_tables[unquote(word)] for key, word in own.items()}, "name": _name(name, digests)}
+    own = {key: of_tables[path] for key, path in _own_tables(aqm).items()}
+    return {**aqm, **own, "name": _name(name, digests)}
 
 
 def _name(name: str, digests: Mapping[str, str]) -> str:
-
     def content(ref: re.Match[str]) -> str:
         digest = digests[ref[0]]
         if is_policy(ref[0]):
