@@ -89,19 +89,19 @@ it is in these units. {{complete}}
 """
 _TAIL = """`fq_codel` hashes flows with another key.
 """
-WORDS = Words(
-    head=_HEAD.format(
-        title="Congestion controls: the simulator beside the real kernel",
-        which="The congestion controls that Linux 6.1 has beside Reno and CUBIC",
-        name="controls",
-    ),
-    tail=_TAIL,
+
+
+def _words(name: str, title: str, which: str) -> Words:
+    return Words(head=_HEAD.format(name=name, title=title, which=which), tail=_TAIL)
+
+
+WORDS = _words(
+    "controls",
+    "Congestion controls: the simulator beside the real kernel",
+    "The congestion controls that Linux 6.1 has beside Reno and CUBIC",
 )
-OTHER_WORDS = Words(
-    head=_HEAD.format(
-        title="Congestion controls at other rates: the simulator beside the real kernel",
-        which="The congestion controls that Linux 6.1 has, at rates and an RTT of which no other grid has one",
-        name="controls-elsewhere",
-    ),
-    tail=_TAIL,
+OTHER_WORDS = _words(
+    "controls-elsewhere",
+    "Congestion controls at other rates: the simulator beside the real kernel",
+    "The congestion controls that Linux 6.1 has, at rates and an RTT of which no other grid has one",
 )
