@@ -70,12 +70,9 @@ class Walk:
         """Walk from the best point on, the key upwards or downwards."""
         at = self.likelihood.best.copy()
         made_up = 0
-        while 0.0 < at[key] < 1.0:
-            beside = at.copy()
-            beside[key] = float(np.clip(at[key] + sign * STEP, 0.0, 1.0))
-            if abs(beside[key] - at[key]) < 1e-3:
-                break
-            best, sums = self._best(beside, other)
+        # At an end of the range there is no step left.
+        while abs((place := float(np.clip(at[key] + sign * STEP, 0.0, 1.0))) - at[key]) >= 1e-3:
+            best, sums = self._best(np.where(np.arange(len(at)) == key, place, at), other)
             if min(sums) > self.most:
                 break
             made_up += sums[0] > self.most
@@ -102,10 +99,10 @@ class Walk:
 
 def walked(search: Search, likelihood: Likelihood, profiles: tuple[Profile, ...]) -> tuple[Profile, ...]:
     """The profiles, wider where a valley goes further, and with the keys that make up for each other."""
-    found = list(profiles)
-    walk = Walk(search, likelihood) if len(found) > 1 else None
+    if len(profiles) < 2:
+        return profiles
+    found, walk = list(profiles), Walk(search, likelihood)
     for pair in combinations(range(len(found)), 2):
-        assert walk is not None
         made_up = 0
         # Where one key is nearly all of what they give together, small steps of it are large ones of the other.
         for key, other in (pair, pair[::-1]):
