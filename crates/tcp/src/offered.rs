@@ -287,12 +287,9 @@ const FIRST_SPACE: u64 = 10;
 /// Memory that the buffer has for a segment of `mss` bytes: of a packet with Linux's headers, and more in steps of 128 bytes
 /// until half of it holds the segment (`tcp_rcv_space_adjust`).
 fn segment_memory(mss: u64) -> u64 {
-    let least = mss + PACKET_MEMORY;
+    let least = mss + OVERHEAD;
     least + (2 * mss).saturating_sub(least).next_multiple_of(128)
 }
-
-/// `SKB_TRUESIZE(MAX_TCP_HEADER)` on 64 bits.
-const PACKET_MEMORY: u64 = OVERHEAD;
 
 /// A window below this part of the largest one is told as none.
 const LEAST_SHARE: u64 = 16;

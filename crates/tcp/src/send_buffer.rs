@@ -257,7 +257,7 @@ const SPARE: u64 = 128;
 /// `struct sk_buff`, rounded up to whole cache lines.
 const DESCRIPTOR: u64 = 256;
 
-/// What a piece takes beside its bytes: its descriptor, and headers in a block of 512 bytes.
+/// What a piece takes beside its bytes: its descriptor, and headers in a block of 512 bytes (`SKB_TRUESIZE(MAX_TCP_HEADER)`).
 pub(crate) const OVERHEAD: u64 = HEADROOM + DESCRIPTOR;
 
 /// Bytes that the application hands over in a call.
