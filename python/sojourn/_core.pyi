@@ -161,9 +161,8 @@ def summarise(
     For each link: its limit, and whether its discipline drops arrivals before that. Of each entry: `time_ns`, `what`
     (0 arrives, 1 is sent, 2 dropped later, 3 dropped because of an arrival, 4 with its queue), `link`, `packet` (from
     0, in the order of arrival), `flow`, `bytes`, `segments` (1, or those of a super-packet), `ecn`, `from_host`,
-    `to_host`. The summary
-    has `warmup_s`, `links`, `hops` and `fingerprint`, and `settled` and `not_settled` where the warm-up was to be
-    found; of `windows`, what the ends know is not a number.
+    `to_host`. The summary has `warmup_s`, `links`, `hops` and `fingerprint`, and `settled` and `not_settled` where the
+    warm-up was to be found; of `windows`, what the ends know is not a number.
     """
 
 def quantiles_ms(times_ns: npt.NDArray[np.uint64]) -> str:

@@ -41,8 +41,8 @@ pub fn starts<'py>(py: Python<'py>, scenario_json: &str) -> PyResult<Bound<'py, 
 /// Entries of a recording, in the order of time.
 ///
 /// `what` is 0 for a packet that arrives, 1 for one that is sent, 2 for one dropped later, 3 for one dropped because of an
-/// arrival, and 4 for one dropped with its queue, which another one replaced. Packets are numbered from 0 in the order of arrival. Size, segments (1, or those of a super-packet), flow
-/// and hosts are read of arrivals only.
+/// arrival, and 4 for one dropped with its queue, which another one replaced. Packets are numbered from 0 in the order of
+/// arrival. Size, segments (1, or those of a super-packet), flow and hosts are read of arrivals only.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct Entries<'py> {
