@@ -1,6 +1,6 @@
 //! A run in steps.
 
-use crate::reward::Reward;
+use crate::reward::{Measured, Reward};
 use crate::setup::{Refused, Setup};
 use crate::shares::Shares;
 use sojourn_aqm::policy::{Board, Entry, Observer, Step};
@@ -35,20 +35,6 @@ struct Run {
     used: (u64, u64),
     shares: Option<Shares>,
     measured: Measured,
-}
-
-/// What happened in a step, beyond what its queue has counted.
-#[derive(Clone, Copy, Debug)]
-pub struct Measured {
-    /// What was used of the link, over what could have been; zero where nothing could.
-    pub utilisation: f64,
-    /// Jain's index of what each active flow was delivered in the last second; 1 where it is not asked for, and with fewer
-    /// than two.
-    pub jain: f64,
-    /// The smallest round-trip time without queues, in seconds.
-    pub base_s: f64,
-    /// What the queue has counted.
-    pub step: Step,
 }
 
 impl Episode {

@@ -26,8 +26,8 @@ mod setup;
 mod shares;
 
 pub use batch::Batch;
-pub use episode::{Episode, Measured};
+pub use episode::Episode;
 pub use file::{PREFIX, Policies, PolicyFile};
 pub use packets::{OF_PACKET, Packets};
-pub use reward::Reward;
+pub use reward::{Measured, Reward};
 pub use setup::{LEAST_STEP, MOST_STEP, Refused, Setup};

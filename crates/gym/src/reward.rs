@@ -1,7 +1,20 @@
 //! What a step is worth.
 
-use crate::episode::Measured;
-use sojourn_aqm::policy::REFERENCE;
+use sojourn_aqm::policy::{REFERENCE, Step};
+
+/// What happened in a step, beyond what its queue has counted.
+#[derive(Clone, Copy, Debug)]
+pub struct Measured {
+    /// What was used of the link, over what could have been; zero where nothing could.
+    pub utilisation: f64,
+    /// Jain's index of what each active flow was delivered in the last second; 1 where it is not asked for, and with fewer
+    /// than two.
+    pub jain: f64,
+    /// The smallest round-trip time without queues, in seconds.
+    pub base_s: f64,
+    /// What the queue has counted.
+    pub step: Step,
+}
 
 /// A reward by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

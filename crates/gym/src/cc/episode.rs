@@ -1,7 +1,8 @@
 //! A run in steps of its connections.
 
 use super::board::Board;
-use super::observer::{Interval, Observer};
+use super::observer::Observer;
+use super::reward::Measured;
 use super::setup::{LEAST_RTT_STEP, Length, Setup};
 use crate::episode::base_rtt;
 use crate::setup::Refused;
@@ -49,21 +50,6 @@ struct Run {
     simulation: Simulation,
     at: Instant,
     shares: Shares,
-}
-
-/// What happened to a connection in a step.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Measured {
-    /// What was used of the first link, over what could have been; zero where nothing could.
-    pub utilisation: f64,
-    /// Jain's index of what each active flow was delivered in the last second; 1 with fewer than two.
-    pub jain: f64,
-    /// The connection's round-trip time without queues, in seconds.
-    pub base_s: f64,
-    /// The first link's nominal rate.
-    pub nominal_bps: f64,
-    /// What the sender knows.
-    pub interval: Interval,
 }
 
 impl Connections {

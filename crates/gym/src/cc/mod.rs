@@ -18,8 +18,8 @@ mod observer;
 mod reward;
 mod setup;
 
-pub use episode::{Connections, Measured};
+pub use episode::Connections;
 pub use law::{Law, RANGE_CWND, RANGE_MBIT};
 pub use observer::{Entry, Interval};
-pub use reward::Reward;
+pub use reward::{Measured, Reward};
 pub use setup::{Length, Setup};

@@ -1,7 +1,22 @@
 //! What a step of a connection is worth.
 
-use super::episode::Measured;
+use super::observer::Interval;
 use sojourn_aqm::policy::REFERENCE;
+
+/// What happened to a connection in a step.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Measured {
+    /// What was used of the first link, over what could have been; zero where nothing could.
+    pub utilisation: f64,
+    /// Jain's index of what each active flow was delivered in the last second; 1 with fewer than two.
+    pub jain: f64,
+    /// The connection's round-trip time without queues, in seconds.
+    pub base_s: f64,
+    /// The first link's nominal rate.
+    pub nominal_bps: f64,
+    /// What the sender knows.
+    pub interval: Interval,
+}
 
 /// A reward by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
