@@ -1,9 +1,9 @@
 //! Recorded arrivals through a queue above the same link: nobody reacts.
 
 use crate::reply::{Reply, state};
+use crate::request::Problem;
 use crate::rows::Rows;
 use crate::run::{EVENTS, WAITING, counted, parts};
-use crate::session::Problem;
 use serde_json::{Map, Value, json};
 use sojourn_aqm::replay::{Arrival, Fate, Replay, Wire};
 use sojourn_aqm::{Ecn, Host, Instant, Limits, Link, Meta, Qdisc, Rate, Rng};

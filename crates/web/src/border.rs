@@ -6,7 +6,8 @@
 #![allow(unsafe_code)]
 
 use crate::reply::Reply;
-use crate::session::{Problem, Session};
+use crate::request::Problem;
+use crate::session::Session;
 use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::panic;

@@ -2,8 +2,8 @@
 
 use crate::arrivals::Arrived;
 use crate::reply::state;
+use crate::request::Problem;
 use crate::rows::Rows;
-use crate::session::Problem;
 use serde_json::{Map, Value, json};
 use sojourn_aqm::replay::{Comparison, Difference, Fate, Reference, State, Told, Verdict};
 use sojourn_aqm::{Backlog, DropReason, Duration, Instant};

@@ -3,11 +3,12 @@
 
 use crate::files::Given;
 use crate::flows_edit;
-use crate::session::{Problem, nanos, parse, text};
+use crate::request::{Problem, nanos, parse, text};
+use crate::toml::{instant, is_tables, item, json, put, span};
 use serde_json::Value as Json;
-use sojourn_aqm::{Instant, units};
+use sojourn_aqm::Instant;
 use sojourn_sim::scenario::AqmSpec;
-use toml_edit::{Array, ArrayOfTables, DocumentMut, InlineTable, Item, Table, Value};
+use toml_edit::{ArrayOfTables, DocumentMut, Item, Table};
 
 /// The text with all edits made, in their order; it was read as a scenario.
 pub fn edited(scenario: &str, edits: &[Json], files: &Given) -> Result<String, Problem> {
@@ -68,22 +69,6 @@ fn set(root: &mut Table, path: &str, value: &Json) -> Result<(), Problem> {
     }
     put(table, last, value);
     Ok(())
-}
-
-/// Puts a value where another one may be, whose comment stays.
-pub(crate) fn put(table: &mut dyn toml_edit::TableLike, key: &str, new: &Json) {
-    if new.is_null() {
-        table.remove(key);
-        return;
-    }
-    let mut item = item(new);
-    if let (Some(old), Some(new)) = (table.get(key).and_then(Item::as_value), item.as_value_mut()) {
-        *new.decor_mut() = old.decor().clone();
-    }
-    match table.get_mut(key) {
-        Some(place) => *place = item,
-        None => drop(table.insert(key, item)),
-    }
 }
 
 /// Adds a change from an instant on to the list of changes.
@@ -185,85 +170,6 @@ pub(crate) fn insert(tables: &mut ArrayOfTables, place: usize, entry: Table) {
 /// Positions for one table more: that of the last one twice, as tables of one position stay in their order.
 fn spread(positions: &[isize]) -> impl Iterator<Item = Option<isize>> + '_ {
     positions.iter().copied().map(Some).chain(std::iter::repeat(positions.last().copied()))
-}
-
-/// When an entry is, as far as it says.
-pub(crate) fn instant(entry: &Table) -> Instant {
-    time(entry, "at").unwrap_or(Instant::NEVER)
-}
-
-/// A time of an entry.
-pub(crate) fn time(entry: &Table, key: &str) -> Option<Instant> {
-    let span = units::duration(entry.get(key)?.as_str()?).ok()?;
-    Some(Instant::ZERO + span)
-}
-
-/// An instant as a scenario has it.
-pub(crate) fn span(at: Instant) -> String {
-    (at - Instant::ZERO).to_string()
-}
-
-fn is_tables(value: &Json) -> bool {
-    value.as_array().is_some_and(|list| !list.is_empty() && list.iter().all(Json::is_object))
-}
-
-/// A value of JSON in TOML; lists of tables are written as such. What is null is left out.
-fn item(value: &Json) -> Item {
-    match value {
-        Json::Object(keys) => {
-            let mut table = Table::new();
-            for (key, value) in keys.iter().filter(|(_, value)| !value.is_null()) {
-                // A queue manager is a value, which has a table's form where it has parameters.
-                let item = if key == "aqm" { Item::Value(inline(value)) } else { item(value) };
-                table.insert(key, item);
-            }
-            Item::Table(table)
-        }
-        Json::Array(list) if is_tables(value) => {
-            let tables = list.iter().filter_map(|entry| item(entry).into_table().ok());
-            Item::ArrayOfTables(tables.collect())
-        }
-        other => Item::Value(inline(other)),
-    }
-}
-
-fn inline(value: &Json) -> Value {
-    match value {
-        Json::Null => Value::from(""),
-        Json::Bool(on) => Value::from(*on),
-        Json::Number(number) => {
-            number.as_i64().map_or_else(|| Value::from(number.as_f64().unwrap_or_default()), Value::from)
-        }
-        Json::String(text) => Value::from(text.as_str()),
-        Json::Array(list) => Value::Array(list.iter().map(inline).collect::<Array>()),
-        Json::Object(keys) => {
-            let pairs = keys.iter().filter(|(_, value)| !value.is_null());
-            Value::InlineTable(pairs.map(|(key, value)| (key, inline(value))).collect::<InlineTable>())
-        }
-    }
-}
-
-/// A value of TOML in JSON, as scenarios are read.
-fn json(item: &Item) -> Json {
-    fn of_value(value: &Value) -> Json {
-        match value {
-            Value::String(text) => text.value().as_str().into(),
-            Value::Integer(number) => (*number.value()).into(),
-            Value::Float(number) => serde_json::json!(number.value()),
-            Value::Boolean(on) => (*on.value()).into(),
-            Value::Datetime(date) => date.value().to_string().into(),
-            Value::Array(list) => list.iter().map(of_value).collect(),
-            Value::InlineTable(table) => {
-                Json::Object(table.iter().map(|(key, value)| (key.to_string(), of_value(value))).collect())
-            }
-        }
-    }
-    match item {
-        Item::Value(value) => of_value(value),
-        Item::Table(table) => Json::Object(table.iter().map(|(key, item)| (key.to_string(), json(item))).collect()),
-        Item::ArrayOfTables(tables) => tables.iter().map(|table| json(&Item::Table(table.clone()))).collect(),
-        Item::None => Json::Null,
-    }
 }
 
 /// The keys of a scenario in the order in which they are written.

@@ -1,7 +1,7 @@
 //! More or fewer flows from an instant on: a group gets companions that start then, or the last ones stop then.
 
-use crate::edit::{put, span, time};
-use crate::session::{Problem, nanos};
+use crate::request::{Problem, nanos};
+use crate::toml::{put, span, time};
 use serde_json::Value as Json;
 use sojourn_aqm::Instant;
 use toml_edit::{DocumentMut, Item, Table};

@@ -7,12 +7,14 @@
 //! |---|---|
 //! | `border` | the functions that the module exports, and the memory that they share with their caller |
 //! | [`session`] | requests and their answers |
+//! | `request` | what is read out of a request |
 //! | `rows` | a table of what happened at the queues, row by row |
 //! | `run` | a run of the simulator at an instant |
 //! | `arrivals` | recorded arrivals through a queue: "same arrivals" |
 //! | `difference` | the first packet that two queues treat differently |
 //! | `edit` | a scenario's text with some keys changed |
 //! | `flows_edit` | more or fewer flows from an instant on, in a scenario's text |
+//! | `toml` | values of that text, and the times of its entries |
 //! | `files` | the files that a scenario names, in memory |
 //! | [`reply`] | an answer: JSON and columns |
 
@@ -23,6 +25,8 @@ mod edit;
 mod files;
 mod flows_edit;
 pub mod reply;
+mod request;
 mod rows;
 mod run;
 pub mod session;
+mod toml;

@@ -5,16 +5,13 @@ use crate::difference;
 use crate::edit;
 use crate::files::Given;
 use crate::reply::Reply;
+pub use crate::request::Problem;
+use crate::request::{nanos, parse, text};
 use crate::run::Running;
 use serde_json::{Value, json};
 use sojourn_aqm::Instant;
-use sojourn_aqm::registry::REGISTERED;
 use sojourn_sim::scenario::{self, Direction, FlowSpec, Scenario};
 use sojourn_sim::{Need, registry};
-
-/// What was asked cannot be done: a text for people, with the place and the remedy.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem(pub String);
 
 /// What a caller has opened.
 #[derive(Default)]
@@ -137,24 +134,6 @@ impl Session {
         let sets: Vec<_> = sets.iter().map(|pair| (word(pair, 0), word(pair, 1))).collect();
         parse(text(request, key)?, &sets, &self.files)
     }
-}
-
-/// A scenario's text, with overrides by dotted path.
-pub(crate) fn parse(text: &str, sets: &[(String, String)], files: &Given) -> Result<Scenario, Problem> {
-    Scenario::parse_among(text, sets, files, REGISTERED).map_err(|wrong| Problem(wrong.to_string()))
-}
-
-/// A text of a request.
-pub(crate) fn text<'a>(request: &'a Value, key: &str) -> Result<&'a str, Problem> {
-    request[key].as_str().ok_or_else(|| Problem(format!("{key}: a text is missing")))
-}
-
-/// An instant of a request, in nanoseconds.
-pub(crate) fn nanos(request: &Value, key: &str) -> Result<Instant, Problem> {
-    let wrong = || Problem(format!("{key}: a number of nanoseconds is missing"));
-    let nanos = request[key].as_f64().filter(|nanos| *nanos >= 0.0).ok_or_else(wrong)?;
-    // What is too large for an instant is its largest one.
-    Ok(Instant::from_nanos(nanos as u64))
 }
 
 fn seed(request: &Value, scenario: &Scenario) -> Result<u64, Problem> {
