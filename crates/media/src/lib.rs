@@ -49,14 +49,18 @@
 
 pub mod control;
 pub mod frames;
+mod packet;
 mod prober;
 mod receiver;
+mod report;
 mod sender;
 
 pub use frames::Source;
+pub use packet::Packet;
 pub use prober::Cluster;
-pub use receiver::{Arrival, Format, Frame, Receiver, Report, Reporting};
-pub use sender::{Packet, Sender};
+pub use receiver::{Frame, Receiver};
+pub use report::{Arrival, Format, Report, Reporting};
+pub use sender::Sender;
 
 /// RTP without extensions, UDP and IPv4: what every packet of media has besides its payload, in bytes.
 pub const HEADERS: u32 = 12 + 8 + 20;

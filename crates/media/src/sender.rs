@@ -3,8 +3,9 @@
 use crate::HEADERS;
 use crate::control::{Control, NewFrame, PacketResult, Results, Sent};
 use crate::frames::{Frames, Source};
+use crate::packet::{Packet, stamp};
 use crate::prober::Prober;
-use crate::receiver::{Report, stamp};
+use crate::report::Report;
 use sojourn_aqm::{Duration, Ecn, Instant, Rng};
 use std::collections::VecDeque;
 
@@ -40,25 +41,6 @@ pub struct Made {
     pub frames: u64,
     /// The sum of the rates that the encoder was told when it made them, in whole bit/s: sums of parts are the whole sum.
     pub targets_bps: u64,
-}
-
-/// A packet of media.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Packet {
-    /// Its number, from 0 on.
-    pub seq: u64,
-    /// Bytes of IP.
-    pub bytes: u32,
-    /// Its ECN field.
-    pub ecn: Ecn,
-    /// When it left the pacer.
-    pub sent: Instant,
-    /// When its frame was made, by RTP's clock of 90 kHz, which wraps.
-    pub stamp: u32,
-    /// Packets of its frame; 0 for padding, which is of none.
-    pub of_frame: u32,
-    /// It is the last one of its frame (RTP's marker).
-    pub ends_frame: bool,
 }
 
 impl Sender {

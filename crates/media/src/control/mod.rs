@@ -6,7 +6,7 @@ mod scream;
 
 use crate::frames::Source;
 use crate::prober::Cluster;
-use crate::receiver::Reporting;
+use crate::report::Reporting;
 use sojourn_aqm::{Duration, Ecn, Instant};
 use std::fmt::Debug;
 

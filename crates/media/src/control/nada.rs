@@ -8,7 +8,7 @@
 
 use super::{Control, Rates, Results};
 use crate::frames::Source;
-use crate::receiver::{Format, Reporting};
+use crate::report::{Format, Reporting};
 use sojourn_aqm::{Duration, Instant};
 use std::collections::VecDeque;
 

@@ -22,7 +22,7 @@ pub(super) use draft02::Draft02;
 use super::{Control, PacketResult, Rates, Results, Sent};
 use crate::frames::Source;
 use crate::prober::Cluster;
-use crate::receiver::{Format, Reporting};
+use crate::report::{Format, Reporting};
 use aimd::Aimd;
 use arrivals::Arrivals;
 use loss::Target;

@@ -10,7 +10,7 @@
 use super::{MSS, Path, newly_acked};
 use crate::control::{Control, NewFrame, Rates, Results, Sent};
 use crate::frames::Source;
-use crate::receiver::{Format, Reporting};
+use crate::report::{Format, Reporting};
 use sojourn_aqm::{Duration, Ecn, Instant};
 
 /// SCReAM version 2; delays in seconds, rates in bit/s, windows in bytes.
