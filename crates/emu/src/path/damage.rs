@@ -1,17 +1,8 @@
 //! Packets with a flipped bit, as netem damages them: their sums are complete before, so that whoever receives one can tell.
 
+use super::head::own_head;
 use super::header::{NEEDS_CSUM, VNET, fold, sum};
-use super::join::own_head;
-use super::packets::{Packet, Page};
-
-/// A bit of a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Flip {
-    /// The byte, counted from the packet's first one; behind its end it begins there again.
-    pub byte: u32,
-    /// From 0 to 7.
-    pub bit: u8,
-}
+use super::packets::{Flip, Packet, Page};
 
 /// A packet alone with `flip`: a virtio header that asks for nothing, and IP.
 pub fn damaged(page: &Page, packet: &Packet, flip: Flip) -> Vec<u8> {

@@ -3,7 +3,7 @@
 //! Sources: IEEE 802.3 §3.2.6 (the field after the addresses), IEEE 802.1Q §9.6 (tags of four bytes). A frame that is not IP
 //! waits and is sent like others, as one flow for each pair of addresses and type.
 
-use super::buffer::Buffer;
+use super::buffer::{Buffer, MOST_LINK, MOST_TAGS};
 use super::header::VNET;
 
 /// Bytes of the link's header of an Ethernet frame behind its virtio header, with up to two VLAN tags; `None` if it is none.
@@ -56,11 +56,7 @@ fn kind(frame: &[u8], at: usize) -> Option<u16> {
 
 /// Customer's and service provider's tags.
 const TAGS: [u16; 2] = [0x8100, 0x88a8];
-const MOST_TAGS: usize = 2;
 const IP: [u16; 2] = [0x0800, 0x86dd];
-
-/// Bytes of the longest link's header: two addresses, two tags, the type.
-pub const MOST_LINK: usize = 14 + 4 * MOST_TAGS;
 
 #[cfg(test)]
 mod tests {

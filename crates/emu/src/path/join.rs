@@ -4,8 +4,10 @@
 //! the same turn of the loop; what was not cut leaves as it came. Flows have superframes of their own, else flow
 //! queueing would leave nothing to join. The order within a flow never changes.
 
+use super::buffer::MOST_LINK;
 use super::damage::damaged;
-use super::ethernet::{self, MOST_LINK};
+use super::ethernet;
+use super::head::flags;
 use super::header::{
     CWR, DATA_VALID, FIN, GSO_NONE, GSO_TCP4, GSO_TCP6, GSO_UDP, NEEDS_CSUM, PSH, RST, SYN, TCP, UDP, URG, VNET, Vnet,
     patch, patch_ecn,
@@ -256,25 +258,6 @@ fn plain_head(page: &Page, packet: &Packet, out: &mut [u8; VNET + MOST_HEADERS])
     size
 }
 
-/// Writes the headers of one packet alone, without a virtio header, as far as they fit; their length.
-pub fn own_head(page: &Page, packet: &Packet, out: &mut [u8]) -> usize {
-    let size = page.headers.end.min(out.len());
-    let head = &mut out[..size];
-    head.copy_from_slice(&page.head()[..size]);
-    if size < page.headers.end {
-        return size;
-    }
-    if page.split {
-        patch(head, &page.headers, packet.offset, packet.index, packet.len as usize, packet.ecn);
-        if page.headers.transport == TCP {
-            head[page.headers.at + 13] = flags(page, packet);
-        }
-    } else if packet.ecn != page.headers.ecn {
-        patch_ecn(head, &page.headers, packet.ecn);
-    }
-    size
-}
-
 /// Whether others may follow this packet in a superframe.
 fn begins(page: &Page, packet: &Packet) -> bool {
     let is_tcp = page.headers.transport == TCP;
@@ -304,18 +287,6 @@ fn is_sound(page: &Page) -> bool {
 
 fn seq(page: &Page, packet: &Packet) -> u32 {
     page.headers.seq(page.head()).wrapping_add(packet.offset)
-}
-
-/// TCP's flags of one packet: CWR is the first one's, PSH and FIN the last one's.
-fn flags(page: &Page, packet: &Packet) -> u8 {
-    let mut flags = page.headers.tcp_flags(page.head());
-    if packet.index > 0 {
-        flags &= !CWR;
-    }
-    if !packet.last {
-        flags &= !(PSH | FIN);
-    }
-    flags
 }
 
 /// Flows that have an open superframe at a time.

@@ -13,6 +13,7 @@ mod course;
 mod damage;
 mod ethernet;
 mod fresh;
+pub(crate) mod head;
 mod header;
 pub(crate) mod join;
 mod on_off;

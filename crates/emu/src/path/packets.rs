@@ -1,10 +1,18 @@
 //! Packets on their way: small descriptors that point into the frames that were read.
 
 use super::buffer::Buffer;
-use super::damage::Flip;
 use super::ethernet;
 use super::header::{GSO_NONE, GSO_TCP4, GSO_TCP6, GSO_UDP, Headers, TCP, UDP, VNET, Vnet};
 use sojourn_aqm::{Ecn, Instant, TcpView};
+
+/// A bit of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Flip {
+    /// The byte, counted from the packet's first one; behind its end it begins there again.
+    pub byte: u32,
+    /// From 0 to 7.
+    pub bit: u8,
+}
 
 /// A packet of at most one MTU, a segment of a superframe or a frame as it was read; or several segments of one that were
 /// not cut.

@@ -5,7 +5,7 @@
 //! arrivals.
 
 use super::course::Course;
-use super::damage::Flip;
+use super::packets::Flip;
 use sojourn_aqm::qdisc::drop_all;
 use sojourn_aqm::{Dequeued, DropReason, Duration, Enqueued, Host, Instant, Meta, Qdisc, Rate, Rng, Sink, TcpView};
 use sojourn_sim::scenario::{Framing, LinkSpec};

@@ -3,15 +3,15 @@
 //!
 //! It is a child of the shell, which keeps its own network namespace. The devices go to the shell as descriptors.
 
-use super::Command;
 use super::address::Block;
+use super::command::Command;
 use super::control::Listener;
 use super::end::{End, Site};
 use super::gateway;
 use super::message;
 use crate::Error;
 use crate::sys::fds::Channel;
-use crate::sys::namespace::{new_network, replace_file, set_sysctl};
+use crate::sys::namespace::{enlarge_windows, new_network, replace_file, set_sysctl};
 use crate::sys::netlink::Netlink;
 use crate::sys::process;
 use nix::errno::Errno;
@@ -175,13 +175,6 @@ fn forward() {
     }
 }
 
-/// Windows that fill long paths.
-pub fn enlarge_windows() {
-    for (name, start) in [("net/ipv4/tcp_rmem", "4096 131072"), ("net/ipv4/tcp_wmem", "4096 65536")] {
-        set_sysctl(name, &format!("{start} {LARGEST_WINDOW}"));
-    }
-}
-
 fn spawn_peer(plan: &Plan, in_user_namespace: bool) -> Result<(), Error> {
     let Some(peer) = &plan.peer else { return Ok(()) };
     let words = [c"/bin/sh", c"-c", peer].map(CString::from);
@@ -322,6 +315,3 @@ pub const FOR_THE_COMMAND: [Signal; 4] = [Signal::SIGINT, Signal::SIGQUIT, Signa
 
 /// What the kernel sends when the shell dies; nobody else sends it.
 pub const SHELL_IS_GONE: Signal = Signal::SIGPWR;
-
-/// Largest window of TCP in bytes: 2 Gbit/s over 250 ms.
-const LARGEST_WINDOW: u32 = 64 << 20;

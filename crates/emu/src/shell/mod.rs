@@ -2,6 +2,7 @@
 
 mod address;
 pub(crate) mod attach;
+mod command;
 mod control;
 pub(crate) mod desk;
 pub(crate) mod end;
@@ -32,6 +33,8 @@ use crate::sys::tun::Tun;
 use address::Block;
 pub use attach::Place;
 use attach::{Attached, attach};
+pub use command::Command;
+pub(crate) use command::texts;
 use control::{Lease, Leases, Listener};
 use desk::Desk;
 use end::{End, Site};
@@ -110,29 +113,6 @@ impl Shell {
             spin: Duration::ZERO,
         }
     }
-}
-
-/// What runs inside a shell.
-pub enum Command {
-    /// A program and its arguments; at least one word.
-    Program(Vec<CString>),
-    /// A function of this program, in a process of its own; it gets `$SOJOURN_HOST` and returns an exit code.
-    Own(Box<dyn Fn(IpAddr) -> i32>),
-}
-
-impl Command {
-    /// How it is called.
-    pub fn words(&self) -> Vec<String> {
-        match self {
-            Self::Program(words) => texts(words),
-            Self::Own(_) => Vec::new(),
-        }
-    }
-}
-
-/// Words of a command as text.
-pub(crate) fn texts(words: &[CString]) -> Vec<String> {
-    words.iter().map(|word| word.to_string_lossy().into_owned()).collect()
 }
 
 /// Runs the command of `shell` to its end; who gives it orders may name queue managers of `own` as well. Only for a process

@@ -14,11 +14,10 @@ mod streams;
 
 use super::address::Block;
 use super::end::{End, Site};
-use super::inside::enlarge_windows;
 use crate::Error;
 use crate::sys::clock::{Interest, Poll};
 use crate::sys::fds::Channel;
-use crate::sys::namespace::new_network;
+use crate::sys::namespace::{enlarge_windows, new_network};
 use crate::sys::netlink::{Netlink, Route};
 use crate::sys::process;
 use crate::sys::tun::Tun;
