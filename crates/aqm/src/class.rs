@@ -1,6 +1,5 @@
 //! Classes that senders name and priorities that follow from the DSCP, as Linux has both in `skb->priority`.
 
-use crate::params::{Parameter, Value};
 use alloc::format;
 use alloc::string::String;
 use core::fmt;
@@ -72,18 +71,6 @@ impl fmt::Display for Minor {
     }
 }
 
-impl Parameter for Minor {
-    fn to_value(self) -> Value {
-        Value::Minor(self)
-    }
-    fn from_value(value: Value) -> Self {
-        match value {
-            Value::Minor(minor) => minor,
-            other => unreachable!("a parameter keeps its kind, got {other:?}"),
-        }
-    }
-}
-
 /// The priority of a packet with this DSCP (`rt_tos2priority` with `ip_tos2prio` of `net/ipv4/route.c`): it looks at the
 /// bits that were the type of service, the lower three of the DSCP, so that EF (46) is 4 and CS6 (48) is 0.
 pub const fn by_dscp(dscp: u8) -> ClassId {
@@ -143,18 +130,6 @@ impl fmt::Display for Priomap {
             let comma = if priority > 0 { "," } else { "" };
             write!(f, "{comma}{}", self.band(priority))
         })
-    }
-}
-
-impl Parameter for Priomap {
-    fn to_value(self) -> Value {
-        Value::Bands(self)
-    }
-    fn from_value(value: Value) -> Self {
-        match value {
-            Value::Bands(map) => map,
-            other => unreachable!("a parameter keeps its kind, got {other:?}"),
-        }
     }
 }
 

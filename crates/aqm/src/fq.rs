@@ -9,8 +9,9 @@
 use crate::aqm::DynAqm;
 use crate::flow::{self, Composed};
 use crate::params::{self, Param, Value};
+use crate::queues::Queues;
 use crate::refusal::Refusal;
-use crate::registry::{AnyConfig, Named, Queues};
+use crate::registry::{AnyConfig, Named};
 use alloc::boxed::Box;
 
 /// The flows' configuration and each flow's manager.

@@ -82,6 +82,7 @@ pub mod policy;
 pub mod prio;
 mod psched;
 pub mod qdisc;
+pub mod queues;
 pub mod rate;
 pub mod red;
 pub mod refusal;
@@ -102,6 +103,7 @@ pub mod tcp_view;
 mod testing;
 pub mod time;
 pub mod units;
+pub mod value;
 
 pub use aqm::{Aqm, Cx, DropReason, DynAqm, Excess, Fifo, Popped, Verdict};
 pub use backlog::Backlog;

@@ -1,57 +1,23 @@
 //! Parameters by name: what a scenario file, a command line and a docs page share.
 
 use crate::class::{Minor, Priomap};
-use crate::netem::Distribution;
-use crate::own::{Catalogue, REGISTERED};
-use crate::rate::Rate;
+use crate::netem::distribution::Distribution;
+use crate::netem::table::Table;
 pub use crate::refusal::Refusal;
-use crate::time::Duration;
 use crate::units;
+pub use crate::value::{Bytes, Parameter, Value};
 use alloc::format;
 use alloc::string::String;
+use alloc::vec::Vec;
 use core::fmt;
+use core::iter::Peekable;
+use core::str::SplitWhitespace;
 
-/// A value of a parameter.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Value {
-    /// A span of time.
-    Time(Duration),
-    /// A size in bytes.
-    Bytes(u64),
-    /// A data rate.
-    Rate(Rate),
-    /// A plain count.
-    Count(u64),
-    /// A ratio or a gain, without a unit or in Hz.
-    Number(f64),
-    /// On or off.
-    Flag(bool),
-    /// One of a few words.
-    Choice(&'static str),
-    /// The band of each of 16 priorities.
-    Bands(Priomap),
-    /// The number of a class, in hexadecimal.
-    Minor(Minor),
-    /// How times lie about their mean: a word, or the name of a file with a table.
-    Distribution(Distribution),
-}
+/// Reads the table in the file of a name, or says why it cannot be read; `None` where no files are read.
+pub type Files<'a> = dyn Fn(&str) -> Option<Result<&'static Table, Refusal>> + 'a;
 
-impl fmt::Display for Value {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Time(span) => write!(f, "{span}"),
-            Self::Bytes(n) => write!(f, "{n} B"),
-            Self::Rate(rate) => write!(f, "{rate}"),
-            Self::Count(n) => write!(f, "{n}"),
-            Self::Number(x) => write!(f, "{x}"),
-            Self::Flag(on) => write!(f, "{on}"),
-            Self::Choice(word) => f.write_str(word),
-            Self::Bands(map) => write!(f, "{map}"),
-            Self::Minor(minor) => write!(f, "{minor}"),
-            Self::Distribution(by) => write!(f, "{by}"),
-        }
-    }
-}
+/// No files are read.
+pub const NO_FILES: &Files = &|_| None;
 
 /// What a parameter is.
 #[derive(Clone, Copy, Debug)]
@@ -69,12 +35,12 @@ pub struct Param {
 impl Param {
     /// Reads a value of this parameter and checks its range.
     pub fn parse(&self, text: &str) -> Result<Value, Refusal> {
-        self.parse_with(text, REGISTERED)
+        self.parse_with(text, NO_FILES)
     }
 
-    /// [`Param::parse`] with the files that `own` reads.
-    pub fn parse_with(&self, text: &str, own: &dyn Catalogue) -> Result<Value, Refusal> {
-        let value = self.read(text.trim(), own)?;
+    /// [`Param::parse`] with the tables of `files`.
+    pub fn parse_with(&self, text: &str, files: &Files) -> Result<Value, Refusal> {
+        let value = self.read(text.trim(), files)?;
         if self.contains(value) {
             Ok(value)
         } else {
@@ -83,7 +49,7 @@ impl Param {
         }
     }
 
-    fn read(&self, text: &str, own: &dyn Catalogue) -> Result<Value, Refusal> {
+    fn read(&self, text: &str, files: &Files) -> Result<Value, Refusal> {
         let name = self.name;
         let unit = |reason| Refusal::Unit { name, reason };
         match self.range.0 {
@@ -109,7 +75,7 @@ impl Param {
                 let minor = Minor::parse(text).map(Value::Minor);
                 minor.ok_or_else(|| Refusal::NotClass { name, text: text.into() })
             }
-            Value::Distribution(_) => Distribution::parse(name, text, own).map(Value::Distribution),
+            Value::Distribution(_) => distribution(name, text, files).map(Value::Distribution),
             Value::Choice(_) => {
                 let word = self.choices.iter().find(|&&c| c == text);
                 word.map(|w| Value::Choice(w)).ok_or_else(|| Refusal::NoChoice {
@@ -134,47 +100,22 @@ impl Param {
     }
 }
 
-/// A type that can be a parameter's.
-pub trait Parameter: Copy {
-    /// As a value.
-    fn to_value(self) -> Value;
-    /// From a value that [`Param::parse`] made for this parameter.
-    fn from_value(value: Value) -> Self;
-}
-
-macro_rules! parameter {
-    ($($type:ty => $variant:ident),* $(,)?) => {$(
-        impl Parameter for $type {
-            fn to_value(self) -> Value {
-                Value::$variant(self)
-            }
-            fn from_value(value: Value) -> Self {
-                match value {
-                    Value::$variant(x) => x,
-                    other => unreachable!("a parameter keeps its kind, got {other:?}"),
-                }
-            }
-        }
-    )*};
-}
-
-parameter!(Duration => Time, Rate => Rate, f64 => Number, bool => Flag, u64 => Count);
-
-/// A size in bytes, as a parameter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bytes(pub u64);
-
-impl Parameter for Bytes {
-    fn to_value(self) -> Value {
-        Value::Bytes(self.0)
+/// The distribution called `text`: one of the words, else the table in the file of that name, which `files` reads. `name`
+/// is the parameter's.
+fn distribution(name: &'static str, text: &str, files: &Files) -> Result<Distribution, Refusal> {
+    if let Some(i) = Distribution::WORDS.iter().position(|&word| word == text) {
+        return Ok(Distribution::BUILT_IN[i]);
     }
-    fn from_value(value: Value) -> Self {
-        match value {
-            Value::Bytes(n) => Self(n),
-            other => unreachable!("a parameter keeps its kind, got {other:?}"),
-        }
+    match files(text) {
+        Some(read) if !text.is_empty() => read.map(Distribution::Table).map_err(|wrong| {
+            format!("{name}: {text:?} is none of {}, and {wrong}", Distribution::WORDS.join(", ")).into()
+        }),
+        _ => Err(Refusal::NoChoice { name, text: text.into(), choices: Distribution::WORDS }),
     }
 }
+
+/// Reads the next words into the parameters given, of those of an algorithm, if they are its own; whether they were.
+pub type Words = fn(&mut Peekable<SplitWhitespace<'_>>, &mut Vec<(String, String)>, &[Param]) -> Result<bool, Refusal>;
 
 /// Declares a knob: an enum whose variants are words of a file.
 ///
@@ -233,15 +174,15 @@ pub trait Config: Clone + Default + Send + Sync + fmt::Debug {
 
     /// Sets a parameter from text; the error names the parameter, the value and the range.
     fn set(&mut self, name: &str, text: &str) -> Result<(), Refusal> {
-        self.set_with(name, text, REGISTERED)
+        self.set_with(name, text, NO_FILES)
     }
 
-    /// [`Config::set`] with the files that `own` reads.
-    fn set_with(&mut self, name: &str, text: &str, own: &dyn Catalogue) -> Result<(), Refusal> {
+    /// [`Config::set`] with the tables of `files`.
+    fn set_with(&mut self, name: &str, text: &str, files: &Files) -> Result<(), Refusal> {
         let Some(param) = Self::PARAMS.iter().find(|p| p.name == name) else {
             return Err(Refusal::Unknown(unknown("parameter", name, Self::PARAMS.iter().map(|p| p.name))));
         };
-        self.set_value(name, param.parse_with(text, own)?);
+        self.set_value(name, param.parse_with(text, files)?);
         Ok(())
     }
 }
@@ -343,7 +284,7 @@ pub(crate) fn refuse_foreign<C: Config>(
 /// The error for a name that does not exist: with the nearest one that does, of several one of the same letters.
 pub fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
     let nearest = known.clone().map(|k| (distance(name, k), letters(name) != letters(k), k)).min();
-    let list = || known.clone().collect::<alloc::vec::Vec<_>>().join(", ");
+    let list = || known.clone().collect::<Vec<_>>().join(", ");
     match nearest {
         None => format!("unknown {what} {name:?}; there is none"),
         Some((d, _, k)) if d <= 1 + name.len() / 3 => format!("unknown {what} {name:?}; did you mean {k:?}?"),
@@ -353,8 +294,8 @@ pub fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a str> 
 
 /// Levenshtein distance, for names of a few letters.
 fn distance(a: &str, b: &str) -> usize {
-    let b: alloc::vec::Vec<char> = b.chars().collect();
-    let mut row: alloc::vec::Vec<usize> = (0..=b.len()).collect();
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, x) in a.chars().enumerate() {
         let mut diagonal = row[0];
         row[0] = i + 1;
@@ -368,8 +309,8 @@ fn distance(a: &str, b: &str) -> usize {
 }
 
 /// The letters of a name in order.
-fn letters(name: &str) -> alloc::vec::Vec<char> {
-    let mut letters: alloc::vec::Vec<char> = name.chars().collect();
+fn letters(name: &str) -> Vec<char> {
+    let mut letters: Vec<char> = name.chars().collect();
     letters.sort_unstable();
     letters
 }

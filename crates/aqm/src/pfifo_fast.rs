@@ -17,8 +17,9 @@ use crate::limits::Limits;
 use crate::link::Link;
 use crate::packet::Meta;
 use crate::params::Value;
+use crate::params::Words;
 use crate::qdisc::{Dequeued, Enqueued, Host, Qdisc, Sink, Stats};
-use crate::registry::{Queues, Words};
+use crate::queues::Queues;
 use crate::ring::Ring;
 use crate::time::Instant;
 

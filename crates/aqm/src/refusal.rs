@@ -1,7 +1,7 @@
 //! Why a discipline, a parameter or a combination of values is refused. Each text names the place and the remedy.
 
-use crate::params::Value;
 use crate::units::UnitError;
+use crate::value::Value;
 use alloc::string::String;
 use thiserror::Error;
 

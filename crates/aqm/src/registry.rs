@@ -19,12 +19,12 @@ use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use core::iter::Peekable;
-use core::str::SplitWhitespace;
 
 pub use crate::foreign::{Foreign, ForeignConfig};
 pub use crate::named::Named;
 pub use crate::own::{Catalogue, Managed, Own, OwnConfig, REGISTERED};
+pub use crate::params::Words;
+pub use crate::queues::{EXCLUDE_CE, Queues};
 
 /// Declares the algorithms: name, module, type, one sentence, sources; first those that manage one queue, then those
 /// that queue flows apart, each with a name for its configuration, then those that manage two coupled queues, then queue
@@ -340,9 +340,6 @@ impl AnyConfig {
     }
 }
 
-/// The flag of every discipline with which CE-marked packets are left out of what its algorithm measures.
-pub const EXCLUDE_CE: &str = "exclude_ce";
-
 /// What a discipline may do to packets beyond queueing, dropping and marking them; its host has to be able to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Effects {
@@ -394,38 +391,6 @@ pub struct Algorithm {
     /// Makes a configuration of the algorithm, which is the first argument.
     pub configure: &'static Configure,
 }
-
-/// What queues an algorithm consists of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Queues {
-    /// A single one.
-    One,
-    /// Each flow's own.
-    PerFlow,
-    /// A classic one and one for L4S.
-    Two,
-    /// Each flow's own in each of several classes of traffic.
-    PerFlowAndClass,
-    /// Those of other disciplines, which it holds.
-    Tree,
-    /// Any of these, as its parameters say: a shared library with several disciplines.
-    Any,
-}
-
-impl Queues {
-    /// Whether flows are queued apart.
-    pub const fn are_by_flow(self) -> bool {
-        matches!(self, Self::PerFlow | Self::PerFlowAndClass)
-    }
-
-    /// Whether packets that carry CE can be left out of what is measured.
-    pub const fn can_exclude_ce(self) -> bool {
-        matches!(self, Self::One | Self::PerFlow)
-    }
-}
-
-/// Reads the next words into the parameters given, of those of an algorithm, if they are its own; whether they were.
-pub type Words = fn(&mut Peekable<SplitWhitespace<'_>>, &mut Vec<(String, String)>, &[Param]) -> Result<bool, Refusal>;
 
 /// Makes a configuration from a profile's name (empty: the plain one) and parameters by name.
 pub type Configure =
@@ -488,7 +453,7 @@ pub(crate) fn configure<C: crate::params::Config>(
     let mut config = C::profile(profile)
         .ok_or_else(|| Refusal::Unknown(unknown("profile", profile, C::PROFILES.iter().map(|&(p, _)| p))))?;
     for (name, text) in params {
-        config.set_with(name, text, own)?;
+        config.set_with(name, text, &|file| own.table(file))?;
     }
     config.validate()?;
     Ok(config)

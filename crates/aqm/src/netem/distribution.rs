@@ -3,12 +3,8 @@
 
 use super::crandom::Crandom;
 use super::table::Table;
-use crate::own::Catalogue;
-use crate::params::{Parameter, Value};
-use crate::refusal::Refusal;
 use crate::rng::Rng;
 use alloc::boxed::Box;
-use alloc::format;
 use core::fmt;
 
 /// How times lie about their mean.
@@ -32,20 +28,6 @@ impl Distribution {
     /// Their names.
     pub const WORDS: &'static [&'static str] = &["uniform", "normal", "pareto", "paretonormal"];
 
-    /// The one called `text`: one of the words, else the table in the file of that name, which `own` reads. `name` is the
-    /// parameter's.
-    pub(crate) fn parse(name: &'static str, text: &str, own: &dyn Catalogue) -> Result<Self, Refusal> {
-        if let Some(i) = Self::WORDS.iter().position(|&word| word == text) {
-            return Ok(Self::BUILT_IN[i]);
-        }
-        match own.table(text) {
-            Some(read) if !text.is_empty() => read
-                .map(Self::Table)
-                .map_err(|wrong| format!("{name}: {text:?} is none of {}, and {wrong}", Self::WORDS.join(", ")).into()),
-            _ => Err(Refusal::NoChoice { name, text: text.into(), choices: Self::WORDS }),
-        }
-    }
-
     /// Values of the inverse distribution in steps of equal probability, in units of the jitter over `SCALE`; none for
     /// [`Distribution::Uniform`].
     pub fn table(self) -> Option<Box<[i16]>> {
@@ -67,18 +49,6 @@ impl fmt::Display for Distribution {
             (Self::Table(table), _) => f.write_str(table.name()),
             (_, Some(i)) => f.write_str(Self::WORDS[i]),
             (_, None) => unreachable!("all others are built in"),
-        }
-    }
-}
-
-impl Parameter for Distribution {
-    fn to_value(self) -> Value {
-        Value::Distribution(self)
-    }
-    fn from_value(value: Value) -> Self {
-        match value {
-            Value::Distribution(by) => by,
-            other => unreachable!("a parameter keeps its kind, got {other:?}"),
         }
     }
 }

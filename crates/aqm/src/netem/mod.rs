@@ -27,11 +27,11 @@
 
 mod config;
 mod crandom;
-mod distribution;
+pub(crate) mod distribution;
 mod loss;
 mod rate;
 mod slot;
-mod table;
+pub(crate) mod table;
 #[cfg(test)]
 mod tests;
 mod tfifo;
@@ -47,11 +47,11 @@ use crate::backlog::Backlog;
 use crate::limits::Limits;
 use crate::link::Link;
 use crate::packet::{Ecn, Meta};
+use crate::params::Words;
 use crate::parent::leaf::{Books, Leaf};
 use crate::parent::statistics::{of_class, of_parent};
 use crate::qdisc::{Dequeued, Enqueued, Host, Part, Qdisc, Sink, Stats};
 use crate::refusal::Refusal;
-use crate::registry::Words;
 use crate::rng::Rng;
 use crate::time::{Duration, Instant};
 use alloc::string::String;

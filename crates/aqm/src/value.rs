@@ -1,0 +1,100 @@
+//! Values of parameters: what they can be, and the types of the code that they stand for.
+
+use crate::class::{Minor, Priomap};
+use crate::netem::distribution::Distribution;
+use crate::rate::Rate;
+use crate::time::Duration;
+use core::fmt;
+
+/// A value of a parameter.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Value {
+    /// A span of time.
+    Time(Duration),
+    /// A size in bytes.
+    Bytes(u64),
+    /// A data rate.
+    Rate(Rate),
+    /// A plain count.
+    Count(u64),
+    /// A ratio or a gain, without a unit or in Hz.
+    Number(f64),
+    /// On or off.
+    Flag(bool),
+    /// One of a few words.
+    Choice(&'static str),
+    /// The band of each of 16 priorities.
+    Bands(Priomap),
+    /// The number of a class, in hexadecimal.
+    Minor(Minor),
+    /// How times lie about their mean: a word, or the name of a file with a table.
+    Distribution(Distribution),
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Time(span) => write!(f, "{span}"),
+            Self::Bytes(n) => write!(f, "{n} B"),
+            Self::Rate(rate) => write!(f, "{rate}"),
+            Self::Count(n) => write!(f, "{n}"),
+            Self::Number(x) => write!(f, "{x}"),
+            Self::Flag(on) => write!(f, "{on}"),
+            Self::Choice(word) => f.write_str(word),
+            Self::Bands(map) => write!(f, "{map}"),
+            Self::Minor(minor) => write!(f, "{minor}"),
+            Self::Distribution(by) => write!(f, "{by}"),
+        }
+    }
+}
+
+/// A type that can be a parameter's.
+pub trait Parameter: Copy {
+    /// As a value.
+    fn to_value(self) -> Value;
+    /// From a value that [`Param::parse`](crate::params::Param::parse) made for this parameter.
+    fn from_value(value: Value) -> Self;
+}
+
+macro_rules! parameter {
+    ($($type:ty => $variant:ident),* $(,)?) => {$(
+        impl Parameter for $type {
+            fn to_value(self) -> Value {
+                Value::$variant(self)
+            }
+            fn from_value(value: Value) -> Self {
+                match value {
+                    Value::$variant(x) => x,
+                    other => unreachable!("a parameter keeps its kind, got {other:?}"),
+                }
+            }
+        }
+    )*};
+}
+
+parameter!(
+    Duration => Time,
+    Rate => Rate,
+    f64 => Number,
+    bool => Flag,
+    u64 => Count,
+    Priomap => Bands,
+    Minor => Minor,
+    Distribution => Distribution,
+);
+
+/// A size in bytes, as a parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bytes(pub u64);
+
+impl Parameter for Bytes {
+    fn to_value(self) -> Value {
+        Value::Bytes(self.0)
+    }
+    fn from_value(value: Value) -> Self {
+        match value {
+            Value::Bytes(n) => Self(n),
+            other => unreachable!("a parameter keeps its kind, got {other:?}"),
+        }
+    }
+}
