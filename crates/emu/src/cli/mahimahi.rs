@@ -55,6 +55,13 @@ pub fn parse(name: &str, words: &[String], line: &[String]) -> Result<Parsed, Er
             if on == Duration::ZERO {
                 return Err(Error::Input(format!("{name}: {}: 0 s is never on; write e.g. 1", what[0])));
             }
+            // Each turn is drawn, also those of a pause in which no packet comes.
+            if !fixed && off > Duration::ZERO && on + off < LEAST_TURN {
+                return Err(Error::Input(format!(
+                    "{name}: {on} and {off} are {} in the mean; make it at least {LEAST_TURN}",
+                    on + off
+                )));
+            }
             one_way(name, &args.words[0], Kind::OnOff { on, off, fixed }, Kind::Loss(None))?
         }
     };
@@ -70,6 +77,9 @@ pub fn parse(name: &str, words: &[String], line: &[String]) -> Result<Parsed, Er
     };
     Ok(Parsed::Run(Box::new(Request { shell, strict: false, quiet: true, log: None })))
 }
+
+/// The shortest mean time of a link's being on and off once.
+const LEAST_TURN: Duration = Duration::from_micros(10);
 
 /// What the live view has. `mm-meter` of which nothing is asked shows everything.
 fn shown(name: &str, args: &Args) -> Shown {
@@ -278,6 +288,11 @@ mod tests {
             refused("mm-intermittent uplink 0 1 true"),
             "mm-intermittent: time on: 0 s is never on; write e.g. 1"
         );
+        assert_eq!(
+            refused("mm-onoff uplink 4e-6 5e-6 true"),
+            "mm-onoff: 4 us and 5 us are 9 us in the mean; make it at least 10 us"
+        );
+        assert!(of("mm-onoff uplink 1e-6 0 true").is_ok() && of("mm-intermittent uplink 1e-9 1e-9 true").is_ok());
         assert_eq!(
             refused("mm-intermittent up 1 1"),
             "mm-intermittent: \"up\" is no direction; write uplink or downlink"
