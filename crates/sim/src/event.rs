@@ -4,9 +4,10 @@
 //! instant the one with the lowest slot comes first, so the order of simultaneous events is the order in
 //! which the slots are laid out. The first slots are those that every packet sets: where they are few, as in a dumbbell,
 //! they are looked through one by one, and setting one of them is a single store ([`Few`]); else they have a tournament
-//! tree of their own, which is lower than one for all ([`Many`]). Timers are in a second tree; in a dumbbell those of sinks,
-//! which may be called ahead of time, are in a third one, elsewhere what lies behind them is: the few slots of generators,
-//! samplers and of the channels of wireless LANs, which every access sets.
+//! tree of their own, which is lower than one for all ([`Many`]). Timers are in a second tree; in a dumbbell those of sources
+//! have a tree of their own, as a pacer sets them with every packet, and those of sinks, which may be called ahead of time;
+//! elsewhere what lies behind them has: the few slots of generators, samplers and of the channels of wireless LANs, which
+//! every access sets.
 
 mod tree;
 
@@ -20,7 +21,8 @@ pub type Slot = u32;
 /// The pending events of a simulation.
 pub trait EventSet {
     /// An empty set with slots 0..`slots`, of which packets set the first `of_links`: half of them every packet, the others
-    /// only where [`EventSet::use_all`] was called. The slots `sinks`, behind them, are those of sinks' timers.
+    /// only where [`EventSet::use_all`] was called. The slots `sinks`, behind them, are those of sinks' timers, and as many
+    /// before these are those of sources' timers.
     fn new(of_links: usize, slots: usize, sinks: Range<Slot>) -> Self;
 
     /// From now on events may be pending in any slot.
@@ -76,23 +78,29 @@ pub struct Few {
     /// The time of the earliest timer, behind that of any of them at the same instant.
     timer: u64,
     uses_all: bool,
-    timers: Tree,
+    /// The first of the slots of sources, as many as there are of sinks, which lie behind them.
+    first_source: Slot,
+    flows: Slot,
+    sources: Tree,
     sinks: Tree,
-    sink_slots: Range<Slot>,
+    /// What lies before and behind the timers of sources and sinks.
+    others: Tree,
 }
 
 impl EventSet for Few {
     fn new(of_links: usize, slots: usize, sinks: Range<Slot>) -> Self {
         assert!(of_links <= HOT, "two links have {HOT} slots");
         let hot = core::array::from_fn(|slot| packed(Instant::NEVER, slot));
-        let timers = Tree::new(HOT as Slot, slots.saturating_sub(HOT));
+        let (flows, first_source) = (sinks.len() as Slot, sinks.start - sinks.len() as Slot);
         Self {
             hot,
             timer: packed(Instant::NEVER, LAST),
             uses_all: false,
-            timers,
+            first_source,
+            flows,
+            sources: Tree::new(first_source, sinks.len()),
             sinks: Tree::new(sinks.start, sinks.len()),
-            sink_slots: sinks,
+            others: Tree::new(HOT as Slot, slots.saturating_sub(HOT)),
         }
     }
 
@@ -133,8 +141,7 @@ impl EventSet for Few {
     fn at(&self, slot: Slot) -> Instant {
         match self.hot.get(slot as usize) {
             Some(&word) => unpacked(word),
-            None if self.sink_slots.contains(&slot) => self.sinks.at(slot),
-            None => self.timers.at(slot),
+            None => self.tree_of(slot).at(slot),
         }
     }
 
@@ -164,20 +171,33 @@ impl Few {
 
     #[inline]
     fn set_timer(&mut self, slot: Slot, at: Instant) {
-        if self.sink_slots.contains(&slot) {
-            self.sinks.set(slot, at);
-        } else {
-            self.timers.set(slot, at);
+        match slot.wrapping_sub(self.first_source) {
+            place if place < self.flows => self.sources.set(slot, at),
+            place if place < 2 * self.flows => self.sinks.set(slot, at),
+            _ => self.others.set(slot, at),
         }
-        self.timer = packed(Instant::from_nanos(self.timers.due().min(self.sinks.due())), LAST);
+        let least = self.sources.due().min(self.sinks.due()).min(self.others.due());
+        self.timer = packed(Instant::from_nanos(least), LAST);
     }
 
-    /// The earliest of the timers, of which slots of sinks have others before and behind them.
-    fn first_timer(&self) -> (Instant, Slot) {
-        if self.sinks.due() == self.timers.due() {
-            return self.sinks.first().min(self.timers.first());
+    /// The tree of a slot behind those that are looked through.
+    fn tree_of(&self, slot: Slot) -> &Tree {
+        match slot.wrapping_sub(self.first_source) {
+            place if place < self.flows => &self.sources,
+            place if place < 2 * self.flows => &self.sinks,
+            _ => &self.others,
         }
-        if self.sinks.due() < self.timers.due() { self.sinks.first() } else { self.timers.first() }
+    }
+
+    /// The earliest of the timers. Of several at one instant that with the lowest slot.
+    fn first_timer(&self) -> (Instant, Slot) {
+        let (sources, sinks, others) = (self.sources.due(), self.sinks.due(), self.others.due());
+        if sources < sinks.min(others) {
+            return self.sources.first();
+        }
+        let first = if sources <= sinks { self.sources.first() } else { self.sinks.first() };
+        // Others have slots before and behind those.
+        if first.0.as_nanos() < others { first } else { first.min(self.others.first()) }
     }
 }
 

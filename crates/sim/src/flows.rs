@@ -173,8 +173,8 @@ impl Flows {
     pub fn on_source_timer<P: Probe, T: Topology>(&mut self, now: Instant, slot: u32, network: &mut Network<P, T>) {
         let ends = &mut self.ends[slot as usize];
         let mut port = Port::new(network, now, slot, true);
-        ends.flow.on_source_timer(now, &mut port);
-        ends.set_source(slot, network);
+        ends.source_at = ends.flow.on_source_timer(now, &mut port);
+        network.set(Component::Source(slot), ends.source_at);
     }
 
     #[inline]

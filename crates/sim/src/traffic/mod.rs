@@ -145,9 +145,19 @@ macro_rules! flows {
                 }
             }
 
-            /// The source's deadline has come, or an earlier one.
-            pub fn on_source_timer(&mut self, now: Instant, host: &mut impl Host) {
-                match self { Self::$first(flow) => flow.on_source_timer(now, host), $( $(#[$only])? Self::$kind(flow) => flow.on_source_timer(now, host), )+ }
+            /// The source's deadline has come, or an earlier one; tells the next one.
+            #[inline(always)]
+            pub fn on_source_timer(&mut self, now: Instant, host: &mut impl Host) -> Instant {
+                match self {
+                    Self::$first(flow) => {
+                        flow.on_source_timer(now, host);
+                        flow.source_deadline()
+                    }
+                    $( $(#[$only])? Self::$kind(flow) => {
+                        flow.on_source_timer(now, host);
+                        flow.source_deadline()
+                    } )+
+                }
             }
 
             /// The sink's deadline has come, or an earlier one.

@@ -44,9 +44,9 @@ fn datagrams(mut flow: AnyFlow, end: Instant) -> Vec<Instant> {
     let mut at = flow.source_deadline();
     while at <= end {
         let before = times.0.len();
-        flow.on_source_timer(at, &mut times);
+        let next = flow.on_source_timer(at, &mut times);
         times.0[before..].fill(at);
-        at = flow.source_deadline();
+        at = next;
     }
     times.0
 }
