@@ -26,7 +26,12 @@ impl Rate {
 
     /// How long `bytes` take at this rate, rounded down to a nanosecond.
     pub fn time_for(self, bytes: u64) -> Duration {
-        Duration::from_nanos((bytes as u128 * 8_000_000_000 / self.0 as u128) as i64)
+        // The product of a few packets has room in a word, where a division takes a tenth of the time.
+        let nanos = match bytes.checked_mul(8_000_000_000) {
+            Some(bit_nanos) => bit_nanos / self.0,
+            None => (bytes as u128 * 8_000_000_000 / self.0 as u128) as u64,
+        };
+        Duration::from_nanos(nanos as i64)
     }
 }
 

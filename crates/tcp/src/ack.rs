@@ -142,8 +142,30 @@ impl Findings {
 
     /// Removes what is acknowledged and takes the RTT sample.
     #[inline(always)]
-    pub fn take_acknowledged(&mut self, before: &Before, now: Now, recovery: &mut Recovery, books: Books) {
-        let Books { queue, board, rtt, mut sampler } = books;
+    pub fn take_acknowledged(&mut self, before: &Before, now: Now, recovery: &mut Recovery, mut books: Books) {
+        if self.advanced {
+            self.remove_acknowledged(before, now, recovery, &mut books);
+        } else if books.board.is_reno() {
+            // A duplicate tells of one that has arrived, and removes nothing.
+            self.delivered += 1;
+        }
+        let Books { queue, board, rtt, .. } = books;
+        debug_assert!(
+            board.head().is_none_or(|head| head.end() > queue.una()),
+            "what is acknowledged is removed at once"
+        );
+        let measured = self.measure(now, recovery, queue, rtt);
+        if self.acked.packets == 0 && measured {
+            // Only SACKs of what was sent before the head was last do not prolong the time-out for ever.
+            let oldest = self.times.first_sacked.zip(board.head());
+            self.sets_timer |= oldest.is_some_and(|(sacked, head)| sacked < head.sent);
+        }
+    }
+
+    #[inline(always)]
+    fn remove_acknowledged(&mut self, before: &Before, now: Now, recovery: &mut Recovery, books: &mut Books) {
+        let Books { queue, board, rtt, sampler } = books;
+        let mut sampler = sampler.as_deref_mut();
         let fackets = board.fackets_out;
         let episode = &mut recovery.episode;
         // Without SACK an acknowledgment tells nothing of when its segments arrived: RACK learns nothing, and at a time-out
@@ -176,7 +198,7 @@ impl Findings {
         // Without SACK, duplicates have told of some before.
         self.delivered += match acked.packets {
             _ if sack => delivered,
-            0 => self.is_duplicate() as u32,
+            0 => 0,
             packets => packets.saturating_sub(before.sacked).max(1),
         };
         self.original_delivered |= lowest_original <= episode.high_seq && (sack || !acked.retransmitted);
@@ -186,12 +208,6 @@ impl Findings {
                 rack.on_acknowledged(queue.una());
             }
             episode.on_acknowledged(&acked, fackets, before.fackets, board);
-        }
-        let measured = self.measure(now, recovery, queue, rtt);
-        if acked.packets == 0 && measured {
-            // Only SACKs of what was sent before the head was last do not prolong the time-out for ever.
-            let oldest = self.times.first_sacked.zip(board.head());
-            self.sets_timer |= oldest.is_some_and(|(sacked, head)| sacked < head.sent);
         }
     }
 

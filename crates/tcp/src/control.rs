@@ -24,6 +24,8 @@ pub(crate) struct Control {
     minds_losses: bool,
     /// The control is told what each acknowledgment delivered.
     minds_deliveries: bool,
+    /// How many windows the send buffer is to hold.
+    windows_in_buffer: u8,
     grows_before_sending: bool,
     counts_delivered: bool,
     /// The state that such a control was last told of, unless a reduction has begun since.
@@ -64,6 +66,7 @@ impl Control {
             hears,
             minds_losses: steers && needs.losses,
             minds_deliveries: needs.samples,
+            windows_in_buffer: if needs.wide_buffer { 3 } else { 2 },
             told: Some(State::Open),
         }
     }
@@ -132,6 +135,12 @@ impl Control {
     #[inline]
     pub fn minds_deliveries(&self) -> bool {
         self.minds_deliveries
+    }
+
+    /// How many windows the send buffer is to hold.
+    #[inline]
+    pub fn windows_in_buffer(&self) -> u64 {
+        self.windows_in_buffer.into()
     }
 
     /// Whether a control that steers is to be told that congestion avoidance is in `state` now.

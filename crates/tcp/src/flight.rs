@@ -17,6 +17,12 @@ impl Transmission {
     /// Tells the control something, with the state of the connection, and takes over what it sets.
     #[inline(never)]
     pub fn tell(&mut self, now: Now, state: State, control: &mut Control, what: impl FnOnce(&mut AnyCc, &mut Flight)) {
+        self.tell_here(now, state, control, what);
+    }
+
+    /// The same, compiled into the caller.
+    #[inline(always)]
+    fn tell_here(&mut self, now: Now, state: State, control: &mut Control, what: impl FnOnce(&mut AnyCc, &mut Flight)) {
         let Some(sampler) = &mut self.sampler else { return };
         let (in_flight, steers) = (self.board.in_flight(), control.steers());
         let is_cwnd_limited = control.is_limited(in_flight, 0);
@@ -60,8 +66,16 @@ impl Transmission {
     }
 
     /// Tells a control that asked for it of each segment that was marked lost, while the window was `cwnd`.
+    #[inline]
     pub fn tell_losses(&mut self, now: Now, state: State, cwnd: u32, control: &mut Control) {
-        let Some(sampler) = self.sampler.as_mut().filter(|_| control.minds_losses()) else { return };
+        if control.minds_losses() {
+            self.tell_each_loss(now, state, cwnd, control);
+        }
+    }
+
+    #[inline(never)]
+    fn tell_each_loss(&mut self, now: Now, state: State, cwnd: u32, control: &mut Control) {
+        let Some(sampler) = &mut self.sampler else { return };
         let losses = sampler.find_lost(&self.board);
         if losses.is_empty() {
             return;
@@ -135,7 +149,7 @@ impl Transmission {
         let sample = sampler.generate(now.at, ack.delivered, ack.ce, &context);
         if control.steers() {
             self.tell_state(now, state, control);
-            self.tell(now, state, control, |cc, flight| cc.steer(flight, &sample));
+            self.tell_here(now, state, control, |cc, flight| cc.steer(flight, &sample));
         }
     }
 

@@ -146,7 +146,8 @@ impl Rack {
 
     fn detect_within(&mut self, now: Instant, window: Duration, board: &mut Scoreboard) -> Duration {
         let (mut longest, mut kept) = (Duration::ZERO, 0);
-        while let Some(&(sent, seq)) = self.order.get(kept) {
+        // Nothing that was sent later than what was delivered is lost, nor does anything behind it in the order matter.
+        while let Some(&(sent, seq)) = self.order.get(kept).filter(|&&(sent, _)| sent <= self.latest.0) {
             let i = board.position(seq);
             let current = board.get(i).copied().filter(|s| s.seq == seq && s.sent == sent && Self::is_open(s.tags));
             let Some(segment) = current else {
@@ -173,6 +174,7 @@ impl Rack {
         !tags.any(Tags::SACKED) && (!tags.any(Tags::LOST) || tags.any(Tags::RETRANS))
     }
 
+    #[inline]
     fn drop_entry(&mut self, i: usize) {
         match i {
             0 => drop(self.order.pop_front()),

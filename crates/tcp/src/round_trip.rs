@@ -79,7 +79,7 @@ impl RoundTrip {
 
     /// The smoothed RTT in whole units; zero before the first sample.
     pub fn srtt(&self) -> Duration {
-        self.span(self.estimator.srtt() as u32)
+        self.span(self.estimator.srtt_x8() >> 3)
     }
 
     /// Eight times the smoothed RTT in microseconds; zero before the first sample.
@@ -114,6 +114,14 @@ impl RoundTrip {
         let due = sent.as_nanos() / unit.as_nanos() as u64 * unit.as_nanos() as u64 + rto;
         let at = if unit == self.tick { self.clock.instant(now.tick).as_nanos() } else { now.at.as_nanos() };
         due.saturating_sub(at).div_ceil(self.tick.as_nanos() as u64)
+    }
+
+    /// Whether it is certain without a division that more than so many ticks are left until then.
+    #[inline]
+    pub fn leaves_more_than(&self, ticks: Ticks, now: Now, sent: Instant) -> bool {
+        let rto = self.clock.instant(self.rto());
+        // A segment counts from the beginning of the unit in which it was sent.
+        now.at + self.clock.duration(ticks) + self.unit < rto + (sent - Instant::ZERO)
     }
 
     /// Whether a segment has been out for longer than the time-out.

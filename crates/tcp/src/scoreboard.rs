@@ -176,6 +176,7 @@ impl Scoreboard {
     }
 
     /// Position of the first segment that starts at or after `seq`.
+    #[inline]
     pub fn position(&self, seq: u64) -> usize {
         let Some(head) = self.segments.front() else { return 0 };
         if seq <= head.seq {
@@ -186,6 +187,11 @@ impl Scoreboard {
         if self.segments.get(guess).is_some_and(|s| s.seq == seq) {
             return guess;
         }
+        self.search(seq)
+    }
+
+    #[inline(never)]
+    fn search(&self, seq: u64) -> usize {
         self.segments.partition_point(|s| s.seq < seq)
     }
 

@@ -171,9 +171,9 @@ impl Bursts {
         self.fin_beyond_window && queue.ends_with_next()
     }
 
-    /// What may be sent next, in bursts of `most` segments.
-    #[inline]
-    pub fn next(&mut self, outlook: &Outlook, most: u32) -> Turn {
+    /// What may be sent next, in bursts of `most` segments, at least one, which is found out where it matters.
+    #[inline(always)]
+    pub fn next(&mut self, outlook: &Outlook, mut most: impl FnMut() -> u32) -> Turn {
         let window = outlook.window;
         let room = window.cwnd.saturating_sub(outlook.in_flight);
         if room == 0 {
@@ -181,18 +181,19 @@ impl Bursts {
             return if goes { Turn::Burst { segments: 1, left: 1, pushed: true } } else { Turn::WaitsForWindow };
         }
         if let Rule::Third { by_rate } = self.rule {
-            return self.next_by_third(outlook, room, most, !by_rate);
+            return self.next_by_third(outlook, room, most(), !by_rate);
         }
         let lone = Front { left: 1, is_last: true, pushed: true };
         let Front { left, is_last, pushed } = outlook.front.unwrap_or(lone);
         // A lone last segment of a piece never waits.
         if left > 1 {
-            if let Some(wait) = self.wait(outlook, room, left, is_last, most) {
+            if let Some(wait) = self.wait(outlook, room, left, is_last, &mut most) {
                 return wait;
             }
         }
         // Half the window at the most: two bursts in flight keep the acknowledgments coming.
-        let segments = room.min(most).min((window.cwnd / 2).max(1)).min(left);
+        let fit = room.min((window.cwnd / 2).max(1)).min(left);
+        let segments = if fit > 1 { fit.min(most()) } else { fit };
         Turn::Burst { segments, left, pushed }
     }
 
@@ -238,7 +239,15 @@ impl Bursts {
 
     /// Whether the burst has to wait: if little of the window is open and the next acknowledgment is near.
     /// `left` segments remain of its buffer, which is the last one or has others behind it.
-    fn wait(&self, outlook: &Outlook, room: u32, left: u32, is_last: bool, most: u32) -> Option<Turn> {
+    #[inline(always)]
+    fn wait(
+        &self,
+        outlook: &Outlook,
+        room: u32,
+        left: u32,
+        is_last: bool,
+        most: &mut impl FnMut() -> u32,
+    ) -> Option<Turn> {
         // Also a burst that has just been sent makes the rest wait.
         if outlook.at_once || outlook.in_recovery || outlook.at - self.last > RECENT {
             return None;
@@ -248,11 +257,14 @@ impl Bursts {
         let limit = open.min(offered);
         let window = outlook.receive_window.min(outlook.window.cwnd as u64 * mss);
         let whole = !is_last && limit >= left as u64 * mss;
-        if limit >= most as u64 * mss || whole || limit >= window / WINDOW_DIVISOR {
+        if whole || limit >= window / WINDOW_DIVISOR {
             return None;
         }
         let near = (outlook.srtt / 2).min(RECENT);
         outlook.head_sent.filter(|&sent| sent + outlook.srtt <= outlook.at + near)?;
+        if limit >= most() as u64 * mss {
+            return None;
+        }
         if open < offered && room <= left {
             return Some(Turn::WaitsForWindow);
         }
@@ -329,7 +341,7 @@ mod tests {
 
     /// Bursts have eleven segments at the most.
     fn next(outlook: &Outlook) -> Turn {
-        bursts().next(outlook, 11)
+        bursts().next(outlook, || 11)
     }
 
     fn bursts() -> Bursts {
@@ -381,7 +393,7 @@ mod tests {
             let mut turn = |in_flight, ms: i64| {
                 let outlook = outlook(&w, &much, in_flight, 0);
                 let outlook = Outlook { at: outlook.at + Duration::from_millis(ms), ..outlook };
-                bursts.next(&outlook, most)
+                bursts.next(&outlook, || most)
             };
             let burst = |segments| Turn::Burst { segments, left: most, pushed: true };
             // A third of 100 is 33 and a bit, but a whole burst in the middle of what is to be sent goes.
@@ -396,10 +408,10 @@ mod tests {
             assert_eq!(turn(90, 3), if restamps { Turn::Waits } else { burst(10) });
             assert_eq!(turn(90, 5), if restamps { burst(10) } else { Turn::Waits });
             let trouble = Outlook { is_open: false, ..outlook(&w, &much, 99, 0) };
-            assert_eq!(bursts.next(&trouble, most), burst(1));
+            assert_eq!(bursts.next(&trouble, || most), burst(1));
             let ending = queue(Some(2 * 1448 + 77));
             let last = Turn::Burst { segments: 3, left: 3, pushed: true };
-            assert_eq!(bursts.next(&outlook(&w, &ending, 95, 0), most), last, "a FIN does not wait");
+            assert_eq!(bursts.next(&outlook(&w, &ending, 95, 0), || most), last, "a FIN does not wait");
         }
     }
 
@@ -422,7 +434,7 @@ mod tests {
         let last = Front { left: 20, is_last: true, pushed: true };
         let waits = |queue| {
             let outlook = Outlook { front: Some(last), ..outlook(&w, queue, 70, 10) };
-            bursts().next(&outlook, 40)
+            bursts().next(&outlook, || 40)
         };
         assert_eq!(waits(&more), Turn::Waits);
         assert_eq!(waits(&ending), Turn::Burst { segments: 20, left: 20, pushed: true });

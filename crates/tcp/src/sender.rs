@@ -11,7 +11,7 @@ use crate::config::{SenderConfig, SenderStats, State};
 use crate::control::Control;
 use crate::handshake::{Handshake, Phase};
 use crate::recovery::{Recovery, Rexmit};
-use crate::segment::Sacked;
+use crate::segment::{Acked, Sacked};
 use crate::stack::{Machine, Stack};
 use crate::timer::Purpose;
 use crate::transmission::Transmission;
@@ -366,7 +366,7 @@ impl Sender {
             let news = || tx.news_of(now, acked.packets, Some(acked.last_sent), State::Open);
             control.hear(acked.packets, true, (in_flight, recovery.reordering()), news);
         }
-        tx.send_new_here(now, control, recovery, wire);
+        tx.send_plain_here(now, control, recovery, wire);
     }
 
     /// Takes any acknowledgment.
@@ -396,10 +396,14 @@ impl Sender {
         if tx.board.packets_out() == 0 {
             return self.send_new(now, wire);
         }
-        let fackets = tx.board.fackets_out;
-        let acked = tx.clean(now, header);
-        if acked.packets > 0 {
-            recovery.episode.on_acknowledged(&acked, fackets, before.fackets, &mut tx.board);
+        // Of a duplicate there is nothing to remove.
+        let mut acked = Acked::default();
+        if bytes > 0 {
+            let fackets = tx.board.fackets_out;
+            acked = tx.clean(now, header);
+            if acked.packets > 0 {
+                recovery.episode.on_acknowledged(&acked, fackets, before.fackets, &mut tx.board);
+            }
         }
         let ece = tx.ecn.is_echo(header);
         let ack_of = |delivered| Ack { advanced: bytes > 0, acked, sacked, ece, ts_ecr: header.ts_ecr, delivered };

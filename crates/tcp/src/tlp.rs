@@ -45,17 +45,23 @@ impl LossProbe {
         self.form == Some(ProbeTimeout::Linux6_1)
     }
 
-    /// Sets the timer for a probe in place of the time-out; `advancing` if that would start anew. Returns whether a probe
-    /// makes sense.
+    /// Whether a probe may be due in `state`.
     #[inline(always)]
-    pub fn schedule(&self, state: State, advancing: bool, cx: &mut Cx) -> bool {
+    pub fn fits(&self, state: State) -> bool {
+        match self.form {
+            None => false,
+            Some(ProbeTimeout::Linux3_10) => state == State::Open,
+            Some(ProbeTimeout::Linux6_1) => matches!(state, State::Open | State::Cwr),
+        }
+    }
+
+    /// Sets the timer for a probe, which [fits](Self::fits) the state, in place of the time-out; `advancing` if that would
+    /// start anew. Returns whether a probe makes sense.
+    #[inline(always)]
+    pub fn schedule(&self, advancing: bool, cx: &mut Cx) -> bool {
         let Some(form) = self.form else { return false };
         let out = cx.board.packets_out();
-        let state_fits = match form {
-            ProbeTimeout::Linux3_10 => state == State::Open,
-            ProbeTimeout::Linux6_1 => matches!(state, State::Open | State::Cwr),
-        };
-        if out == 0 || cx.board.is_reno() || !state_fits {
+        if out == 0 || cx.board.is_reno() {
             return false;
         }
         // Not while the sender could send without it.
@@ -63,12 +69,16 @@ impl LossProbe {
             return false;
         }
         // The time-out may come first: the probe takes its place.
+        let timeout = self.timeout(form, out, cx.rtt);
         let rto = match form {
             ProbeTimeout::Linux3_10 => cx.timer.expiry().map_or(0, |expiry| expiry.saturating_sub(cx.now.tick)),
             ProbeTimeout::Linux6_1 if advancing => cx.rtt.rto(),
-            ProbeTimeout::Linux6_1 => cx.board.head().map_or(0, |head| cx.rtt.time_out_left(cx.now, head.sent)),
+            ProbeTimeout::Linux6_1 => cx.board.head().map_or(0, |head| {
+                // Mostly so much is left that it need not be known how much.
+                let comes_later = cx.rtt.leaves_more_than(timeout, cx.now, head.sent);
+                if comes_later { timeout } else { cx.rtt.time_out_left(cx.now, head.sent) }
+            }),
         };
-        let timeout = self.timeout(form, out, cx.rtt);
         cx.timer.set(Purpose::LossProbe, cx.now, if rto > 0 { timeout.min(rto) } else { timeout });
         true
     }

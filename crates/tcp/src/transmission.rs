@@ -128,27 +128,39 @@ impl Transmission {
         self.offered.right_edge(self.queue.una())
     }
 
-    /// Sends what the windows allow, from where speed matters less.
-    #[inline(never)]
+    /// Sends what the windows allow.
+    #[inline]
     pub fn send_new(&mut self, now: Now, control: &mut Control, recovery: &mut Recovery, wire: &mut impl Wire) {
-        self.send_new_here(now, control, recovery, wire);
+        if self.is_plain {
+            return self.send_plain(now, control, recovery, wire);
+        }
+        self.after_pause(now, control, recovery);
+        if self.bursts.are_used() && self.is_held(now) {
+            self.after_waiting(now, control, recovery);
+        } else {
+            self.send_as_stack(u32::MAX, now, control, recovery, wire);
+        }
     }
 
-    /// Sends what the windows allow.
+    /// Before something is sent: a window that was not used for a while starts anew.
     #[inline(always)]
-    pub fn send_new_here(&mut self, now: Now, control: &mut Control, recovery: &mut Recovery, wire: &mut impl Wire) {
-        let episode = &mut recovery.episode;
+    fn after_pause(&mut self, now: Now, control: &mut Control, recovery: &Recovery) {
         if self.board.packets_out() == 0 {
-            control.restart_after_idle(now, self.output.last_sent(), episode.state, &self.rtt);
+            control.restart_after_idle(now, self.output.last_sent(), recovery.state(), &self.rtt);
         }
-        if !self.is_plain {
-            if self.bursts.are_used() && self.is_held(now) {
-                self.after_waiting(now, control, recovery);
-            } else {
-                self.send_as_stack(u32::MAX, now, control, recovery, wire);
-            }
-            return;
-        }
+    }
+
+    /// Sends what the windows allow, with none of the mechanisms after Linux 2.6, from where speed matters less.
+    #[inline(never)]
+    fn send_plain(&mut self, now: Now, control: &mut Control, recovery: &mut Recovery, wire: &mut impl Wire) {
+        self.send_plain_here(now, control, recovery, wire);
+    }
+
+    /// The same, compiled into the caller.
+    #[inline(always)]
+    pub fn send_plain_here(&mut self, now: Now, control: &mut Control, recovery: &mut Recovery, wire: &mut impl Wire) {
+        self.after_pause(now, control, recovery);
+        let episode = &mut recovery.episode;
         let right_edge = self.right_edge();
         // With every segment that is sent there is one more in flight, and nothing else changes.
         let mut room = self.board.room(control.window.cwnd);
@@ -200,7 +212,16 @@ impl Transmission {
     }
 
     /// Sends again what recovery believes lost, as a window of `cwnd` allows.
+    #[inline]
     pub fn retransmit_lost(&mut self, now: Now, cwnd: u32, recovery: &mut Recovery, wire: &mut impl Wire) {
+        // A pacer that holds leaves no more to do, but for the walk that begins anew with every look.
+        if recovery.walks_forward() || !self.is_held(now) {
+            self.retransmit_as_allowed(now, cwnd, recovery, wire);
+        }
+    }
+
+    #[inline(never)]
+    fn retransmit_as_allowed(&mut self, now: Now, cwnd: u32, recovery: &mut Recovery, wire: &mut impl Wire) {
         match recovery.walk(&self.queue, self.right_edge(), &mut self.board) {
             Walk::Marked(mut walk) => self.follow(|board| walk.next(cwnd, board), now, recovery, wire),
             Walk::AndUnmissed(mut walk) => self.follow(|board| walk.next(cwnd, board), now, recovery, wire),
@@ -413,7 +434,7 @@ impl Transmission {
     }
 
     /// Sets the timer for a tail loss probe; see [`LossProbe::schedule`](crate::tlp::LossProbe::schedule).
-    #[inline(never)]
+    #[inline(always)]
     pub fn schedule_loss_probe(
         &mut self,
         now: Now,
@@ -421,7 +442,13 @@ impl Transmission {
         control: &mut Control,
         recovery: &Recovery,
     ) -> bool {
-        recovery.episode.probe.schedule(recovery.state(), advancing, &mut self.cx(now, control))
+        // Most states of a flow with losses have none.
+        recovery.episode.probe.fits(recovery.state()) && self.set_loss_probe(now, advancing, control, recovery)
+    }
+
+    #[inline(never)]
+    fn set_loss_probe(&mut self, now: Now, advancing: bool, control: &mut Control, recovery: &Recovery) -> bool {
+        recovery.episode.probe.schedule(advancing, &mut self.cx(now, control))
     }
 
     /// What an acknowledgment changes.

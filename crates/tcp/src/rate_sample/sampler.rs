@@ -249,6 +249,7 @@ impl RateSampler {
     }
 
     /// The sample of an acknowledgment that delivered `packets`, `ce` of them marked, all counted before.
+    #[inline(always)]
     pub fn generate(&mut self, now: Instant, packets: u32, ce: u32, context: &Context) -> RateSample {
         let before = self.chosen.as_ref().map(|chosen| chosen.snapshot.delivered);
         let is_ack_delayed = context.lone_runt && before.is_some_and(|before| before + 1 == self.delivered);

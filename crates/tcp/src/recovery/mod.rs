@@ -260,6 +260,12 @@ impl Recovery {
         }
     }
 
+    /// Whether the walk along what is to be sent again goes on to what nobody missed yet.
+    #[inline]
+    pub fn walks_forward(&self) -> bool {
+        self.forward
+    }
+
     /// The walk along what is to be sent again.
     #[inline(always)]
     pub fn walk(&self, queue: &SendQueue, right_edge: u64, board: &mut Scoreboard) -> Walk {

@@ -53,7 +53,7 @@ impl Transmission {
 
     /// Sends what the windows allow, in so `many` bursts at the most. Returns whether the congestion window keeps something
     /// from being sent.
-    #[inline(never)]
+    #[inline(always)]
     fn send_bursts(
         &mut self,
         right_edge: u64,
@@ -113,7 +113,7 @@ impl Transmission {
     }
 
     /// What may be sent next, in bursts of `most` segments, which is found out with the first one.
-    #[inline]
+    #[inline(always)]
     fn next_burst(
         &mut self,
         right_edge: u64,
@@ -138,18 +138,19 @@ impl Transmission {
             is_open: episode.state == State::Open,
             at_once,
         };
-        let most = most.get_or_insert_with(|| {
-            let (bytes_per_s, paced) = match pacer {
+        let rule = *bursts;
+        let find = || {
+            let (bytes_per_s, paced) = match pacer.as_deref() {
                 Some(pacer) => (pacer.bytes_per_s(), pacer.rate()),
-                None if bursts.follow_rate() => (*rate, None),
-                None => return bursts.most(&outlook),
+                None if rule.follow_rate() => (*rate, None),
+                None => return rule.most(&outlook),
             };
             let sampled = sampler.as_ref().and_then(|sampler| sampler.min_rtt());
             let min_rtt = sampled.or(episode.rack.as_ref().and_then(|rack| rack.min_rtt()));
             let least = control.cc.least_burst(paced);
             control.cc.burst().unwrap_or_else(|| pacing::burst(bytes_per_s, control.window.mss, least, BUFFER, min_rtt))
-        });
-        bursts.next(&outlook, *most)
+        };
+        bursts.next(&outlook, || *most.get_or_insert_with(&find))
     }
 
     /// Sends the next new segment of a burst.

@@ -1,7 +1,6 @@
 //! The application writes ahead of what is sent, into the socket's [`SendBuffer`](crate::send_buffer::SendBuffer).
 
 use super::Transmission;
-use crate::cc::CongestionControl;
 use crate::control::Control;
 use crate::recovery::Recovery;
 use crate::send_buffer::Wrote;
@@ -11,7 +10,7 @@ impl Transmission {
     /// The connection is established: the buffer gets the size that goes with the window.
     pub fn open_buffer(&mut self, control: &Control, recovery: &Recovery) {
         if let Some(buffer) = &mut self.buffer {
-            buffer.expand(windows(control), control.window.cwnd, recovery.reordering(), control.window.mss);
+            buffer.expand(control.windows_in_buffer(), control.window.cwnd, recovery.reordering(), control.window.mss);
         }
     }
 
@@ -34,7 +33,7 @@ impl Transmission {
     pub(super) fn look_for_room(&mut self, control: &Control, reordering: u32) {
         let Some(buffer) = self.buffer.as_mut().filter(|buffer| buffer.is_full()) else { return };
         if self.board.in_flight() < control.window.cwnd {
-            buffer.expand(windows(control), control.window.cwnd, reordering, control.window.mss);
+            buffer.expand(control.windows_in_buffer(), control.window.cwnd, reordering, control.window.mss);
         }
         buffer.look_for_room(&self.queue);
     }
@@ -85,9 +84,4 @@ impl Transmission {
             buffer.close();
         }
     }
-}
-
-/// How many windows the send buffer is to hold.
-fn windows(control: &Control) -> u64 {
-    if control.cc.needs().wide_buffer { 3 } else { 2 }
 }
