@@ -121,10 +121,10 @@ impl Findings {
         let mut delivered = 0;
         let times = &mut self.times;
         let Books { queue, board, mut sampler, .. } = books;
-        let told = recovery.on_sacks(header, queue, board, |episode, segment| {
+        let told = recovery.on_sacks(header, queue, board, |episode, i, segment| {
             delivered += 1;
             if let Some(sampler) = &mut sampler {
-                sampler.on_sacked(segment);
+                sampler.on_sacked_at(i, segment);
             }
             if let Some(rack) = &mut episode.rack {
                 rack.on_delivered(now.at, segment, segment.tags);

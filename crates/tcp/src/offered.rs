@@ -121,6 +121,7 @@ impl Raised {
 
     /// A segment arrived at tick `now`, a millisecond each, while so many bytes were `waiting` out of order; whether it goes
     /// `beyond` a hole. Returns whether the window grew.
+    #[inline(always)]
     pub fn arrived(&mut self, now: Ticks, header: &Header, waiting: u64, beyond: bool) -> bool {
         if header.ts_ecr != self.last_echo && header.len as u64 >= self.size.mss {
             let sample = now.saturating_sub(wide(now, header.ts_ecr)).max(1) as i64 * 1000;
@@ -137,6 +138,7 @@ impl Raised {
     }
 
     /// What of the largest window is left for raising it when a segment has come (`tcp_space`).
+    #[inline(always)]
     fn room(&mut self, header: &Header, waiting: u64, beyond: bool) -> u64 {
         let len = u64::from(header.len);
         let taken = match self.size.of_segment {
@@ -208,6 +210,7 @@ impl Raised {
     }
 
     /// The application reads everything up to `nxt`, first of all a packet up to `first`.
+    #[inline]
     pub fn read(&mut self, at: Instant, first: u64, nxt: u64) {
         let news = std::mem::replace(&mut self.copied, nxt) < nxt;
         if news && self.rtt_x8 > 0 && at - self.since >= Duration::from_micros(self.rtt_x8 >> 3) {

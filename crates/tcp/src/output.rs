@@ -69,19 +69,13 @@ impl Output {
         self.last_sent
     }
 
-    /// Sends data for the first time; `PLAIN` where that is compiled into the caller.
+    /// Sends data for the first time, compiled into the caller with what the host does.
     #[inline(always)]
-    pub fn data<const PLAIN: bool>(
-        &mut self,
-        segment: &Segment,
-        (flags, ecn): (Flags, Ecn),
-        now: Now,
-        wire: &mut impl Wire,
-    ) {
+    pub fn data(&mut self, segment: &Segment, (flags, ecn): (Flags, Ecn), now: Now, wire: &mut impl Wire) {
         self.stats.sent += 1;
         let (header, len) = self.segment(segment, flags, now);
         wire.tell(|| Event::Sent { header: &header, len, ecn, again: false });
-        if PLAIN { wire.send_data(&header, len, ecn) } else { wire.transmit(&header, len, ecn) }
+        wire.send_data(&header, len, ecn);
     }
 
     /// Sends data again.
@@ -150,7 +144,7 @@ mod tests {
             output.heard(77);
             output.heard(5);
             output.syn((Flags::default(), Ecn::NotEct), now, &mut sent);
-            output.data::<true>(&segment, (Flags::ACK.with(Flags::CWR), Ecn::Ect0), now, &mut sent);
+            output.data(&segment, (Flags::ACK.with(Flags::CWR), Ecn::Ect0), now, &mut sent);
             output.again(&segment, (Flags::ACK, Ecn::NotEct), now, &mut sent);
             let seen: Vec<_> = sent.0.iter().map(|(header, len, ecn)| (header.flags, *len, *ecn)).collect();
             let fin = Flags::ACK.with(Flags::FIN);

@@ -231,7 +231,7 @@ mod tests {
             rack.on_sent(&segment(n, 10 * n as i64));
         }
         rack.observe_rtt(ms(0), Duration::from_millis(80));
-        board.tag(&[(2_000, 3_000)], 0, 0, |s| rack.on_delivered(ms(100), s, s.tags));
+        board.tag(&[(2_000, 3_000)], 0, 0, |_, s| rack.on_delivered(ms(100), s, s.tags));
         // It took 80 ms, and its window is 20 ms: 0 was sent 100 ms ago and 1 10 ms later, 3 after the delivered one.
         let wait = rack.look(ms(100), false, srtt, &mut board);
         assert_eq!((board.lost_out, wait), (1, Some(Duration::from_millis(10) + TIMER_MARGIN)));
@@ -246,7 +246,7 @@ mod tests {
             board.push(segment(n, n as i64));
             rack.on_sent(&segment(n, n as i64));
         }
-        board.tag(&[(3_000, 4_000)], 0, 0, |s| rack.on_delivered(ms(83), s, s.tags));
+        board.tag(&[(3_000, 4_000)], 0, 0, |_, s| rack.on_delivered(ms(83), s, s.tags));
         assert_eq!((rack.look(ms(83), true, Duration::from_millis(80), &mut board), board.lost_out), (None, 3));
     }
 }

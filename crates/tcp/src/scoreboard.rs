@@ -254,9 +254,36 @@ impl Scoreboard {
         }
     }
 
-    /// Tags what the blocks report; `ack` is the acknowledgment beside them, and `each` sees what is newly SACKed, as
-    /// it was before.
-    pub fn tag(&mut self, blocks: &[Block], ack: u64, frto_highmark: u64, mut each: impl FnMut(&Segment)) -> Sacked {
+    /// Tags what the blocks report; `ack` is the acknowledgment beside them, and `each` sees the position of what is newly
+    /// SACKed, and what it was before.
+    #[inline]
+    pub fn tag(
+        &mut self,
+        blocks: &[Block],
+        ack: u64,
+        frto_highmark: u64,
+        mut each: impl FnMut(usize, &Segment),
+    ) -> Sacked {
+        match *blocks {
+            // Most acknowledgments have one block, which is no duplicate.
+            [block] if block.0 >= ack => {
+                let mut told = Sacked::default();
+                self.tag_block(block, frto_highmark, &mut told, &mut each);
+                self.seen = [block, (0, 0), (0, 0)];
+                told
+            }
+            _ => self.tag_several(blocks, ack, frto_highmark, &mut each),
+        }
+    }
+
+    #[inline(never)]
+    fn tag_several(
+        &mut self,
+        blocks: &[Block],
+        ack: u64,
+        frto_highmark: u64,
+        each: &mut impl FnMut(usize, &Segment),
+    ) -> Sacked {
         let mut told = Sacked::default();
         let duplicate = is_duplicate(blocks, ack);
         told.duplicate = duplicate;
@@ -273,22 +300,36 @@ impl Scoreboard {
         if blocks.len() > 1 {
             ascending.sort_unstable();
         }
-        for &block in ascending.iter().filter(|block| block.0 < block.1) {
-            // A block grows at an end: only what the last acknowledgment did not show is walked.
-            match self.seen.iter().find(|s| s.0 < s.1 && block.0 <= s.0 && s.1 <= block.1) {
-                Some(&(from, to)) => {
-                    if block.0 < from {
-                        self.tag_range((block.0, from), frto_highmark, &mut told, &mut each);
-                    }
-                    if to < block.1 {
-                        self.tag_range((to, block.1), frto_highmark, &mut told, &mut each);
-                    }
-                }
-                None => self.tag_range(block, frto_highmark, &mut told, &mut each),
-            }
+        for &block in ascending.iter() {
+            self.tag_block(block, frto_highmark, &mut told, each);
         }
         self.seen = seen;
         told
+    }
+
+    /// A block grows at an end: only what the last acknowledgment did not show is walked.
+    #[inline(always)]
+    fn tag_block(
+        &mut self,
+        block: Block,
+        frto_highmark: u64,
+        told: &mut Sacked,
+        each: &mut impl FnMut(usize, &Segment),
+    ) {
+        if block.0 >= block.1 {
+            return;
+        }
+        match self.seen.iter().find(|s| s.0 < s.1 && block.0 <= s.0 && s.1 <= block.1) {
+            Some(&(from, to)) => {
+                if block.0 < from {
+                    self.tag_range((block.0, from), frto_highmark, told, each);
+                }
+                if to < block.1 {
+                    self.tag_range((to, block.1), frto_highmark, told, each);
+                }
+            }
+            None => self.tag_range(block, frto_highmark, told, each),
+        }
     }
 
     /// Retransmitted segments inside `block` that end after `marker`.
@@ -454,7 +495,14 @@ impl Scoreboard {
         self.log.take(each);
     }
 
-    fn tag_range(&mut self, (from, to): Block, frto_highmark: u64, told: &mut Sacked, each: &mut impl FnMut(&Segment)) {
+    #[inline(never)]
+    fn tag_range(
+        &mut self,
+        (from, to): Block,
+        frto_highmark: u64,
+        told: &mut Sacked,
+        each: &mut impl FnMut(usize, &Segment),
+    ) {
         for i in self.position(from)..self.segments.len() {
             if self.segments[i].end() > to {
                 break;
@@ -463,13 +511,13 @@ impl Scoreboard {
         }
     }
 
-    fn tag_one(&mut self, i: usize, frto_highmark: u64, told: &mut Sacked, each: &mut impl FnMut(&Segment)) {
+    fn tag_one(&mut self, i: usize, frto_highmark: u64, told: &mut Sacked, each: &mut impl FnMut(usize, &Segment)) {
         let segment = &mut self.segments[i];
         let tags = segment.tags;
         if tags.any(Tags::SACKED) {
             return;
         }
-        each(segment);
+        each(i, segment);
         if tags.any(Tags::RETRANS) {
             // Not marked lost: the retransmission is believed to be still in flight.
             if tags.any(Tags::LOST) {

@@ -142,11 +142,12 @@ impl Bursts {
         self.last = at;
     }
 
-    /// Segments of a burst at the most, in kernels before 6.1; later ones follow the rate.
-    pub fn most(&self, outlook: &Outlook) -> u32 {
+    /// Segments of a burst at the most, in kernels before 6.1; later ones follow the rate. It takes a copy, so that where it is
+    /// not asked the outlook need not be in memory.
+    pub fn most(&self, outlook: Outlook) -> u32 {
         match self.rule {
-            Rule::Third { by_rate: true } => Self::of_rate(outlook),
-            _ => Self::full(outlook),
+            Rule::Third { by_rate: true } => Self::of_rate(&outlook),
+            _ => Self::full(&outlook),
         }
     }
 
@@ -171,33 +172,38 @@ impl Bursts {
         self.fin_beyond_window && queue.ends_with_next()
     }
 
-    /// What may be sent next, in bursts of `most` segments, at least one, which is found out where it matters.
+    /// What may be sent next, in bursts of `most` segments, at least one; nothing if that matters and is not known.
     #[inline(always)]
-    pub fn next(&mut self, outlook: &Outlook, mut most: impl FnMut() -> u32) -> Turn {
+    pub fn next(&mut self, outlook: &Outlook, most: Option<u32>) -> Option<Turn> {
         let window = outlook.window;
         let room = window.cwnd.saturating_sub(outlook.in_flight);
         if room == 0 {
             let goes = self.sends_beyond_window(outlook.queue);
-            return if goes { Turn::Burst { segments: 1, left: 1, pushed: true } } else { Turn::WaitsForWindow };
+            let lone = Turn::Burst { segments: 1, left: 1, pushed: true };
+            return Some(if goes { lone } else { Turn::WaitsForWindow });
         }
         if let Rule::Third { by_rate } = self.rule {
-            return self.next_by_third(outlook, room, most(), !by_rate);
+            return Some(self.next_by_third(outlook, room, most?, !by_rate));
         }
         let lone = Front { left: 1, is_last: true, pushed: true };
         let Front { left, is_last, pushed } = outlook.front.unwrap_or(lone);
         // A lone last segment of a piece never waits.
         if left > 1 {
-            if let Some(wait) = self.wait(outlook, room, left, is_last, &mut most) {
-                return wait;
+            if let Some((wait, limit)) = self.wait(outlook, room, left, is_last) {
+                // A whole burst does not wait.
+                if limit < u64::from(most?) * u64::from(window.mss) {
+                    return Some(wait);
+                }
             }
         }
         // Half the window at the most: two bursts in flight keep the acknowledgments coming.
         let fit = room.min((window.cwnd / 2).max(1)).min(left);
-        let segments = if fit > 1 { fit.min(most()) } else { fit };
-        Turn::Burst { segments, left, pushed }
+        let segments = if fit > 1 { fit.min(most?) } else { fit };
+        Some(Turn::Burst { segments, left, pushed })
     }
 
     /// The same in older kernels; one that waits does so for two ticks, from each look on if it `restamps`.
+    #[inline(always)]
     fn next_by_third(&mut self, outlook: &Outlook, room: u32, most: u32, restamps: bool) -> Turn {
         let unsent = outlook.queue.unsent();
         let left = self.left.filter(|&left| left > 0).unwrap_or(most).min(unsent);
@@ -238,16 +244,9 @@ impl Bursts {
     }
 
     /// Whether the burst has to wait: if little of the window is open and the next acknowledgment is near.
-    /// `left` segments remain of its buffer, which is the last one or has others behind it.
+    /// `left` segments remain of its buffer, which is the last one or has others behind it. Tells how many bytes could go, too.
     #[inline(always)]
-    fn wait(
-        &self,
-        outlook: &Outlook,
-        room: u32,
-        left: u32,
-        is_last: bool,
-        most: &mut impl FnMut() -> u32,
-    ) -> Option<Turn> {
+    fn wait(&self, outlook: &Outlook, room: u32, left: u32, is_last: bool) -> Option<(Turn, u64)> {
         // Also a burst that has just been sent makes the rest wait.
         if outlook.at_once || outlook.in_recovery || outlook.at - self.last > RECENT {
             return None;
@@ -262,15 +261,12 @@ impl Bursts {
         }
         let near = (outlook.srtt / 2).min(RECENT);
         outlook.head_sent.filter(|&sent| sent + outlook.srtt <= outlook.at + near)?;
-        if limit >= most() as u64 * mss {
-            return None;
-        }
         if open < offered && room <= left {
-            return Some(Turn::WaitsForWindow);
+            return Some((Turn::WaitsForWindow, limit));
         }
         // What gets no more data does not wait for any.
         let ends = is_last && outlook.queue.is_closing() && outlook.queue.unwritten() == 0;
-        (!ends || offered <= open).then_some(Turn::Waits)
+        (!ends || offered <= open).then_some((Turn::Waits, limit))
     }
 }
 
@@ -341,7 +337,7 @@ mod tests {
 
     /// Bursts have eleven segments at the most.
     fn next(outlook: &Outlook) -> Turn {
-        bursts().next(outlook, || 11)
+        bursts().next(outlook, Some(11)).expect("the size is known")
     }
 
     fn bursts() -> Bursts {
@@ -389,11 +385,11 @@ mod tests {
             assert_eq!(stack.clock().duration(1), Duration::from_millis(tick_ms));
             let (w, much, mut bursts) = (window(100), queue(None), Bursts::offloaded(stack));
             // Twice the window in 10 ms, 19 in 1/1024 s; or as much as 65,483 bytes have room for.
-            assert_eq!(bursts.most(&outlook(&w, &much, 0, 0)), most);
+            assert_eq!(bursts.most(outlook(&w, &much, 0, 0)), most);
             let mut turn = |in_flight, ms: i64| {
                 let outlook = outlook(&w, &much, in_flight, 0);
                 let outlook = Outlook { at: outlook.at + Duration::from_millis(ms), ..outlook };
-                bursts.next(&outlook, || most)
+                bursts.next(&outlook, Some(most)).expect("the size is known")
             };
             let burst = |segments| Turn::Burst { segments, left: most, pushed: true };
             // A third of 100 is 33 and a bit, but a whole burst in the middle of what is to be sent goes.
@@ -408,10 +404,10 @@ mod tests {
             assert_eq!(turn(90, 3), if restamps { Turn::Waits } else { burst(10) });
             assert_eq!(turn(90, 5), if restamps { burst(10) } else { Turn::Waits });
             let trouble = Outlook { is_open: false, ..outlook(&w, &much, 99, 0) };
-            assert_eq!(bursts.next(&trouble, || most), burst(1));
+            assert_eq!(bursts.next(&trouble, Some(most)), Some(burst(1)));
             let ending = queue(Some(2 * 1448 + 77));
             let last = Turn::Burst { segments: 3, left: 3, pushed: true };
-            assert_eq!(bursts.next(&outlook(&w, &ending, 95, 0), || most), last, "a FIN does not wait");
+            assert_eq!(bursts.next(&outlook(&w, &ending, 95, 0), Some(most)), Some(last), "a FIN does not wait");
         }
     }
 
@@ -434,7 +430,7 @@ mod tests {
         let last = Front { left: 20, is_last: true, pushed: true };
         let waits = |queue| {
             let outlook = Outlook { front: Some(last), ..outlook(&w, queue, 70, 10) };
-            bursts().next(&outlook, || 40)
+            bursts().next(&outlook, Some(40)).expect("the size is known")
         };
         assert_eq!(waits(&more), Turn::Waits);
         assert_eq!(waits(&ending), Turn::Burst { segments: 20, left: 20, pushed: true });

@@ -382,7 +382,7 @@ impl Sender {
         if header.ack < before.una {
             // An old acknowledgment can still bring SACKs.
             if has_sack {
-                recovery.on_sacks(header, &tx.queue, &mut tx.board, |_, _| {});
+                recovery.on_sacks(header, &tx.queue, &mut tx.board, |_, _, _| {});
             }
             return;
         }
@@ -391,7 +391,7 @@ impl Sender {
         let mut sacked = Sacked::default();
         if has_sack {
             recovery.episode.undo.count_duplicate(header, before.una, &tx.board);
-            sacked = recovery.on_sacks(header, &tx.queue, &mut tx.board, |_, _| {});
+            sacked = recovery.on_sacks(header, &tx.queue, &mut tx.board, |_, _, _| {});
         }
         if tx.board.packets_out() == 0 {
             return self.send_new(now, wire);
@@ -597,7 +597,7 @@ impl Sender {
         let advanced = tx.queue.acknowledge(header.ack) > 0;
         let blocks: &[Block] = header.sack.blocks();
         if !blocks.is_empty() && !tx.board.is_reno() && recovery.reads_sacks_ns2(&control.cc) {
-            recovery.on_sacks(header, &tx.queue, &mut tx.board, |_, _| {});
+            recovery.on_sacks(header, &tx.queue, &mut tx.board, |_, _, _| {});
         }
         if tx.board.packets_out() > 0 {
             // It takes nothing for reordering.

@@ -396,11 +396,11 @@ impl Transmission {
             self.bursts.on_sent(now.at);
             if let Some(sampler) = &mut self.sampler {
                 let (out, in_flight) = (self.board.packets_out() - 1, self.board.in_flight());
-                sampler.on_sent(&segment, Sent { out, in_flight, lost: self.board.lost_total });
+                sampler.on_sent_new(&segment, Sent { out, in_flight, lost: self.board.lost_total });
             }
             flags = flags.with_if(Flags::PSH, self.bursts.pushes()).with_if(Flags::CUT, self.bursts.cuts());
         }
-        self.output.data::<PLAIN>(&segment, (flags, ecn), now, wire);
+        self.output.data(&segment, (flags, ecn), now, wire);
     }
 
     /// New data starts the time-out when nothing was out, and takes the timer back from a probe or an early
@@ -420,6 +420,19 @@ impl Transmission {
 
     #[inline(never)]
     fn after_sending(&mut self, now: Now, sent: bool, limited: bool, control: &mut Control, recovery: &mut Recovery) {
+        self.after_sending_here(now, sent, limited, control, recovery);
+    }
+
+    /// The same, compiled into the caller.
+    #[inline(always)]
+    fn after_sending_here(
+        &mut self,
+        now: Now,
+        sent: bool,
+        limited: bool,
+        control: &mut Control,
+        recovery: &mut Recovery,
+    ) {
         let limited = limited || self.board.in_flight() >= control.window.cwnd;
         if !sent && !limited {
             return;

@@ -87,6 +87,7 @@ impl Usage {
 
     /// After something was sent, or could not be: remembers whether the window was the reason. An application that does
     /// not use an open window for a whole time-out loses half of what it leaves unused.
+    #[inline(always)]
     pub fn after_sending(&mut self, now: Now, after: &AfterSending, rtt: &RoundTrip, window: &mut Window) {
         let &AfterSending { sent, limited, out, una, nxt, state, is_dry } = after;
         if !sent && !limited {

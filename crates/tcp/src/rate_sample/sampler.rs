@@ -148,11 +148,30 @@ impl RateSampler {
 
     /// A segment goes out, new or again.
     pub fn on_sent(&mut self, segment: &Segment, counters: Sent) {
+        let snapshot = self.snapshot(segment, counters);
+        if self.snapshots.back().is_none_or(|last| last.seq < segment.seq) {
+            self.snapshots.push_back(snapshot);
+        } else if let Some(i) = self.position(segment) {
+            self.original_app_limited = self.snapshots[i].app_limited;
+            self.snapshots[i] = snapshot;
+        }
+    }
+
+    /// A new segment goes out, behind all others.
+    #[inline]
+    pub fn on_sent_new(&mut self, segment: &Segment, counters: Sent) {
+        debug_assert!(self.snapshots.back().is_none_or(|last| last.seq < segment.seq), "it is new");
+        let snapshot = self.snapshot(segment, counters);
+        self.snapshots.push_back(snapshot);
+    }
+
+    #[inline(always)]
+    fn snapshot(&mut self, segment: &Segment, counters: Sent) -> Snapshot {
         let sent = micros(segment.sent);
         if counters.out == 0 {
             (self.first_tx, self.delivered_at) = (sent, sent);
         }
-        let snapshot = Snapshot {
+        Snapshot {
             seq: segment.seq,
             first_tx: self.first_tx,
             delivered_at: self.delivered_at,
@@ -162,12 +181,6 @@ impl RateSampler {
             in_flight: counters.in_flight,
             lost: counters.lost as u32,
             is_lost: false,
-        };
-        if self.snapshots.back().is_none_or(|last| last.seq < segment.seq) {
-            self.snapshots.push_back(snapshot);
-        } else if let Some(i) = self.position(segment) {
-            self.original_app_limited = self.snapshots[i].app_limited;
-            self.snapshots[i] = snapshot;
         }
     }
 
@@ -202,6 +215,14 @@ impl RateSampler {
             self.choose(segment, i);
             self.snapshots[i].delivered_at = TOLD;
         }
+    }
+
+    /// The same of segment `i` of the retransmission queue.
+    #[inline]
+    pub fn on_sacked_at(&mut self, i: usize, segment: &Segment) {
+        debug_assert_eq!(self.snapshots[i].seq, segment.seq, "a snapshot for each segment, in order");
+        self.choose(segment, i);
+        self.snapshots[i].delivered_at = TOLD;
     }
 
     /// A segment, the oldest one, is acknowledged and leaves the queue.

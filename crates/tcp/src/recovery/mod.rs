@@ -149,13 +149,14 @@ impl Recovery {
     }
 
     /// The SACK option of an acknowledgment, and FACK's consequences for retransmissions; `each` sees what is newly
-    /// SACKed.
+    /// SACKed, and its position.
+    #[inline]
     pub fn on_sacks(
         &mut self,
         header: &Header,
         queue: &SendQueue,
         board: &mut Scoreboard,
-        mut each: impl FnMut(&mut Episode, &Segment),
+        mut each: impl FnMut(&mut Episode, usize, &Segment),
     ) -> Sacked {
         let episode = &mut self.episode;
         let (highmark, after_frto) = match &self.machine {
@@ -164,7 +165,7 @@ impl Recovery {
             Machine::Ns2(_) => (0, true),
         };
         let blocks: &[Block] = header.sack.blocks();
-        let told = board.tag(blocks, header.ack, highmark, |segment| each(episode, segment));
+        let told = board.tag(blocks, header.ack, highmark, |i, segment| each(episode, i, segment));
         episode.on_sacked(&told, after_frto, queue.nxt(), board);
         told
     }

@@ -150,7 +150,7 @@ mod tests {
             let (seq, sent) = (1000 * n, Instant::ZERO);
             board.push(Segment::new(seq, 1000, false, sent));
         }
-        board.tag(&[(1000 * sacked.0, 1000 * sacked.1)], 0, 0, |_| {});
+        board.tag(&[(1000 * sacked.0, 1000 * sacked.1)], 0, 0, |_, _| {});
         lost.iter().for_each(|&i| board.mark_lost_again(i));
         board
     }

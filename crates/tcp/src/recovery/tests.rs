@@ -72,7 +72,7 @@ impl Rig {
         }
         let mut sacked = Sacked::default();
         if has_sack {
-            sacked = self.recovery.on_sacks(&header, &self.queue, &mut self.board, |_, _| {});
+            sacked = self.recovery.on_sacks(&header, &self.queue, &mut self.board, |_, _, _| {});
         }
         let fackets = self.board.fackets_out;
         let acked = self.board.acknowledge(self.queue.una(), |_| {});
@@ -216,7 +216,7 @@ fn sack1_of_ns2_counts_its_pipe_and_sends_every_hole_once() {
     let duplicate = |rig: &mut Rig, blocks: &[(u64, u64)]| {
         let mut header = Header { ack: 1, ..Header::default() };
         blocks.iter().for_each(|&(from, to)| header.sack.push((1 + 1000 * from, 1 + 1000 * to)));
-        rig.recovery.on_sacks(&header, &rig.queue, &mut rig.board, |_, _| {});
+        rig.recovery.on_sacks(&header, &rig.queue, &mut rig.board, |_, _, _| {});
         let (recovery, mut cx) = rig.split();
         recovery.on_ack_ns2(None, header.sack.blocks(), &mut cx).rexmit
     };
@@ -249,7 +249,7 @@ fn after_a_time_out_sack1_of_ns2_sends_all_again() {
     let mut rig = Rig::new("ns2", "reno", true, 8);
     let mut header = Header { ack: 1, ..Header::default() };
     header.sack.push((2_001, 6_001));
-    rig.recovery.on_sacks(&header, &rig.queue, &mut rig.board, |_, _| {});
+    rig.recovery.on_sacks(&header, &rig.queue, &mut rig.board, |_, _, _| {});
     let (recovery, mut cx) = rig.split();
     recovery.on_time_out(&mut cx);
     assert_eq!((rig.board.lost_out, rig.board.sacked_out), (8, 0), "what was SACKed, too");

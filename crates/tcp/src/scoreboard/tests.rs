@@ -15,7 +15,7 @@ fn board(n: u64, sack: bool) -> Scoreboard {
 #[test]
 fn what_is_in_flight_is_neither_sacked_nor_lost_or_was_sent_again() {
     let mut board = board(10, true);
-    let told = board.tag(&[(5_000, 8_000)], 0, 0, |_| {});
+    let told = board.tag(&[(5_000, 8_000)], 0, 0, |_, _| {});
     assert_eq!((told.new, told.duplicate, board.sacked_out, board.fackets_out), (true, false, 3, 8));
     board.mark_head_lost(5, 10_000, false);
     assert_eq!((board.lost_out, board.in_flight()), (5, 2));
@@ -29,24 +29,24 @@ fn what_is_in_flight_is_neither_sacked_nor_lost_or_was_sent_again() {
 #[test]
 fn a_hole_that_an_original_fills_is_reordering_and_one_that_a_retransmission_fills_is_not() {
     let mut board = board(10, true);
-    board.tag(&[(6_000, 7_000)], 0, 0, |_| {});
-    assert_eq!(board.tag(&[(2_000, 3_000), (6_000, 7_000)], 0, 0, |_| {}).reordered_at, Some(2));
+    board.tag(&[(6_000, 7_000)], 0, 0, |_, _| {});
+    assert_eq!(board.tag(&[(2_000, 3_000), (6_000, 7_000)], 0, 0, |_, _| {}).reordered_at, Some(2));
     board.mark_lost(3);
     board.retransmitted(3, 10_000);
     board.resent(3, Instant::from_nanos(99));
-    assert_eq!(board.tag(&[(3_000, 4_000), (6_000, 7_000)], 0, 0, |_| {}).reordered_at, None);
+    assert_eq!(board.tag(&[(3_000, 4_000), (6_000, 7_000)], 0, 0, |_, _| {}).reordered_at, None);
     assert_eq!((board.lost_out, board.retrans_out), (0, 0));
 }
 
 #[test]
 fn data_sent_after_a_retransmission_tells_of_its_loss() {
     let mut board = board(10, true);
-    board.tag(&[(5_000, 8_000)], 0, 0, |_| {});
+    board.tag(&[(5_000, 8_000)], 0, 0, |_, _| {});
     board.mark_head_lost(1, 10_000, false);
     board.retransmitted(0, 8_500);
     board.mark_lost_retransmissions(10_000);
     assert_eq!(board.retrans_out, 1, "what is SACKed was sent before it");
-    board.tag(&[(5_000, 9_000)], 0, 0, |_| {});
+    board.tag(&[(5_000, 9_000)], 0, 0, |_, _| {});
     board.mark_lost_retransmissions(10_000);
     assert_eq!((board.retrans_out, board.lost_out), (0, 1));
 }
@@ -54,7 +54,7 @@ fn data_sent_after_a_retransmission_tells_of_its_loss() {
 #[test]
 fn a_time_out_loses_what_is_not_sacked() {
     let mut board = board(10, true);
-    board.tag(&[(5_000, 8_000)], 0, 0, |_| {});
+    board.tag(&[(5_000, 8_000)], 0, 0, |_, _| {});
     assert!(!board.mark_all_lost(false), "nothing was sent again");
     assert_eq!((board.lost_out, board.in_flight()), (7, 0));
     board.unmark_lost();

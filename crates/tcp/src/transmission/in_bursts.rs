@@ -6,7 +6,9 @@ use super::Transmission;
 use crate::cc::CongestionControl;
 use crate::config::State;
 use crate::control::Control;
-use crate::pacing;
+use crate::pacing::{self, Pacer};
+use crate::rack::Rack;
+use crate::rate_sample::RateSampler;
 use crate::recovery::{Episode, Recovery};
 use crate::segmentation::{BUFFER, Outlook, Turn};
 use crate::{Now, Wire};
@@ -38,7 +40,7 @@ impl Transmission {
             }
         }
         if control.usage.watches_every_send() || self.queue.is_dry() {
-            self.after_sending(now, self.queue.nxt() > first, limited, control, recovery);
+            self.after_sending_here(now, self.queue.nxt() > first, limited, control, recovery);
         }
     }
 
@@ -112,7 +114,7 @@ impl Transmission {
         false
     }
 
-    /// What may be sent next, in bursts of `most` segments, which is found out with the first one.
+    /// What may be sent next, in bursts of `most` segments, which is found out with the first one for which it matters.
     #[inline(always)]
     fn next_burst(
         &mut self,
@@ -138,19 +140,16 @@ impl Transmission {
             is_open: episode.state == State::Open,
             at_once,
         };
-        let rule = *bursts;
-        let find = || {
-            let (bytes_per_s, paced) = match pacer.as_deref() {
-                Some(pacer) => (pacer.bytes_per_s(), pacer.rate()),
-                None if rule.follow_rate() => (*rate, None),
-                None => return rule.most(&outlook),
-            };
-            let sampled = sampler.as_ref().and_then(|sampler| sampler.min_rtt());
-            let min_rtt = sampled.or(episode.rack.as_ref().and_then(|rack| rack.min_rtt()));
-            let least = control.cc.least_burst(paced);
-            control.cc.burst().unwrap_or_else(|| pacing::burst(bytes_per_s, control.window.mss, least, BUFFER, min_rtt))
-        };
-        bursts.next(&outlook, || *most.get_or_insert_with(&find))
+        loop {
+            if let Some(turn) = bursts.next(&outlook, *most) {
+                return turn;
+            }
+            let (pacer, sampler, rack) = (pacer.as_deref(), sampler.as_deref(), episode.rack.as_deref());
+            *most = Some(match pacer {
+                None if !bursts.follow_rate() => bursts.most(outlook),
+                _ => size_by_rate(pacer, *rate, sampler, rack, control),
+            });
+        }
     }
 
     /// Sends the next new segment of a burst.
@@ -181,4 +180,20 @@ impl Transmission {
     pub fn hold_bursts(&mut self, at: Instant) {
         self.bursts.on_sent(at);
     }
+}
+
+/// Segments of a burst at the most where these follow the rate, of the pacer or else of the connection.
+#[inline(never)]
+fn size_by_rate(
+    pacer: Option<&Pacer>,
+    rate: u64,
+    sampler: Option<&RateSampler>,
+    rack: Option<&Rack>,
+    control: &Control,
+) -> u32 {
+    let (bytes_per_s, paced) = pacer.map_or((rate, None), |pacer| (pacer.bytes_per_s(), pacer.rate()));
+    let sampled = sampler.and_then(|sampler| sampler.min_rtt());
+    let min_rtt = sampled.or(rack.and_then(|rack| rack.min_rtt()));
+    let least = control.cc.least_burst(paced);
+    control.cc.burst().unwrap_or_else(|| pacing::burst(bytes_per_s, control.window.mss, least, BUFFER, min_rtt))
 }

@@ -110,7 +110,7 @@ fn what_is_lost_goes_first_and_the_head_restarts_the_timer() {
         rig.send(0);
         let mut sack = Sack::default();
         sack.push((FIRST_BYTE + 3 * MSS, FIRST_BYTE + 6 * MSS));
-        rig.tx.board.tag(sack.blocks(), FIRST_BYTE, 0, |_| {});
+        rig.tx.board.tag(sack.blocks(), FIRST_BYTE, 0, |_, _| {});
         [0, 2].into_iter().for_each(|i| rig.tx.board.mark_lost(i));
         let now = rig.now(150);
         rig.tx.retransmit_lost(now, 2, &mut rig.recovery, &mut Host(&mut rig.sent, u64::MAX));

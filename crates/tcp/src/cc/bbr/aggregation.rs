@@ -26,6 +26,7 @@ impl Aggregation {
 
     /// Takes an acknowledgment into account, while the rate is `bw`; `round_start` if it begins a round. The largest excess
     /// is that of `window` to twice as many rounds.
+    #[inline(always)]
     pub fn update(&mut self, flight: &Flight, sample: &RateSample, bw: u64, round_start: bool, window: u32) {
         if sample.acked_sacked == 0 || valid(sample).is_none() {
             return;

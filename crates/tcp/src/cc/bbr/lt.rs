@@ -55,6 +55,7 @@ impl LongTerm {
 
 impl Bbr {
     /// Looks at a sample for signs of a policer.
+    #[inline]
     pub(super) fn sample_long_term(&mut self, flight: &Flight, sample: &RateSample) {
         let lt = &mut self.lt;
         if lt.use_bw {

@@ -46,7 +46,8 @@ pub struct Bbr {
     round_start: bool,
     /// Least RTT of the last ten seconds, in microseconds.
     min_rtt_us: Option<u64>,
-    min_rtt_stamp: Ticks,
+    /// The tick until which it counts.
+    min_rtt_until: Ticks,
     /// When PROBE_RTT may end.
     probe_rtt_done_stamp: Option<Ticks>,
     probe_rtt_round_done: bool,
@@ -96,7 +97,7 @@ impl Default for Bbr {
             next_rtt_delivered: 0,
             round_start: false,
             min_rtt_us: None,
-            min_rtt_stamp: 0,
+            min_rtt_until: 0,
             probe_rtt_done_stamp: None,
             probe_rtt_round_done: false,
             idle_restart: false,
@@ -190,7 +191,7 @@ impl CongestionControl for Bbr {
     fn opened(&mut self, flight: &mut Flight) {
         self.next_rtt_delivered = flight.delivered;
         self.min_rtt_us = flight.min_rtt.map(micros);
-        self.min_rtt_stamp = self.clock.ticks(flight.now);
+        self.min_rtt_until = self.min_rtt_lasts(self.clock.ticks(flight.now));
         self.extra.restart(flight.now);
         self.lt.restart(flight);
         self.pacer.start(flight);
@@ -343,12 +344,17 @@ impl Bbr {
         }
     }
 
+    /// Until when the least RTT counts that was measured, or confirmed, at `now`.
+    fn min_rtt_lasts(&self, now: Ticks) -> Ticks {
+        now + self.clock.span(MIN_RTT_WINDOW)
+    }
+
     fn update_min_rtt(&mut self, flight: &mut Flight, sample: &RateSample) {
         let now = self.clock.ticks(flight.now);
-        let expired = now > self.min_rtt_stamp + self.clock.span(MIN_RTT_WINDOW);
+        let expired = now > self.min_rtt_until;
         if let Some(rtt) = sample.rtt.map(micros) {
             if self.min_rtt_us.is_none_or(|least| rtt < least) || (expired && !sample.is_ack_delayed) {
-                (self.min_rtt_us, self.min_rtt_stamp) = (Some(rtt), now);
+                (self.min_rtt_us, self.min_rtt_until) = (Some(rtt), self.min_rtt_lasts(now));
             }
         }
         if expired && !self.idle_restart && self.mode != Mode::ProbeRtt {
@@ -380,7 +386,7 @@ impl Bbr {
         if self.probe_rtt_done_stamp.is_none_or(|done| now <= done) {
             return;
         }
-        self.min_rtt_stamp = now;
+        self.min_rtt_until = self.min_rtt_lasts(now);
         flight.window.cwnd = flight.window.cwnd.max(self.prior_cwnd);
         self.reset_mode(flight);
     }
