@@ -113,7 +113,7 @@ impl Transmission {
     }
 
     /// Counts what an acknowledgment delivered, and its marks.
-    #[inline(never)]
+    #[inline(always)]
     pub fn count(&mut self, now: Now, header: &Header, ack: &mut Findings, state: State, control: &mut Control) {
         match self.ecn.counter() {
             Some(counter) => {

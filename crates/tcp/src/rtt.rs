@@ -17,6 +17,8 @@ pub struct RttEstimator {
     /// The next sample beyond this sequence number starts a new round.
     rtt_seq: u64,
     rto: u32,
+    /// The same in ticks, begun ones included: it is asked for more often than it changes.
+    rto_ticks: u32,
     /// RFC 6298: the time-out without back-off, and how often it was doubled since the last sample.
     rto_base: u32,
     doublings: u32,
@@ -31,6 +33,7 @@ impl RttEstimator {
     /// No sample yet: the time-out is the first of the initial, least and largest one.
     pub fn new([initial, min, max]: [u32; 3], per_tick: u32) -> Self {
         let (rto, rto_min, rto_max) = (initial, min, max);
+        let rto_ticks = rto.div_ceil(per_tick);
         Self {
             srtt_x8: 0,
             mdev_x4: 0,
@@ -38,6 +41,7 @@ impl RttEstimator {
             rttvar: 0,
             rtt_seq: 0,
             rto,
+            rto_ticks,
             rto_base: rto,
             doublings: 0,
             rto_min,
@@ -69,12 +73,12 @@ impl RttEstimator {
         } else {
             self.smooth(rtt, una, nxt);
         }
-        self.rto = ((self.srtt_x8 >> 3) + self.rttvar).min(self.rto_max);
+        self.set_rto(((self.srtt_x8 >> 3) + self.rttvar).min(self.rto_max));
     }
 
     /// Doubles the time-out after it has expired.
     pub fn back_off(&mut self) {
-        self.rto = self.rto.saturating_mul(2).min(self.rto_max);
+        self.set_rto(self.rto.saturating_mul(2).min(self.rto_max));
         if self.form == Rto::Rfc6298 {
             self.doublings += 1;
             if self.doublings > MOST_DOUBLINGS {
@@ -86,14 +90,20 @@ impl RttEstimator {
 
     /// RFC 6298: an acknowledgment of new data ends any back-off without a sample.
     pub fn end_back_off(&mut self) {
-        (self.rto, self.doublings) = (self.rto_base, 0);
+        self.set_rto(self.rto_base);
+        self.doublings = 0;
     }
 
     /// The time-out in ticks, begun ones included, and with back-off.
     #[inline]
     pub fn rto(&self) -> Ticks {
-        let ticks = if self.per_tick == 1 { self.rto } else { self.rto.div_ceil(self.per_tick) };
-        ticks as u64
+        self.rto_ticks.into()
+    }
+
+    #[inline(always)]
+    fn set_rto(&mut self, rto: u32) {
+        self.rto = rto;
+        self.rto_ticks = if self.per_tick == 1 { rto } else { rto.div_ceil(self.per_tick) };
     }
 
     /// Units in a tick.

@@ -6,7 +6,7 @@ use crate::control::Control;
 use crate::ecn::EcnSender;
 use crate::scoreboard::{Scoreboard, is_duplicate};
 use crate::stack::{Stack, UndoneWindow};
-use crate::{Header, Ticks};
+use crate::{Block, Header, Ticks};
 
 /// What is kept of the time before a reduction, and the evidence against it.
 #[derive(Clone, Copy, Debug)]
@@ -99,9 +99,16 @@ impl Undo {
     }
 
     /// A D-SACK for data that was retransmitted in this episode tells that the retransmission was not needed.
+    #[inline]
     pub fn count_duplicate(&mut self, header: &Header, prior_una: u64, board: &Scoreboard) {
         let blocks = header.sack.blocks();
-        let Some(marker) = self.marker.filter(|_| is_duplicate(blocks, header.ack)) else { return };
+        if let Some(marker) = self.marker.filter(|_| is_duplicate(blocks, header.ack)) {
+            self.count_duplicate_beyond(marker, blocks, prior_una, board);
+        }
+    }
+
+    #[inline(never)]
+    fn count_duplicate_beyond(&mut self, marker: u64, blocks: &[Block], prior_una: u64, board: &Scoreboard) {
         let (_, end) = blocks[0];
         let needless = match end <= prior_una {
             true => (end > marker) as u32,

@@ -140,6 +140,11 @@ impl Transmission {
             is_open: episode.state == State::Open,
             at_once,
         };
+        // What is paced asks for it nearly always.
+        if pacer.is_some() && most.is_none() {
+            let (pacer, sampler, rack) = (pacer.as_deref(), sampler.as_deref(), episode.rack.as_deref());
+            *most = Some(size_by_rate(pacer, *rate, sampler, rack, control));
+        }
         loop {
             if let Some(turn) = bursts.next(&outlook, *most) {
                 return turn;

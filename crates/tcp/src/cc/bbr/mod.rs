@@ -207,8 +207,8 @@ impl CongestionControl for Bbr {
         self.check_drain(flight);
         self.update_min_rtt(flight, sample);
         self.update_gains();
-        self.pace(flight, self.pacing_gain);
-        self.set_cwnd(flight, sample);
+        self.pacer.set(flight, bw, self.pacing_gain, self.full_bw_reached);
+        self.set_cwnd(flight, sample, bw);
     }
 
     /// `bbr_set_state`.
@@ -405,11 +405,11 @@ impl Bbr {
         self.pacer.set(flight, self.bw(), gain, self.full_bw_reached);
     }
 
-    fn set_cwnd(&mut self, flight: &mut Flight, sample: &RateSample) {
+    fn set_cwnd(&mut self, flight: &mut Flight, sample: &RateSample, bw: u64) {
         let acked = sample.acked_sacked;
         if acked > 0 && !self.recover_or_restore(flight, sample) {
-            let extra = if self.full_bw_reached { self.extra.cwnd(self.bw()) } else { 0 };
-            let target = self.bdp(self.bw(), self.cwnd_gain) + extra;
+            let extra = if self.full_bw_reached { self.extra.cwnd(bw) } else { 0 };
+            let target = self.bdp(bw, self.cwnd_gain) + extra;
             let target = self.quantized(flight.window.mss, target);
             let window = &mut flight.window;
             if self.full_bw_reached {
