@@ -6,8 +6,8 @@
 //! they are looked through one by one, and setting one of them is a single store ([`Few`]); else they have a tournament
 //! tree of their own, which is lower than one for all ([`Many`]). Timers are in a second tree; in a dumbbell those of sources
 //! have a tree of their own, as a pacer sets them with every packet, and those of sinks, which may be called ahead of time;
-//! elsewhere what lies behind them has: the few slots of generators, samplers and of the channels of wireless LANs, which
-//! every access sets.
+//! elsewhere what lies behind them has: the few slots of generators, samplers and of the channels of wireless LANs. Of these
+//! the last one, which nearly always is the only channel's, is a word of its own ([`Aired`]): every access sets it twice.
 
 mod tree;
 
@@ -279,6 +279,59 @@ impl EventSet for Many {
     }
 }
 
+/// For any number of links, and channels in the last slots.
+#[derive(Clone, Debug)]
+pub struct Aired {
+    links: Many,
+    last: Slot,
+    /// When the event of the last slot is pending.
+    at: Instant,
+}
+
+impl EventSet for Aired {
+    fn new(of_links: usize, slots: usize, sinks: Range<Slot>) -> Self {
+        let last = (slots - 1) as Slot;
+        Self { links: Many::new(of_links, slots, sinks), last, at: Instant::NEVER }
+    }
+
+    fn use_all(&mut self) {}
+
+    fn uses_all(&self) -> bool {
+        true
+    }
+
+    #[inline(always)]
+    fn set(&mut self, slot: Slot, at: Instant) {
+        if slot == self.last {
+            self.at = at;
+        } else {
+            self.links.set(slot, at);
+        }
+    }
+
+    #[inline(always)]
+    fn due(&self) -> Instant {
+        self.links.due().min(self.at)
+    }
+
+    #[inline(always)]
+    fn first_until(&self, last: Instant) -> Option<(Instant, Slot)> {
+        if self.at < self.links.due() {
+            return (self.at <= last).then_some((self.at, self.last));
+        }
+        self.links.first_until(last)
+    }
+
+    #[inline(always)]
+    fn first(&self) -> (Instant, Slot) {
+        if self.at < self.links.due() { (self.at, self.last) } else { self.links.first() }
+    }
+
+    fn at(&self, slot: Slot) -> Instant {
+        if slot == self.last { self.at } else { self.links.at(slot) }
+    }
+}
+
 fn packed(at: Instant, slot: usize) -> u64 {
     at.as_nanos().min(NEVER_PACKED) << HOT_BITS | slot as u64
 }
@@ -338,6 +391,7 @@ mod tests {
         ties_go_to_the_lowest_slot::<Few>(8);
         ties_go_to_the_lowest_slot::<Many>(8);
         ties_go_to_the_lowest_slot::<Many>(18);
+        ties_go_to_the_lowest_slot::<Aired>(8);
     }
 
     /// Slots with the times that they are set to.
@@ -376,6 +430,7 @@ mod tests {
             agrees_with_a_linear_search::<Few>(4, &changes)?;
             agrees_with_a_linear_search::<Many>(8, &changes)?;
             agrees_with_a_linear_search::<Many>(42, &changes)?;
+            agrees_with_a_linear_search::<Aired>(42, &changes)?;
         }
     }
 }

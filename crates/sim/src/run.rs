@@ -229,13 +229,15 @@ impl<P: Recorder, T: Topology> Run<P, T> {
     fn handle(&mut self, component: Component) {
         let now = self.now;
         match component {
-            Component::Server(link) => match self.network.first_of_departure(now, link) {
-                None => {
+            Component::Server(link) => {
+                if let Some(cell) = self.network.cell_of(link) {
+                    self.on_driver(now, cell, link);
+                } else if let Some(arrival) = self.network.first_of_departure(now, link) {
+                    self.arrive_first(now, arrival);
+                } else {
                     self.network.on_server(now, link);
-                    self.flows.resume(now, &mut self.network);
                 }
-                Some(arrival) => self.arrive_first(now, arrival),
-            },
+            }
             Component::Pipe(link) => match self.network.timer_of_arrival(now, component) {
                 None => self.on_pipe(now, link),
                 Some(slot) => self.flows.on_source_timer(now, slot, &mut self.network),
@@ -275,6 +277,15 @@ impl<P: Recorder, T: Topology> Run<P, T> {
                 self.look_ahead();
             }
         }
+    }
+
+    /// The driver of a node of a wireless LAN asks its queue.
+    #[inline(always)]
+    fn on_driver(&mut self, now: Instant, cell: usize, queue: usize) {
+        let (now, more) = self.network.on_driver(now, cell, queue, self.last);
+        self.now = now;
+        self.events += more;
+        self.flows.resume(now, &mut self.network);
     }
 
     /// An arrival comes before the departure of its instant, whose event stays.

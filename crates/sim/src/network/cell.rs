@@ -5,8 +5,8 @@ use crate::event::EventSet as _;
 use crate::link::Left;
 use crate::packet::{Handle, Packet};
 use crate::probe::Probe;
-use crate::wlan::{Air, Wlan};
-use sojourn_aqm::Instant;
+use crate::wlan::{Air, Place, Wlan};
+use sojourn_aqm::{Duration, Instant};
 use sojourn_tcp::Header;
 
 impl<P: Probe, T: Topology> Network<P, T> {
@@ -22,6 +22,28 @@ impl<P: Probe, T: Topology> Network<P, T> {
         let mut books = books!(self, self.air.cells()[cell].first);
         self.air.cells_mut()[cell].on_channel(now, &mut books);
         self.after_cell(cell);
+    }
+
+    /// The wireless LAN whose driver asks the queue of this number, if it is of one.
+    #[inline(always)]
+    pub fn cell_of(&self, queue: usize) -> Option<usize> {
+        match self.air.place(queue) {
+            Place::Link(_) => None,
+            Place::Cell(cell) => Some(cell),
+        }
+    }
+
+    /// The time has come for which the driver below a queue asked, and goes on to those that follow up to `last`, as long as
+    /// nothing else happens before. Returns when it was called last, and how many calls there were after the first.
+    #[inline(always)]
+    pub fn on_driver(&mut self, now: Instant, cell: usize, queue: usize, last: Instant) -> (Instant, u64) {
+        self.set(Component::Server(queue), Instant::NEVER);
+        let until = self.events.due().min(last + Duration::from_nanos(1));
+        let mut books = books!(self, queue);
+        let wlan = &mut self.air.cells_mut()[cell];
+        let calls = wlan.on_driver(now, until, queue - wlan.first, &mut books);
+        self.after_cell(cell);
+        calls
     }
 
     /// Does what a wireless LAN has asked for.

@@ -12,6 +12,8 @@ pub(crate) struct Layout<T> {
     generators: u32,
     samplers: u32,
     channels: u32,
+    /// The slot of the first channel.
+    first_channel: u32,
     topology: PhantomData<fn() -> T>,
 }
 
@@ -55,12 +57,14 @@ pub(crate) enum Component {
 impl<T: Topology> Layout<T> {
     /// Room for `flows` flows at a time.
     pub const fn new(links: u32, flows: u32, generators: u32, samplers: u32, channels: u32) -> Self {
-        Self { links, flows, generators, samplers, channels, topology: PhantomData }
+        let topology = PhantomData;
+        let layout = Self { links, flows, generators, samplers, channels, first_channel: 0, topology };
+        Self { first_channel: layout.first_poll() + layout.links() + samplers, ..layout }
     }
 
     /// The same with room for `flows` flows. The components keep their order.
     pub const fn with_flows(self, flows: u32) -> Self {
-        Self { flows, ..self }
+        Self::new(self.links, flows, self.generators, self.samplers, self.channels)
     }
 
     /// How many flows there is room for.
@@ -83,7 +87,7 @@ impl<T: Topology> Layout<T> {
             Component::Generator(i) => first_flow + 4 * flows + i as u32,
             Component::Poll(link) => self.first_poll() + link as u32,
             Component::Sampler(i) => self.first_poll() + links + i as u32,
-            Component::Channel(i) => self.first_poll() + links + self.samplers + i as u32,
+            Component::Channel(i) => self.first_channel + i as u32,
         }
     }
 
@@ -91,6 +95,8 @@ impl<T: Topology> Layout<T> {
     pub fn component(self, slot: Slot) -> Component {
         let links = self.links();
         match slot {
+            // They come first, as every access sets them.
+            _ if T::HAS_CELLS && slot >= self.first_channel => Component::Channel((slot - self.first_channel) as usize),
             _ if slot < links => Component::Server(slot as usize),
             _ if slot < 2 * links => Component::Pipe((slot - links) as usize),
             _ if slot < 3 * links => Component::Exit((slot - 2 * links) as usize),
@@ -107,7 +113,7 @@ impl<T: Topology> Layout<T> {
 
     /// Number of slots.
     pub fn slots(self) -> u32 {
-        self.first_poll() + self.links() + self.samplers + self.channels
+        self.first_channel + self.channels
     }
 
     /// The cards' slots come before those of the samplers.
@@ -129,15 +135,13 @@ impl<T: Topology> Layout<T> {
         4 * self.links()
     }
 
-    /// What has its slot behind those of the links, counted from there. Comparisons, because divisions take long; the
-    /// channels, which every access sets, come first.
+    /// What has its slot behind those of the links and before those of channels, counted from there. Comparisons, because
+    /// divisions take long.
     fn flow_component(self, slot: u32) -> Component {
         let flows = self.flows;
         let polls = 4 * flows + self.generators;
         let samplers = polls + self.links();
-        let channels = samplers + self.samplers;
         match slot {
-            _ if T::HAS_CELLS && slot >= channels => Component::Channel((slot - channels) as usize),
             _ if slot < flows => Component::Up(slot),
             _ if slot < 2 * flows => Component::Down(slot - flows),
             _ if slot < 3 * flows => Component::Source(slot - 2 * flows),

@@ -408,18 +408,11 @@ impl<P: Probe, T: Topology> Network<P, T> {
         self.offer(now, (l, link), handle, packet, origin);
     }
 
-    /// The time has come for which a link's server asked, or a driver in a wireless LAN.
+    /// The time has come for which a link's server asked.
     #[inline(always)]
     pub fn on_server(&mut self, now: Instant, l: usize) {
         let mut books = books!(self, l);
-        let link = match self.air.place(l) {
-            Place::Link(link) => link,
-            Place::Cell(cell) => {
-                let wlan = &mut self.air.cells_mut()[cell];
-                wlan.pull(now, l - wlan.first, &mut books);
-                return self.after_cell(cell);
-            }
-        };
+        let Place::Link(link) = self.air.place(l) else { unreachable!("a driver is no server") };
         let Some(mut plain) = self.links[link].as_plain() else { return self.on_server_any(now, (l, link)) };
         match plain.goes_on(now, &mut books) {
             Some(served) => self.follow(l, served),

@@ -1,6 +1,6 @@
 //! What a network is compiled for.
 
-use crate::event::{EventSet, Few, Many};
+use crate::event::{Aired, EventSet, Few, Many};
 use crate::wlan::{Air, Cells};
 use std::ops::{Deref, DerefMut, Index, IndexMut};
 
@@ -66,7 +66,7 @@ impl<const HOLDS: bool> Topology for Graph<HOLDS> {
 impl Topology for WithCells {
     type List<X> = Vec<X>;
     type Air = Cells;
-    type Events = Many;
+    type Events = Aired;
     const LINKS: Option<u32> = None;
     const HAS_PATHS: bool = true;
     const HAS_CELLS: bool = true;

@@ -151,3 +151,4 @@ impl Wlan {
         }
     }
 }
+            self.calls.channel = true;

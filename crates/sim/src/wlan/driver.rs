@@ -40,18 +40,45 @@ impl Wlan {
     pub fn pull<P: Probe>(&mut self, now: Instant, l: usize, books: &mut Books<P>) {
         let node = &mut self.nodes[l];
         if node.asks_at().is_some() {
-            self.pull_some(now, l, books);
+            self.pull_some(now, Instant::ZERO, l, books);
         } else if node.is_called_anew(Instant::NEVER) {
             self.calls.drivers.push((self.first + l, Instant::NEVER));
         }
     }
 
+    /// The time has come for which a driver asked; who calls it has no time for it any more, and nothing else happens before
+    /// `until`. So it is called again at once for as long as what it does concerns nobody else. Returns when the last call
+    /// was, and how many there were after the first.
+    #[inline]
+    pub fn on_driver<P: Probe>(
+        &mut self,
+        now: Instant,
+        until: Instant,
+        l: usize,
+        books: &mut Books<P>,
+    ) -> (Instant, u64) {
+        self.nodes[l].is_called_anew(Instant::NEVER);
+        self.pull_some(now, until, l, books)
+    }
+
     #[inline(never)]
-    fn pull_some<P: Probe>(&mut self, now: Instant, l: usize, books: &mut Books<P>) {
+    fn pull_some<P: Probe>(
+        &mut self,
+        mut now: Instant,
+        until: Instant,
+        l: usize,
+        books: &mut Books<P>,
+    ) -> (Instant, u64) {
+        let mut more = 0;
         let at = loop {
             match self.nodes[l].asks_at() {
                 None => break Instant::NEVER,
-                Some(at) if at > now && self.interfaces[l].tally().waiting() > 0 => break at,
+                Some(at) if at > now && self.interfaces[l].tally().waiting() > 0 => {
+                    if at >= until || self.calls.channel || !self.sockets.roomy.is_empty() {
+                        break at;
+                    }
+                    (now, more) = (at, more + 1);
+                }
                 Some(_) => {}
             }
             if let Err(at) = self.feed_ring(now, l, books) {
@@ -61,6 +88,7 @@ impl Wlan {
         if self.nodes[l].is_called_anew(at) {
             self.calls.drivers.push((self.first + l, at));
         }
+        (now, more)
     }
 
     /// Puts something into the ring of `l`. If there is nothing, tells when there may be.
@@ -73,7 +101,6 @@ impl Wlan {
             let frame = self.take_packet(now, l, books)?;
             self.enters_ring(now, l, Load::Frame(frame));
         }
-        self.calls.channel = true;
         Ok(())
     }
 
