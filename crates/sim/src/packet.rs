@@ -308,6 +308,12 @@ impl Packets {
         true
     }
 
+    /// Bytes of a packet's payload.
+    #[inline]
+    pub fn payload(&self, handle: Handle) -> u16 {
+        self.records[handle as usize].len
+    }
+
     /// A packet's transport header.
     #[inline]
     pub fn header(&self, handle: Handle) -> Header {

@@ -145,6 +145,17 @@ impl<T: Part> Parts<T> {
         self.several_pieces(start, end, &mut piece);
     }
 
+    /// The same of a span that begins in the present part.
+    #[inline(always)]
+    pub fn pieces_from_now(&mut self, start: Instant, end: Instant, mut piece: impl FnMut(&mut T, Instant, Instant)) {
+        debug_assert!(self.rest.window.starts[self.rest.present] <= start && start < self.next, "it is {start:?}");
+        if end <= self.until {
+            piece(&mut self.now, start, end);
+        } else {
+            self.several_pieces(start, end, &mut piece);
+        }
+    }
+
     #[cold]
     #[inline(never)]
     fn several_pieces(&mut self, start: Instant, end: Instant, piece: &mut dyn FnMut(&mut T, Instant, Instant)) {

@@ -54,15 +54,24 @@ impl Queue {
     /// was done.
     #[inline(always)]
     pub fn lets_head_go<P: Probe>(&mut self, now: Instant, books: &mut Books<P>) -> Option<(u32, Handle)> {
+        let (meta, handle) = self.head_that_goes(now, books)?;
+        Some((meta.len, handle))
+    }
+
+    /// The same with all that the queue knows of it.
+    #[inline(always)]
+    pub fn head_that_goes<P: Probe>(&mut self, now: Instant, books: &mut Books<P>) -> Option<(&Meta, Handle)> {
         let (meta, handle) = self.qdisc.lets_head_go(now)?;
-        Some(book_gone(&mut self.tally, now, meta, handle, books))
+        book_gone(&mut self.tally, now, meta, handle, books);
+        Some((meta, handle))
     }
 
     /// The same where it queues flows apart.
     #[inline(always)]
     pub fn lets_head_of_flow_go<P: Probe>(&mut self, now: Instant, books: &mut Books<P>) -> Option<(u32, Handle)> {
         let (meta, handle) = self.qdisc.lets_head_of_flow_go(now)?;
-        Some(book_gone(&mut self.tally, now, meta, handle, books))
+        book_gone(&mut self.tally, now, meta, handle, books);
+        Some((meta.len, handle))
     }
 
     /// Another discipline takes the place of its own, as after `tc qdisc change` where it `keeps` what waits, else as after
@@ -135,20 +144,13 @@ impl<Q: Qdisc<Handle> + ?Sized> Queue<Q> {
     }
 }
 
-/// Books the departure of a packet of which nothing was to be decided; its size, and it.
+/// Books the departure of a packet of which nothing was to be decided.
 #[inline(always)]
-fn book_gone<P: Probe>(
-    tally: &mut Tally,
-    now: Instant,
-    meta: &Meta,
-    handle: Handle,
-    books: &mut Books<P>,
-) -> (u32, Handle) {
+fn book_gone<P: Probe>(tally: &mut Tally, now: Instant, meta: &Meta, handle: Handle, books: &mut Books<P>) {
     debug_assert_eq!(meta.ecn, books.packets.packet(handle).ecn, "it marks nothing that it lets go");
     tally.departure(now, meta, false);
     tally.fingerprint.record(now, books.link, meta.flow, meta.len, Fate::Departed);
     books.probe.sent(now, books.link, handle, meta, false);
-    (meta.len, handle)
 }
 
 /// A queue whose server is measured.

@@ -69,19 +69,19 @@ impl<P: Probe, T: Topology> Network<P, T> {
     #[inline(never)]
     fn take_arrived(&mut self, now: Instant, cell: usize) -> Option<Handle> {
         loop {
-            let calls = &mut self.air.cells_mut()[cell].calls;
-            let Some(&(queue, handle)) = calls.arrived.get(calls.looked_at) else {
-                calls.looked_at = 0;
-                calls.arrived.clear();
-                return None;
-            };
-            calls.looked_at += 1;
-            let packet = *self.packets.packet(handle);
-            if self.enters_pipe(&packet) && self.events.due() > now {
+            let (queue, handle) = self.air.cells_mut()[cell].calls.next_arrived()?;
+            if self.events.due() > now && self.enters_pipe(self.packets.packet(handle)) {
                 return Some(handle);
             }
-            self.leave(queue, Left { at: now, handle, packet, overtakes: false });
+            self.leave_later(now, queue, handle);
         }
+    }
+
+    /// What has arrived over a channel waits for its turn, or enters an access link.
+    #[inline(never)]
+    fn leave_later(&mut self, now: Instant, queue: usize, handle: Handle) {
+        let packet = *self.packets.packet(handle);
+        self.leave(queue, Left { at: now, handle, packet, overtakes: false });
     }
 
     /// Tells the wireless LANs at the ends of the flow in `slot`.

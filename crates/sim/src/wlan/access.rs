@@ -115,21 +115,29 @@ impl Wlan {
     #[inline]
     fn attempted(&mut self, now: Instant, node: usize, rate: Bitrate, ending: Ending, airtime: Duration) {
         let load = self.nodes[node].head();
-        let (station, is_aggregate) = (load.station(), load.is_aggregate());
         let heard = matches!(ending, Ending::Acknowledged | Ending::AckLost);
         let answered = ending == Ending::Acknowledged;
-        let (frames, acknowledged, bytes, number) = (0, 0, 0, 0);
-        let mut attempt =
-            Attempt { node, station, rate, is_aggregate, ending, airtime, frames, acknowledged, bytes, number };
-        let (mut arrives, mut is_over) = (false, answered);
-        for frame in load.frames_mut() {
-            frame.attempted(heard, answered);
-            attempt.count(frame);
-            arrives |= frame.arrives;
-            is_over |= frame.through.is_some();
-        }
+        let mut attempt = Attempt::new(node, load.station(), rate, ending, airtime);
+        let (arrives, is_over) = match load {
+            Load::Frame(frame) => {
+                frame.attempted(heard, answered);
+                attempt.count(frame);
+                (frame.arrives, frame.through.is_some())
+            }
+            Load::Aggregate(aggregate) => {
+                attempt.is_aggregate = true;
+                let (mut arrives, mut is_over) = (false, answered);
+                for frame in &mut aggregate.frames {
+                    frame.attempted(heard, answered);
+                    attempt.count(frame);
+                    arrives |= frame.arrives;
+                    is_over |= frame.through.is_some();
+                }
+                (arrives, is_over)
+            }
+        };
         if let Some(turns) = &mut self.nodes[ACCESS_POINT].turns {
-            turns.charge(station, airtime);
+            turns.charge(attempt.station, airtime);
         }
         self.tally.attempt(now, &attempt);
         if is_over {
@@ -137,7 +145,7 @@ impl Wlan {
         } else {
             self.dcf.failed(node);
         }
-        if arrives || is_over || is_aggregate {
+        if arrives || is_over || attempt.is_aggregate {
             self.concerned.push(node);
         }
     }
@@ -148,7 +156,7 @@ impl Wlan {
         self.nodes[node].push(now, load);
         if !self.dcf.is_contending(node) {
             self.dcf.frame_came(now, node);
+            self.calls.channel = true;
         }
     }
 }
-            self.calls.channel = true;

@@ -39,6 +39,8 @@ struct Contender {
     window: u32,
     /// Whether there is a frame to send.
     waits: bool,
+    /// When it transmits if nothing else happens: slots are counted up to then; never if there is nothing to send.
+    start: Instant,
     rng: Rng,
 }
 
@@ -59,6 +61,7 @@ impl Dcf {
             backoff: 0,
             window: rules.least,
             waits: false,
+            start: Instant::NEVER,
             rng: stream(i),
         };
         let after_error = if eifs { EIFS_EXTRA } else { Duration::ZERO };
@@ -71,16 +74,18 @@ impl Dcf {
         let it = &mut self.contenders[i];
         debug_assert!(!it.waits, "a station with a frame is contending");
         it.waits = true;
-        if now >= it.start(self.slot) {
+        if now >= it.counted(self.slot) {
             (it.available, it.backoff) = (now, 0);
         } else if now < it.available && it.backoff == 0 {
             it.draw();
         }
+        it.count(self.slot);
     }
 
     /// Station `i` has nothing left to send. Its back-off goes on.
     pub fn is_empty(&mut self, i: usize) {
-        self.contenders[i].waits = false;
+        let it = &mut self.contenders[i];
+        (it.waits, it.start) = (false, Instant::NEVER);
     }
 
     /// Whether station `i` has a frame.
@@ -95,17 +100,17 @@ impl Dcf {
 
     /// When the next transmission starts if nothing else happens; never if nobody has a frame.
     pub fn next(&self) -> Instant {
-        let starts = self.contenders.iter().filter(|it| it.waits).map(|it| it.start(self.slot));
-        starts.fold(Instant::NEVER, Instant::min)
+        self.contenders.iter().fold(Instant::NEVER, |next, it| next.min(it.start))
     }
 
     /// The medium turns busy at `now`: all whose counters end now transmit, and are written to `who` in their order.
-    /// Everybody else keeps what is left after the whole slots.
+    /// Everybody else keeps what is left after the whole slots. Who has heard what then tells when they go on.
+    #[inline(always)]
     pub fn turns_busy(&mut self, now: Instant, who: &mut Vec<usize>) {
         who.clear();
         let slot = self.slot.as_nanos() as u64;
         for (i, it) in self.contenders.iter_mut().enumerate() {
-            if it.waits && it.start(self.slot) == now {
+            if it.start == now {
                 it.backoff = 0;
                 who.push(i);
             } else if it.backoff > 0 && now > it.available {
@@ -117,26 +122,23 @@ impl Dcf {
 
     /// Station `i` has heard everything well up to `end`, when the medium falls idle.
     pub fn heard(&mut self, i: usize, end: Instant) {
-        let it = &mut self.contenders[i];
-        it.available = end + it.pause;
+        self.contenders[i].waits_from(end, self.slot);
     }
 
     /// The same of all of them.
     pub fn all_heard(&mut self, end: Instant) {
-        self.contenders.iter_mut().for_each(|it| it.available = end + it.pause);
+        self.contenders.iter_mut().for_each(|it| it.waits_from(end, self.slot));
     }
 
     /// Station `i` has heard something up to `end` that it could not understand.
     pub fn heard_garbled(&mut self, i: usize, end: Instant) {
-        let it = &mut self.contenders[i];
-        it.available = end + self.after_error + it.pause;
+        self.contenders[i].waits_from(end + self.after_error, self.slot);
     }
 
     /// Nobody answers station `i`, whose frame ends at `end`; the medium is busy until `idle`.
     pub fn heard_nothing(&mut self, i: usize, end: Instant, idle: Instant) {
         let noticed = end + ACK_TIMEOUT_EXTRA + self.slot;
-        let it = &mut self.contenders[i];
-        it.available = idle.max(noticed) + it.pause;
+        self.contenders[i].waits_from(idle.max(noticed), self.slot);
     }
 
     /// The attempt of station `i` was in vain and there will be another one: its window doubles.
@@ -144,6 +146,7 @@ impl Dcf {
         let it = &mut self.contenders[i];
         it.window = (2 * it.window + 1).min(it.rules.most);
         it.draw();
+        it.count(self.slot);
     }
 
     /// Station `i` is through with a frame: acknowledged, or given up.
@@ -151,11 +154,27 @@ impl Dcf {
         let it = &mut self.contenders[i];
         it.window = it.rules.least;
         it.draw();
+        it.count(self.slot);
     }
 }
 
 impl Contender {
-    fn start(&self, slot: Duration) -> Instant {
+    /// The medium is idle from `end` on, as far as it can tell.
+    #[inline(always)]
+    fn waits_from(&mut self, end: Instant, slot: Duration) {
+        self.available = end + self.pause;
+        self.count(slot);
+    }
+
+    /// Looks when its slots are counted.
+    #[inline(always)]
+    fn count(&mut self, slot: Duration) {
+        self.start = if self.waits { self.counted(slot) } else { Instant::NEVER };
+    }
+
+    /// When the last of its slots is over.
+    #[inline(always)]
+    fn counted(&self, slot: Duration) -> Instant {
         self.available + slot * i64::from(self.backoff)
     }
 
@@ -190,6 +209,7 @@ mod tests {
             dcf.heard(i, end);
             dcf.contenders[i].backoff = backoff;
             dcf.contenders[i].waits = true;
+            dcf.contenders[i].count(dcf.slot);
         }
         dcf
     }
@@ -308,6 +328,6 @@ mod tests {
         });
         assert_eq!(windows, [31, 63, 63, 63]);
         dcf.contenders[0].backoff = 3;
-        assert_eq!(dcf.contenders[0].start(LONG_SLOT), us(60));
+        assert_eq!(dcf.contenders[0].counted(LONG_SLOT), us(60));
     }
 }

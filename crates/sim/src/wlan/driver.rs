@@ -7,7 +7,7 @@ use super::{ACCESS_POINT, Wlan};
 use crate::link::{Books, Metered};
 use crate::packet::{Handle, Origin, Packet};
 use crate::probe::Probe;
-use sojourn_aqm::{Dequeued, Instant, Meta};
+use sojourn_aqm::{Dequeued, Instant};
 
 impl Wlan {
     /// A packet arrives at the queue of a node, from `origin`.
@@ -23,11 +23,11 @@ impl Wlan {
         let bytes = self.interfaces[node].accounted(packet.len);
         let meta = packet.meta(bytes, origin);
         books.probe.arrived(now, books.link, handle, &meta, books.packets);
-        if is_counted(node != ACCESS_POINT, &books.packets.header(handle)) {
+        if is_counted(node != ACCESS_POINT, books.packets, handle) {
             self.sockets.entered(packet.slot);
         }
         if self.interfaces[node].is_by_station() {
-            let station = self.station_of(node, &meta);
+            let station = self.station_of(node, meta.hosts.1);
             let turns = self.nodes[node].turns.as_mut();
             turns.expect("queues of stations take turns").has_packet(station);
         }
@@ -202,31 +202,46 @@ impl Wlan {
     #[inline(always)]
     fn take_packet<P: Probe>(&mut self, now: Instant, l: usize, books: &mut Books<P>) -> Result<Frame, Instant> {
         books.link = self.first + l;
-        match self.interfaces[l].dequeue(now, books, &mut self.sockets) {
-            Dequeued::Packet(meta, handle) => Ok(self.frame_of(now, l, &meta, handle, books)),
+        let interface = &mut self.interfaces[l];
+        if let Some((meta, handle)) = interface.head_that_goes(now, books) {
+            let (len, to) = (meta.len, meta.hosts.1);
+            return Ok(self.frame_of(now, l, (len, to), handle, books));
+        }
+        match interface.dequeue(now, books, &mut self.sockets) {
+            Dequeued::Packet(meta, handle) => Ok(self.frame_of(now, l, (meta.len, meta.hosts.1), handle, books)),
             Dequeued::Empty => Err(Instant::NEVER),
             Dequeued::NotBefore(at) => Err(at),
         }
     }
 
+    /// The frame of a packet to a host, which its queue counts as `len` bytes.
     #[inline(always)]
-    fn frame_of<P>(&mut self, now: Instant, l: usize, meta: &Meta, handle: Handle, books: &Books<P>) -> Frame {
-        let (packet, header) = (*books.packets.packet(handle), books.packets.header(handle));
-        let station = self.station_of(l, meta);
-        if l != ACCESS_POINT && packet.to_sink {
-            self.rtts.tapped(now, packet.slot, &header);
+    fn frame_of<P>(
+        &mut self,
+        now: Instant,
+        l: usize,
+        (len, to): (u32, u32),
+        handle: Handle,
+        books: &Books<P>,
+    ) -> Frame {
+        let (packet, is_station) = (books.packets.packet(handle), l != ACCESS_POINT);
+        let station = self.station_of(l, to);
+        if is_station && packet.to_sink {
+            self.rtts.tapped(now, packet.slot, &books.packets.header(handle));
         }
-        let chain = self.nodes[l].choose(now, station);
-        self.nodes[l].took(now, meta.len);
+        let node = &mut self.nodes[l];
+        let chain = node.choose(now, station);
+        node.took(now, len);
         let mut frame = Frame::new(now, handle, packet.len, station, chain);
-        (frame.slot, frame.counts) = (packet.slot, is_counted(l != ACCESS_POINT, &header));
+        (frame.slot, frame.counts) = (packet.slot, is_counted(is_station, books.packets, handle));
         frame
     }
 
-    /// The station at either end of a packet's way over the channel, which it crosses from `node`.
-    fn station_of(&self, node: usize, meta: &Meta) -> usize {
+    /// The station at either end of the way over the channel of a packet to a host, which crosses it from `node`.
+    #[inline(always)]
+    fn station_of(&self, node: usize, to: u32) -> usize {
         match node {
-            ACCESS_POINT => (meta.hosts.1 - self.station_host(0)) as usize,
+            ACCESS_POINT => (to - self.station_host(0)) as usize,
             station => station - 1,
         }
     }

@@ -57,7 +57,27 @@ impl Interface {
     }
 
     /// Offers a packet to the queue.
+    #[inline(always)]
     pub fn enqueue<P: Probe>(
+        &mut self,
+        now: Instant,
+        mut meta: Meta,
+        handle: Handle,
+        books: &mut Books<P>,
+        sockets: &mut Sockets,
+    ) {
+        meta.enqueued = now;
+        if let Queued::Together(queue) = &mut self.queue {
+            if queue.stores(&meta, handle, books) || queue.stores_in_flow(&meta, handle, books) {
+                return;
+            }
+        }
+        self.judge(now, meta, handle, books, sockets);
+    }
+
+    /// The discipline has to decide of a packet that arrives.
+    #[inline(never)]
+    fn judge<P: Probe>(
         &mut self,
         now: Instant,
         meta: Meta,
@@ -71,8 +91,17 @@ impl Interface {
         });
     }
 
-    /// Takes the next packet.
+    /// Takes the next packet, if it goes without the discipline's judgement; else nothing was done.
     #[inline(always)]
+    pub fn head_that_goes<P: Probe>(&mut self, now: Instant, books: &mut Books<P>) -> Option<(&Meta, Handle)> {
+        match &mut self.queue {
+            Queued::Together(queue) => queue.head_that_goes(now, books),
+            Queued::ByStation(_) => None,
+        }
+    }
+
+    /// Takes the next packet.
+    #[inline(never)]
     pub fn dequeue<P: Probe>(&mut self, now: Instant, books: &mut Books<P>, sockets: &mut Sockets) -> Dequeued<Handle> {
         telling(books, sockets, self.is_station, |books| match &mut self.queue {
             Queued::Together(queue) => queue.dequeue(now, books),
@@ -156,7 +185,7 @@ impl<P: Probe> Probe for Told<'_, P> {
         reason: DropReason,
         packets: &Packets,
     ) {
-        if is_counted(self.is_station, &packets.header(packet)) {
+        if is_counted(self.is_station, packets, packet) {
             self.sockets.left(packets.packet(packet).slot);
         }
         self.probe.dropped(now, link, packet, meta, reason, packets);

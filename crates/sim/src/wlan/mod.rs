@@ -54,7 +54,21 @@ pub(crate) struct Calls {
     pub channel: bool,
     /// Packets that have arrived over the channel, by the queue that they came from, and how many of them were looked at.
     pub arrived: Vec<(usize, Handle)>,
-    pub looked_at: usize,
+    looked_at: usize,
+}
+
+impl Calls {
+    /// What has arrived and was not yet looked at.
+    #[inline(always)]
+    pub fn next_arrived(&mut self) -> Option<(usize, Handle)> {
+        let next = self.arrived.get(self.looked_at).copied();
+        self.looked_at += 1;
+        if self.looked_at >= self.arrived.len() {
+            self.arrived.clear();
+            self.looked_at = 0;
+        }
+        next
+    }
 }
 
 /// The channel and everybody on it.

@@ -3,7 +3,7 @@
 //! Source: Linux 3.6 `tcp_limit_output_bytes`: 128 kB with the kernel's overhead, which are 57 full packets. What counts
 //! is what the card has not yet sent.
 
-use sojourn_tcp::Header;
+use crate::packet::{Handle, Packets};
 
 /// The senders in the stations.
 #[derive(Debug)]
@@ -47,8 +47,9 @@ impl Sockets {
 }
 
 /// Whether a packet in a queue, which is that of a station or not, is data of a sender in that host.
-pub fn is_counted(is_station: bool, header: &Header) -> bool {
-    is_station && header.len > 0
+#[inline(always)]
+pub fn is_counted(is_station: bool, packets: &Packets, packet: Handle) -> bool {
+    is_station && packets.payload(packet) > 0
 }
 
 #[cfg(test)]

@@ -191,6 +191,12 @@ pub struct Attempt {
 }
 
 impl Attempt {
+    /// One of a single frame at most, which is still to be [counted](Self::count).
+    pub fn new(node: usize, station: usize, rate: Bitrate, ending: Ending, airtime: Duration) -> Self {
+        let (is_aggregate, frames, acknowledged, bytes, number) = (false, 0, 0, 0, 0);
+        Self { node, station, rate, is_aggregate, ending, airtime, frames, acknowledged, bytes, number }
+    }
+
     /// Adds a frame, which has heard what became of it.
     pub fn count(&mut self, frame: &Frame) {
         if self.frames == 0 {
@@ -286,9 +292,10 @@ impl ChannelTally {
         (summary, self.recorder.map(Accesses::into_table))
     }
 
-    /// Tells every part how many nanoseconds of a span lie in it.
+    /// Tells every part how many nanoseconds of a span lie in it, which begins in the present one.
+    #[inline(always)]
     fn spend(&mut self, start: Instant, end: Instant, mut spend: impl FnMut(&mut ChannelCounts, u64)) {
-        self.counts.pieces(start, end, |counts, from, to| spend(counts, (to - from).as_nanos() as u64));
+        self.counts.pieces_from_now(start, end, |counts, from, to| spend(counts, (to - from).as_nanos() as u64));
     }
 }
 
