@@ -22,23 +22,40 @@ pub(super) struct Farima {
     /// Where the next value goes, counted downwards; the last one lies behind it.
     at: usize,
     last: f64,
+    /// Values that have been computed ahead, and how many of them were drawn.
+    ahead: [f64; AHEAD],
+    drawn: usize,
 }
 
 impl Farima {
     /// The sequence of order (0, `d`, 1) with unit innovations, cut off after `memory` values.
     pub fn new(d: f64, memory: usize, rng: Rng) -> Self {
         let variance = gamma_ratio(d);
+        let (past, ahead) = (vec![0.0; 2 * memory], [0.0; AHEAD]);
         let mut farima =
-            Self { d, memory, rng, phi: Vec::new(), variance, past: vec![0.0; 2 * memory], at: 0, last: 0.0 };
+            Self { d, memory, rng, phi: Vec::new(), variance, past, at: 0, last: 0.0, ahead, drawn: AHEAD };
         farima.last = farima.step();
         farima
     }
 
     /// The next value.
     pub fn draw(&mut self) -> f64 {
-        let before = self.last;
-        self.last = self.step();
-        self.last + before
+        if self.drawn == AHEAD {
+            self.go_ahead();
+        }
+        self.drawn += 1;
+        self.ahead[self.drawn - 1]
+    }
+
+    /// Computes the next values, which depend on nothing else: coefficients and past, which drive all else out of a cache,
+    /// come into it once for all of them.
+    fn go_ahead(&mut self) {
+        for place in 0..AHEAD {
+            let before = self.last;
+            self.last = self.step();
+            self.ahead[place] = self.last + before;
+        }
+        self.drawn = 0;
     }
 
     /// The next value of the fractionally differenced noise.
@@ -122,6 +139,9 @@ fn sums_of_products(a: &[f64], b: &[f64]) -> [f64; LANES] {
     }
     sums
 }
+
+/// Values that are computed at a time.
+const AHEAD: usize = 16;
 
 /// Sums that are computed side by side.
 const LANES: usize = 4;
