@@ -69,9 +69,16 @@ impl Queue {
     /// The same where it queues flows apart.
     #[inline(always)]
     pub fn lets_head_of_flow_go<P: Probe>(&mut self, now: Instant, books: &mut Books<P>) -> Option<(u32, Handle)> {
+        let (meta, handle) = self.head_of_flow_that_goes(now, books)?;
+        Some((meta.len, handle))
+    }
+
+    /// The same with all that the queue knows of it.
+    #[inline(always)]
+    pub fn head_of_flow_that_goes<P: Probe>(&mut self, now: Instant, books: &mut Books<P>) -> Option<(&Meta, Handle)> {
         let (meta, handle) = self.qdisc.lets_head_of_flow_go(now)?;
         book_gone(&mut self.tally, now, meta, handle, books);
-        Some((meta.len, handle))
+        Some((meta, handle))
     }
 
     /// Another discipline takes the place of its own, as after `tc qdisc change` where it `keeps` what waits, else as after

@@ -103,6 +103,11 @@ impl Interface {
     /// Takes the next packet.
     #[inline(never)]
     pub fn dequeue<P: Probe>(&mut self, now: Instant, books: &mut Books<P>, sockets: &mut Sockets) -> Dequeued<Handle> {
+        if let Queued::Together(queue) = &mut self.queue {
+            if let Some((meta, handle)) = queue.head_of_flow_that_goes(now, books) {
+                return Dequeued::Packet(*meta, handle);
+            }
+        }
         telling(books, sockets, self.is_station, |books| match &mut self.queue {
             Queued::Together(queue) => queue.dequeue(now, books),
             Queued::ByStation(queue) => queue.dequeue(now, books),

@@ -96,6 +96,14 @@ impl Frame {
         }
     }
 
+    /// It is at the head of the ring from now on; what is sent again has been there before.
+    #[inline(always)]
+    fn comes_first(&mut self, now: Instant) {
+        if self.attempts == 0 {
+            self.first = now;
+        }
+    }
+
     /// It was sent: `heard` tells whether the receiver could understand the access, `answered` whether the sender could
     /// understand the answer.
     #[inline]
@@ -167,8 +175,10 @@ impl Load {
 
     /// It is the head of the ring from now on.
     fn comes_first(&mut self, now: Instant) {
-        // What is sent again has been there before.
-        self.frames_mut().iter_mut().filter(|frame| frame.attempts == 0).for_each(|frame| frame.first = now);
+        match self {
+            Self::Frame(frame) => frame.comes_first(now),
+            Self::Aggregate(aggregate) => aggregate.frames.iter_mut().for_each(|frame| frame.comes_first(now)),
+        }
     }
 }
 
