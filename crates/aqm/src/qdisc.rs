@@ -181,6 +181,11 @@ pub trait Qdisc<P> {
     fn splits(&self) -> bool {
         false
     }
+    /// Whether the discipline lets packets go at the departure times that their senders give ([`Sink::departs`]), so that these
+    /// need not wait for them.
+    fn paces(&self) -> bool {
+        false
+    }
     /// Whether the discipline may ask for TCP headers ([`Sink::tcp`]): a host that keeps no packets, such as a log, has to
     /// keep these then.
     fn looks_at_tcp(&self) -> bool {

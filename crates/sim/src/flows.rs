@@ -252,6 +252,17 @@ impl Flows {
         }
     }
 
+    /// Senders go on of whose packets some have left their host's device.
+    #[inline(always)]
+    pub fn go_on<P: Probe, T: Topology>(&mut self, now: Instant, network: &mut Network<P, T>) {
+        while let Some(slot) = network.next_to_go_on() {
+            let ends = &mut self.ends[slot as usize];
+            ends.flow.on_departure(now, &mut Port::new(network, now, slot, true));
+            let deadline = ends.flow.source_deadline();
+            ends.arm_source(deadline, slot, network);
+        }
+    }
+
     /// Connections are due.
     pub fn on_generator<P: Probe, T: Topology>(&mut self, now: Instant, i: usize, network: &mut Network<P, T>) {
         while let Some(step) = self.openers[i].next(now) {

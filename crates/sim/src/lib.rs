@@ -27,6 +27,7 @@
 
 pub mod capture;
 mod counters;
+mod devices;
 mod drops;
 mod emodel;
 mod event;

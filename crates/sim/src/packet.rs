@@ -1,7 +1,8 @@
 //! Packets in flight: a record of one cache line each, and apart from them the SACK blocks that few of them have.
 
+use crate::devices::Devices;
 use sojourn_aqm::class::ClassId;
-use sojourn_aqm::{Ecn, Meta};
+use sojourn_aqm::{Ecn, Instant, Meta};
 use sojourn_tcp::{Flags, Header, Sack};
 
 /// Names a packet in flight.
@@ -69,6 +70,8 @@ pub struct Packets {
     /// The SACK blocks of packets that have any, and the places of those that are no more.
     sacks: Vec<Sack>,
     free_sacks: Vec<u32>,
+    /// What waits in the devices of hosts, where there are any.
+    pub devices: Option<Box<Devices>>,
 }
 
 /// A packet with its transport header, but for the SACK blocks: one cache line.
@@ -83,7 +86,7 @@ struct Record {
     window: u32,
     len: u16,
     flags: Flags,
-    /// [`SACKS`], [`DAMAGED`].
+    /// [`SACKS`], [`DAMAGED`], [`TIMED`].
     marks: u8,
     /// Where its SACK blocks lie, if there are any; of a free place the one that was freed before.
     next: u32,
@@ -134,6 +137,8 @@ impl Record {
 const SACKS: u8 = 1;
 /// A bit was flipped on the way, so that the checksum at the end is wrong.
 const DAMAGED: u8 = 2;
+/// Its sender has said when it is to leave its host's device.
+const TIMED: u8 = 4;
 
 /// Bytes that a list takes when it grows next, if it may within so many elements more; else none.
 pub fn next_size<T>(list: &Vec<T>, more: u64) -> u64 {
@@ -146,7 +151,7 @@ const NONE: Handle = Handle::MAX;
 
 impl Default for Packets {
     fn default() -> Self {
-        Self { records: Vec::new(), free: NONE, sacks: Vec::new(), free_sacks: Vec::new() }
+        Self { records: Vec::new(), free: NONE, sacks: Vec::new(), free_sacks: Vec::new(), devices: None }
     }
 }
 
@@ -217,14 +222,15 @@ impl Packets {
         packet
     }
 
-    /// Stores a second packet like `handle`.
-    pub fn copy(&mut self, handle: Handle) -> Handle {
+    /// Stores a second packet like `handle`, which waits in link `link`.
+    pub fn copy(&mut self, link: usize, handle: Handle) -> Handle {
         let copy = self.place();
         let record = self.records[handle as usize];
         self.records[copy as usize] = record;
         if record.marks & SACKS != 0 {
             self.keep_sacks(copy, self.sacks[record.next as usize]);
         }
+        self.copy_in_device(link, copy);
         copy
     }
 
@@ -246,6 +252,59 @@ impl Packets {
             self.free_sacks.push(record.next);
         }
         record.next = std::mem::replace(&mut self.free, handle);
+    }
+
+    /// Forgets a packet that link `link` has dropped or lost.
+    #[inline(always)]
+    pub fn lose(&mut self, link: usize, handle: Handle) {
+        if self.devices.is_some() {
+            self.leave_device(link, handle);
+        }
+        self.remove(handle);
+    }
+
+    /// A packet has begun to leave link `link`, or is dropped there: if that is its sender's device, it waits no longer.
+    #[inline(never)]
+    pub fn leave_device(&mut self, link: usize, handle: Handle) {
+        let Record { packet, len, .. } = &self.records[handle as usize];
+        if let Some(devices) = &mut self.devices {
+            devices.leave(link, packet, *len);
+        }
+    }
+
+    /// A packet enters link `link`: if that is its sender's device, it waits there.
+    #[inline(never)]
+    pub fn enter_device(&mut self, handle: Handle) {
+        let (segments, _, _) = self.segments(handle);
+        let Record { packet, len, .. } = &self.records[handle as usize];
+        if let Some(devices) = &mut self.devices {
+            devices.enter(packet, *len, segments);
+            if devices.time(handle) {
+                self.records[handle as usize].marks |= TIMED;
+            }
+        }
+    }
+
+    /// When a packet is to leave its host's device at the earliest, if its sender has said so.
+    pub fn departure(&self, handle: Handle) -> Option<Instant> {
+        let devices = self.devices.as_ref().filter(|_| self.records[handle as usize].marks & TIMED != 0);
+        devices.map(|devices| devices.departure(handle))
+    }
+
+    /// What link `link` is sending: the `rest` of a super-packet, or nothing of the kind.
+    pub fn cut_in_device(&mut self, link: usize, rest: Option<Handle>) {
+        let rest = rest.map(|rest| (*self.packet(rest), self.segments(rest).0));
+        if let Some(devices) = &mut self.devices {
+            devices.cut(link, rest.as_ref().map(|(packet, segments)| (packet, *segments)));
+        }
+    }
+
+    /// A second packet `copy` was made in link `link`.
+    fn copy_in_device(&mut self, link: usize, copy: Handle) {
+        let Record { packet, len, .. } = &self.records[copy as usize];
+        if let Some(devices) = &mut self.devices {
+            devices.copy(link, packet, *len);
+        }
     }
 
     /// A packet's record.
@@ -400,7 +459,7 @@ mod tests {
         let headers = [with(&[(5, 9)]), with(&[]), with(&[(7, 8), (2, 3)]), with(&[(1, 2)])];
         let handles = headers.map(|header| put(&mut packets, &header));
         assert_eq!(handles.map(|handle| packets.header(handle)), headers);
-        let copy = packets.copy(handles[2]);
+        let copy = packets.copy(0, handles[2]);
         let mut header = Header::default();
         packets.take(handles[2], &mut header);
         assert_eq!((header, packets.header(copy)), (headers[2], headers[2]));

@@ -58,6 +58,7 @@ impl<P: Recorder, T: Topology> Run<P, T> {
         let ledger = Ledger::new(scenario, window);
         let queues = scenario.queues().count();
         let mut network: Network<P, T> = Network::new(links, air, layout, ledger, P::new(&scenario.probes));
+        network.count_in_devices(&scenario.devices_of_hosts());
         let flows = Flows::new(scenario, seed, controls, &mut network);
         let samplers = Samplers::new(&scenario.probes, queues, flows.fixed().len());
         for i in 0..Samplers::COUNT {
@@ -150,6 +151,7 @@ impl<P: Recorder, T: Topology> Run<P, T> {
                 let change = self.changes.pop().expect("there is a next one");
                 self.network.change(at, &change);
             }
+            self.flows.go_on(at, &mut self.network);
         }
         self.go_on(most.saturating_sub(self.events), last)
     }
@@ -168,6 +170,7 @@ impl<P: Recorder, T: Topology> Run<P, T> {
             self.now = at;
             self.events += 1;
             self.handle(self.network.layout.component(slot));
+            self.flows.go_on(at, &mut self.network);
             if let Some((at, handle)) = self.network.ahead.take() {
                 if self.network.first_ahead(at).is_some() {
                     self.run_ahead(at, handle);

@@ -95,7 +95,10 @@ impl Simulation {
     /// `controls` is asked by group and place in it; where it gives none, the flow has the control of its group.
     pub fn controlled(scenario: &Scenario, seed: u64, controls: &Controls) -> Self {
         let has_paths = |flow: &FlowSpec| flow.paths.data.len() > 1 || flow.paths.acks.len() > 1;
-        let is_dumbbell = scenario.links.is_empty() && !scenario.flows.iter().any(has_paths);
+        // A dumbbell's senders have no devices that they share.
+        let is_dumbbell = scenario.links.is_empty()
+            && !scenario.flows.iter().any(has_paths)
+            && scenario.devices_of_hosts().is_empty();
         let (has_cells, each) = (scenario.cells().next().is_some(), scenario.probes.each());
         Self(match (has_cells, is_dumbbell, each) {
             #[cfg(feature = "engines")]

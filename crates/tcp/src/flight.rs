@@ -10,7 +10,7 @@ use crate::pacing;
 use crate::rate_sample::Context;
 use crate::tlp::Probed;
 use crate::transmission::Transmission;
-use crate::{Header, Now};
+use crate::{Header, Now, Wire};
 use sojourn_aqm::Duration;
 
 impl Transmission {
@@ -169,8 +169,8 @@ impl Transmission {
 
     /// The application is about to write: if the sender has less than a segment to send, room in the window and nothing
     /// lost that waits to be sent again, the application was what limited it.
-    pub fn check_application(&mut self, now: Now, control: &Control) {
-        let is_idle_below = self.is_idle_below(now);
+    pub fn check_application(&mut self, now: Now, control: &Control, wire: &impl Wire) {
+        let is_idle_below = self.is_idle_below(now, wire);
         let Some(sampler) = &mut self.sampler else { return };
         let in_flight = self.board.in_flight();
         let idle = is_idle_below && self.queue.waiting_bytes() < control.window.mss as u64;

@@ -132,6 +132,7 @@ pub use config::{SenderConfig, SenderStats, State};
 pub use rate_sample::RateSample;
 pub use receiver::{Marked, Receiver, ReceiverConfig};
 pub use sender::Sender;
+pub use small_queue::memory_below;
 pub use timer::Purpose;
 pub use watch::{Event, Loss, Standing};
 
@@ -174,6 +175,28 @@ pub trait Wire {
     #[inline]
     fn leaves(&self) -> Instant {
         Instant::ZERO
+    }
+
+    /// Memory in bytes of what this sender has handed down and its host's device has not begun to send, where the device is
+    /// shared with others, so that nobody knows when it will have ([`memory_below`]); none where [`Wire::leaves`] tells.
+    #[inline]
+    fn waits_below(&self) -> Option<u64> {
+        None
+    }
+
+    /// That is too much: the sender goes on with [`Sender::on_departure`] when some of it has begun to leave or was dropped.
+    fn hold(&mut self) {}
+
+    /// Whether that device lets each packet go at its departure time (Linux's `fq`): then the sender says it and does not wait
+    /// for it.
+    #[inline]
+    fn paces(&self) -> bool {
+        false
+    }
+
+    /// What is sent next, a segment or a burst, is to leave the device at `at`.
+    fn departs(&mut self, at: Instant) {
+        let _ = at;
     }
 
     /// Whether the host watches what the sender does, from its first event on: then it is told.

@@ -1,8 +1,9 @@
 //! Pacing: a burst may leave when the one before it has taken its time at the pacing rate.
 //!
 //! Source: Linux 6.1 `tcp_update_skb_after_send`, `tcp_pacing_check`, `tcp_update_pacing_rate`, `tcp_tso_autosize`: the
-//! internal pacing of TCP, without the queue discipline fq. A burst is what leaves at once: several segments where the
-//! stack sends bursts, else one; each retransmission is a burst of its own.
+//! internal pacing of TCP, or that of the queue discipline fq below, which gets the departure times (`sk_pacing_status`). A
+//! burst is what leaves at once: several segments where the stack sends bursts, else one; each retransmission is a burst of
+//! its own.
 //!
 //! Differs: what is sent although it is held (the head on a time-out) carries the time at which it is sent, not the
 //! departure time that was planned for it.
@@ -25,6 +26,8 @@ pub(crate) struct Pacer {
     sent: u32,
     /// The largest rate, whatever is set (`sk_max_pacing_rate`).
     most: Option<Rate>,
+    /// The host's device holds each burst until its departure: what is sent may go down at once (`SK_PACING_FQ`).
+    by_device: bool,
 }
 
 impl Pacer {
@@ -35,7 +38,8 @@ impl Pacer {
 
     /// A pacer without a rate, which holds nothing.
     pub fn unlimited() -> Self {
-        Self { rate: None, departure: Instant::ZERO, wakes: Instant::NEVER, sent: 0, most: None }
+        let (departure, wakes) = (Instant::ZERO, Instant::NEVER);
+        Self { rate: None, departure, wakes, sent: 0, most: None, by_device: false }
     }
 
     /// Payload bytes per second.
@@ -60,6 +64,17 @@ impl Pacer {
         self.set_rate(self.rate);
     }
 
+    /// From now on the host's device holds what is to wait.
+    pub fn leave_to_device(&mut self) {
+        self.by_device = true;
+    }
+
+    /// The departure time of what is sent at `now`, if the host's device is to hold it until then.
+    #[inline]
+    pub fn stamp(&self, now: Instant) -> Option<Instant> {
+        self.by_device.then(|| self.departure.max(now))
+    }
+
     /// When the next burst may leave; in the past where nothing holds it.
     pub fn departure(&self) -> Instant {
         self.departure
@@ -72,7 +87,7 @@ impl Pacer {
 
     /// Whether a burst has to wait; if so, [`Self::wakes`] says until when.
     pub fn holds(&mut self, now: Instant) -> bool {
-        let held = self.departure > now;
+        let held = self.departure > now && !self.by_device;
         if held && self.wakes == Instant::NEVER {
             self.wakes = self.departure;
         }

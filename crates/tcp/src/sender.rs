@@ -83,6 +83,7 @@ impl Sender {
     pub fn with_pacing(mut self, most: Option<Rate>, stack: &Stack) -> Self {
         assert!(stack.may_be_paced(), "the stack can be paced");
         let needs = self.control.cc.needs();
+        self.control.cc.paced();
         self.transmission.pace(most, &needs);
         self
     }
@@ -123,6 +124,11 @@ impl Sender {
     pub fn open(&mut self, now: Instant, bytes: Option<u64>, wire: &mut impl Wire) {
         let now = self.enter(now);
         self.transmission.queue.open(bytes);
+        if self.transmission.stack().small_queues && wire.paces() {
+            self.control.cc.paced();
+            let needs = self.control.cc.needs();
+            self.transmission.leave_pacing_to_device(&needs);
+        }
         self.handshake.syn(now);
         self.transmission.send_syn(now, wire);
         self.show(wire);
@@ -148,7 +154,7 @@ impl Sender {
     /// The application, which has not stopped, has `bytes` more to send.
     pub fn write(&mut self, now: Instant, bytes: u64, wire: &mut impl Wire) {
         if self.handshake.is_established() {
-            self.transmission.check_application(self.enter(now), &self.control);
+            self.transmission.check_application(self.enter(now), &self.control, wire);
         }
         self.transmission.queue.write(bytes);
         self.on_room(now, wire);
@@ -186,6 +192,17 @@ impl Sender {
             let now = self.enter(now);
             self.send_new(now, wire);
             self.write_ahead(now, wire);
+            self.show(wire);
+        }
+    }
+
+    /// Some of what waited in the host's device has begun to leave or was dropped, after [`Wire::hold`].
+    pub fn on_departure(&mut self, now: Instant, wire: &mut impl Wire) {
+        if self.handshake.is_established() {
+            let now = self.enter(now);
+            let Self { transmission: tx, recovery, control, .. } = self;
+            tx.send_held(now, control, recovery, wire);
+            tx.wake_application(now, control, recovery, wire);
             self.show(wire);
         }
     }

@@ -85,12 +85,17 @@ impl SmallQueue {
         self.below.is_empty()
     }
 
+    /// A burst of so many bytes of payload goes down only if less than this waits.
+    pub fn limit(&self, payload: u64, shift: u32) -> u64 {
+        // Linux counts one byte for the socket itself, and asks whether more waits.
+        (2 * memory(payload)).max(self.of_rate) << shift
+    }
+
     /// Whether a burst of so many bytes of payload has to wait; then [`Self::wakes`] says until when. `shift`: 0 for new data,
     /// 1 for retransmissions.
     pub fn holds(&mut self, now: Instant, payload: u64, shift: u32) -> bool {
         self.settle(now);
-        let limit = (2 * memory(payload)).max(self.of_rate) << shift;
-        // Linux counts one byte for the socket itself.
+        let limit = self.limit(payload, shift);
         if self.bytes < limit {
             return false;
         }
@@ -138,6 +143,11 @@ impl SmallQueue {
 
 /// Linux `tcp_limit_output_bytes`, of a connection that is not paced.
 pub(crate) const MOST: u64 = 1 << 20;
+
+/// Memory in bytes of so many bytes of payload below TCP, in so many pieces: a super-packet is one, also before it is cut.
+pub fn memory_below(payload: u64, pieces: u32) -> u64 {
+    payload + u64::from(pieces) * OVERHEAD
+}
 
 /// Memory of a burst (`truesize`).
 fn memory(payload: u64) -> u64 {

@@ -112,6 +112,14 @@ impl Transmission {
         self.serve(needs);
     }
 
+    /// The host's device paces, before anything was sent: it gets departure times.
+    pub fn leave_pacing_to_device(&mut self, needs: &Needs) {
+        self.pace(self.host_paces.flatten(), needs);
+        if let Some(pacer) = &mut self.pacer {
+            pacer.leave_to_device();
+        }
+    }
+
     /// The stack.
     pub fn stack(&self) -> &'static Stack {
         self.stack
@@ -237,7 +245,7 @@ impl Transmission {
         wire: &mut impl Wire,
     ) {
         let mut head_sent = false;
-        while !self.is_held(now) && !self.is_full_below(now, self.queue.mss(), 1) {
+        while !self.is_held(now) && !self.is_full_below(now, self.queue.mss(), 1, wire) {
             let Some(i) = next(&mut self.board) else { break };
             self.retransmit(i, now, &mut recovery.episode, wire);
             head_sent |= i == 0;
@@ -259,6 +267,7 @@ impl Transmission {
 
     /// Sends segment `i` again without believing it lost, as a probe does.
     pub fn retransmit_uncounted(&mut self, i: usize, now: Now, episode: &mut Episode, wire: &mut impl Wire) {
+        let now = self.stamp(now, wire);
         let segment = self.board.resent(i, now.at);
         if let Some(rack) = &mut episode.rack {
             rack.on_sent(&segment);

@@ -285,6 +285,10 @@ impl<P> Qdisc<P> for SchFq<P> {
         }
     }
 
+    fn paces(&self) -> bool {
+        self.config.pacing
+    }
+
     fn settle(&mut self, _: Instant) {}
 
     fn backlog(&self) -> Backlog {

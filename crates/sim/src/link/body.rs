@@ -102,6 +102,11 @@ impl Body {
         !PLAIN && self.below.is_some()
     }
 
+    /// The super-packet that is being sent: what is left of it.
+    pub fn rest(&self) -> Option<Handle> {
+        self.cut.map(|(_, rest)| rest)
+    }
+
     /// Whether a packet waits for the server.
     #[inline(always)]
     pub fn waits<const PLAIN: bool>(&self) -> bool {
@@ -171,7 +176,7 @@ impl Body {
                 Some(at) => Some(Left { at, handle, packet, overtakes: true }),
                 None => {
                     self.queue.tally.loss(end);
-                    books.packets.remove(handle);
+                    books.packets.lose(books.link, handle);
                     None
                 }
             },

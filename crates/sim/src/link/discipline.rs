@@ -165,6 +165,10 @@ impl Qdisc<Handle> for AnyDiscipline {
         self.any().splits()
     }
 
+    fn paces(&self) -> bool {
+        self.any().paces()
+    }
+
     fn looks_at_tcp(&self) -> bool {
         self.any().looks_at_tcp()
     }

@@ -137,6 +137,16 @@ impl Link {
         }
     }
 
+    /// The super-packet that is being sent: what is left of it.
+    pub fn rest(&self) -> Option<Handle> {
+        self.body.rest()
+    }
+
+    /// Whether the queue discipline lets packets go at their departure times.
+    pub fn paces(&self) -> bool {
+        self.body.queue.qdisc.paces()
+    }
+
     /// Whether the queue discipline wants super-packets cut.
     pub fn splits(&self) -> bool {
         self.body.queue.qdisc.splits()

@@ -208,11 +208,11 @@ impl<P: Probe> Sink<Handle> for Drops<'_, P> {
         self.tally.drop(self.now, reason, handle != self.arriving);
         self.tally.fingerprint.record(self.now, self.link, meta.flow, meta.len, Fate::Dropped(reason));
         self.probe.dropped(self.now, self.link, handle, &meta, reason, self.packets);
-        self.packets.remove(handle);
+        self.packets.lose(self.link, handle);
     }
 
     fn duplicated(&mut self, meta: &Meta, handle: &Handle) -> Option<Handle> {
-        let copy = self.packets.copy(*handle);
+        let copy = self.packets.copy(self.link, *handle);
         // What was marked before it was copied is marked on the original.
         self.packets.packet_mut(copy).ecn = meta.ecn;
         self.tally.arrival(self.now, true);
@@ -227,5 +227,9 @@ impl<P: Probe> Sink<Handle> for Drops<'_, P> {
 
     fn tcp(&self, handle: &Handle) -> Option<TcpView> {
         self.packets.header(*handle).view()
+    }
+
+    fn departs(&self, handle: &Handle) -> Option<Instant> {
+        self.packets.departure(*handle)
     }
 }

@@ -18,6 +18,7 @@ pub(crate) use topology::Graph;
 pub(crate) use topology::{Dumbbell, List, Topology, WithCells};
 
 use crate::counters::LinkCounters;
+use crate::devices::Devices;
 use crate::event::EventSet as _;
 use crate::ledger::Ledger;
 use crate::link::{Again, Left, Link, Metered, Pipe, Planned, Served, metered};
@@ -110,6 +111,9 @@ impl<P: Probe, T: Topology> Network<P, T> {
         }
         self.has_middleboxes |= spec.middlebox.is_some();
         self.changes_packets |= self.has_middleboxes;
+        if let Some(devices) = &mut self.packets.devices {
+            devices.add_sender(paths.data[0], transparent && cells.0.is_none());
+        }
         self.routes.push(Route {
             flow: NOBODY,
             hosts,
@@ -139,6 +143,9 @@ impl<P: Probe, T: Topology> Network<P, T> {
     pub fn assign(&mut self, slot: u32, flow: u32) {
         self.air.cells_mut().iter_mut().for_each(|cell| cell.rtts.forget(slot));
         self.routes[slot as usize].flow = flow;
+        if let Some(devices) = &mut self.packets.devices {
+            devices.assign(slot, flow);
+        }
     }
 
     /// The flow that has a slot now, and its group.
@@ -243,6 +250,9 @@ impl<P: Probe, T: Topology> Network<P, T> {
         let is_there = !over_access_link || route.transparent;
         let origin = route.origin(to_sink, seen_as);
         let handle = self.packets.insert(packet, header);
+        if T::HAS_PATHS && to_sink && self.packets.devices.is_some() {
+            self.packets.enter_device(handle);
+        }
         if is_there {
             return self.arrive(now, link, handle, packet, origin);
         }
@@ -250,6 +260,69 @@ impl<P: Probe, T: Topology> Network<P, T> {
         match up.enter(now, len, &mut self.ends[link].entry, self.as_scheduled, handle) {
             Way::Common(first) => self.set_first(Component::Entry(link), first),
             Way::Own(first) => self.set_first(Component::Up(slot), first),
+        }
+    }
+
+    /// Makes the devices of hosts known, before there are flows: `links`, by their numbers, are such.
+    pub fn count_in_devices(&mut self, links: &[usize]) {
+        if T::HAS_PATHS && !links.is_empty() {
+            let mut devices = Devices::new(self.ends.len());
+            for &number in links {
+                let Place::Link(link) = self.air.place(number) else { continue };
+                devices.add(number, self.links[link].splits(), self.links[link].paces());
+            }
+            self.packets.devices = Some(Box::new(devices));
+        }
+    }
+
+    /// Memory of what the sender at the source of a slot has waiting in its host's device, where others may send there; none
+    /// if that is not so.
+    #[inline(always)]
+    pub fn waits_below(&self, slot: u32) -> Option<u64> {
+        if !T::HAS_PATHS {
+            return None;
+        }
+        self.packets.devices.as_ref().and_then(|devices| devices.waiting(slot))
+    }
+
+    /// Whether that device lets packets go at their departure times.
+    pub fn paces(&self, slot: u32) -> bool {
+        T::HAS_PATHS && self.packets.devices.as_ref().is_some_and(|devices| devices.paces(slot))
+    }
+
+    /// What that sender sends next is to leave the device at `at`.
+    pub fn departs(&mut self, at: Instant) {
+        if let Some(devices) = &mut self.packets.devices {
+            devices.departs(at);
+        }
+    }
+
+    /// That sender waits until something of it has left.
+    pub fn hold(&mut self, slot: u32) {
+        if let Some(devices) = &mut self.packets.devices {
+            devices.hold(slot);
+        }
+    }
+
+    /// A sender of which something has left its host's device since it was held.
+    #[inline(always)]
+    pub fn next_to_go_on(&mut self) -> Option<u32> {
+        if !T::HAS_PATHS {
+            return None;
+        }
+        self.packets.devices.as_mut().and_then(|devices| devices.next_to_go_on())
+    }
+
+    /// Books what a call of a link has led to in the device of a host, if it is one.
+    #[inline(never)]
+    fn leave_device(&mut self, l: usize, left: Option<&Left>) {
+        let Place::Link(link) = self.air.place(l) else { return };
+        if self.packets.devices.as_ref().is_some_and(|devices| devices.has(l)) {
+            let rest = self.links[link].rest();
+            self.packets.cut_in_device(l, rest);
+            if let Some(left) = left {
+                self.packets.leave_device(l, left.handle);
+            }
         }
     }
 
@@ -450,6 +523,9 @@ impl<P: Probe, T: Topology> Network<P, T> {
     fn follow(&mut self, l: usize, served: Served) {
         if let Again::At(at) = served.again {
             self.set(Component::Server(l), at);
+        }
+        if T::HAS_PATHS && self.packets.devices.is_some() {
+            self.leave_device(l, served.left.as_ref());
         }
         if let Some(left) = served.left {
             self.leave(l, left);

@@ -93,7 +93,7 @@ impl Scenario {
 }
 
 impl FlowSpec {
-    fn has_access_link(&self) -> bool {
+    pub(super) fn has_access_link(&self) -> bool {
         self.access_rate.is_some() || self.access_delay > Duration::ZERO || self.rtt_stagger.is_some()
     }
 }

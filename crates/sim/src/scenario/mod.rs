@@ -211,6 +211,26 @@ impl Scenario {
         self.flows.iter().any(|flow| flow.traffic.offloads()) || self.queues().any(|link| link.gro.is_some())
     }
 
+    /// The queues of a graph that are in hosts, by their numbers, if flows begin there without an access link: such a flow and
+    /// the queue are in one host. One whose packets a card joins first is not.
+    pub fn devices_of_hosts(&self) -> Vec<usize> {
+        let Some(graph) = &self.graph else { return Vec::new() };
+        let sends = |node: usize| {
+            let begins =
+                |flow: &FlowSpec| flow.from.as_ref() == Some(&graph.nodes[node].name) && !flow.has_access_link();
+            graph.nodes[node].kind == NodeKind::Host && self.flows.iter().any(begins)
+        };
+        let (mut found, mut number) = (Vec::new(), 0);
+        for (((_, link, reverse), &(from, to)), queues) in self.hops().zip(&graph.ends).zip(self.reverse_queues()) {
+            let directions = [(number, link, from), (number + 1, reverse, to)];
+            found.extend(
+                directions.into_iter().filter(|(_, link, node)| link.gro.is_none() && sends(*node)).map(|(n, ..)| n),
+            );
+            number += 1 + queues;
+        }
+        found
+    }
+
     /// Number of flows of all groups.
     pub fn flow_count(&self) -> u64 {
         self.flows.iter().map(|flow| u64::from(flow.count)).sum()

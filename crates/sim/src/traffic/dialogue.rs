@@ -309,6 +309,10 @@ impl Endpoints for DialogueFlow {
         }
     }
 
+    fn on_departure(&mut self, now: Instant, host: &mut impl Host) {
+        self.server.sender.on_departure(now, &mut Half::of_server(host));
+    }
+
     fn on_sink_packet(&mut self, now: Instant, header: &Header, packet: Arrived, host: &mut impl Host) {
         match &mut self.client.card {
             None => self.arrived_at_client(now, header, packet.ecn, host),
@@ -382,6 +386,23 @@ impl<W: Wire> Wire for Half<'_, W> {
     #[inline]
     fn leaves(&self) -> Instant {
         self.wire.leaves()
+    }
+
+    #[inline]
+    fn waits_below(&self) -> Option<u64> {
+        self.wire.waits_below()
+    }
+
+    fn hold(&mut self) {
+        self.wire.hold();
+    }
+
+    fn paces(&self) -> bool {
+        self.wire.paces()
+    }
+
+    fn departs(&mut self, at: Instant) {
+        self.wire.departs(at);
     }
 
     #[inline]

@@ -182,6 +182,11 @@ impl Endpoints for LoadFlow {
         }
     }
 
+    fn on_departure(&mut self, now: Instant, host: &mut impl Host) {
+        self.server.sender.on_departure(now, &mut Half::of_server(host));
+        self.serve(now, host);
+    }
+
     fn on_sink_packet(&mut self, now: Instant, header: &Header, packet: Arrived, host: &mut impl Host) {
         match &mut self.client.card {
             None => self.arrived_at_client(now, header, packet.ecn, host),

@@ -62,6 +62,10 @@ trait Endpoints {
     fn on_room(&mut self, now: Instant, at_source: bool, host: &mut impl Host) {
         let _ = (now, at_source, host);
     }
+    /// Something of what the source has sent has left its host's device, for which it was waiting.
+    fn on_departure(&mut self, now: Instant, host: &mut impl Host) {
+        let _ = (now, host);
+    }
     /// The client of a connection, which is at the sink, asks.
     fn ask(&mut self, now: Instant, exchange: Exchange, host: &mut impl Host) {
         let _ = (now, exchange, host);
@@ -168,6 +172,11 @@ macro_rules! flows {
             /// The host of one end, the source or the sink, takes data again.
             pub fn on_room(&mut self, now: Instant, at_source: bool, host: &mut impl Host) {
                 match self { Self::$first(flow) => flow.on_room(now, at_source, host), $( $(#[$only])? Self::$kind(flow) => flow.on_room(now, at_source, host), )+ }
+            }
+
+            /// Something of what the source has sent has left its host's device.
+            pub fn on_departure(&mut self, now: Instant, host: &mut impl Host) {
+                match self { Self::$first(flow) => flow.on_departure(now, host), $( $(#[$only])? Self::$kind(flow) => flow.on_departure(now, host), )+ }
             }
 
             /// The client of a connection asks.
@@ -358,6 +367,23 @@ impl<P: Probe, T: Topology> Wire for Port<'_, P, T> {
     #[inline]
     fn leaves(&self) -> Instant {
         self.network.leaves(self.slot, self.from_source)
+    }
+
+    #[inline(always)]
+    fn waits_below(&self) -> Option<u64> {
+        if self.from_source { self.network.waits_below(self.slot) } else { None }
+    }
+
+    fn hold(&mut self) {
+        self.network.hold(self.slot);
+    }
+
+    fn paces(&self) -> bool {
+        self.from_source && self.network.paces(self.slot)
+    }
+
+    fn departs(&mut self, at: Instant) {
+        self.network.departs(at);
     }
 
     #[inline]

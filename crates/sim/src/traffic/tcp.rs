@@ -188,6 +188,10 @@ impl Endpoints for TcpFlow {
         }
     }
 
+    fn on_departure(&mut self, now: Instant, host: &mut impl Host) {
+        self.sender.on_departure(now, host);
+    }
+
     #[inline(always)]
     fn on_sink_packet(&mut self, now: Instant, header: &Header, packet: Arrived, host: &mut impl Host) {
         match &mut self.card {

@@ -21,11 +21,28 @@ pub struct Config {
     pub every_sample: bool,
     /// What segmentation in the sender's host and aggregation on the way may add to a train (`hystart_ack_delay`).
     pub ack_delay: Duration,
+    /// A train is too long beyond (least RTT + `ack_delay`) / 2^`train_shift`.
+    pub train_shift: u32,
+    /// The same of a connection that is paced, whose packets a window's pace may hold back for half an RTT.
+    pub paced_train_shift: u32,
+}
+
+impl Config {
+    /// The same of a connection that is paced.
+    pub fn paced(self) -> Self {
+        Self { train_shift: self.paced_train_shift, ..self }
+    }
 }
 
 /// Linux 2.6.29 to 2.6.38.
-pub const LINUX_2_6_29: Config =
-    Config { least_rise: Duration::from_millis(2), rise_shift: 4, every_sample: false, ack_delay: Duration::ZERO };
+pub const LINUX_2_6_29: Config = Config {
+    least_rise: Duration::from_millis(2),
+    rise_shift: 4,
+    every_sample: false,
+    ack_delay: Duration::ZERO,
+    train_shift: 1,
+    paced_train_shift: 1,
+};
 /// Linux 2.6.39 to 3.19: less sensitive to short delays.
 pub const LINUX_3: Config = Config { least_rise: Duration::from_millis(4), ..LINUX_2_6_29 };
 /// Linux 5.8 and later.
@@ -34,6 +51,8 @@ pub const LINUX_6: Config = Config {
     rise_shift: 3,
     every_sample: true,
     ack_delay: Duration::from_millis(1),
+    paced_train_shift: 0,
+    ..LINUX_2_6_29
 };
 
 /// The state of a connection's HyStart.
@@ -75,7 +94,8 @@ impl HyStart {
         }
         if ack.now - self.last_ack <= ACK_SPACING {
             self.last_ack = ack.now;
-            self.found = ack.now - self.round_start > (delay_min + self.config.ack_delay) / 2;
+            let longest = (delay_min + self.config.ack_delay).as_nanos() >> self.config.train_shift;
+            self.found = (ack.now - self.round_start).as_nanos() > longest;
         }
         let enough = self.samples >= MIN_SAMPLES;
         if !enough || self.config.every_sample {
@@ -171,6 +191,9 @@ mod tests {
             assert_eq!(ends_at(config, 16, ms(41), ms(1), &[ms(41); 50]), Some(late));
             assert_eq!(ends_at(config, 16, ms(40), ms(2), &[ms(40); 50]), Some(10));
             assert_eq!(ends_at(config, 16, ms(40), ms(3), &[ms(40); 50]), None, "no train");
+            // Since 5.6 a paced one may last the whole of it: 42 ms are longer than 41.
+            let paced = if config == LINUX_6 { 41 } else { 20 };
+            assert_eq!(ends_at(config.paced(), 16, ms(40), ms(1), &[ms(40); 50]), Some(paced));
         }
     }
 

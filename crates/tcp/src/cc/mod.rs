@@ -83,6 +83,8 @@ pub trait CongestionControl {
     }
     /// Learns whose kernel it runs in, before anything else.
     fn attach(&mut self, _stack: &Stack) {}
+    /// The host paces what is sent, before the connection is opened, whether the control needs it or not.
+    fn paced(&mut self) {}
     /// Takes the RTT sample of an acknowledgment of new data; may end slow start.
     fn acked(&mut self, _window: &mut Window, _ack: impl Fn() -> Ack) {}
     /// Grows the window on an acknowledgment of `packets` new ones; the sender was limited by the window.
@@ -261,6 +263,9 @@ macro_rules! congestion_controls {
             }
             fn undone(&mut self, window: &Window) -> u32 {
                 match self { $( Self::$type(cc) => cc.undone(window), )+ Self::Own(cc) => cc.undone(window) }
+            }
+            fn paced(&mut self) {
+                match self { $( Self::$type(cc) => cc.paced(), )+ Self::Own(cc) => cc.paced() }
             }
             fn timed_out(&mut self) {
                 match self { $( Self::$type(cc) => cc.timed_out(), )+ Self::Own(cc) => cc.timed_out() }

@@ -41,6 +41,7 @@ trait DynCongestionControl: Debug + Send + Sync {
     fn min_cwnd(&self, window: &Window) -> u32;
     fn undone(&mut self, window: &Window) -> u32;
     fn timed_out(&mut self);
+    fn paced(&mut self);
     fn restarted(&mut self, now: Instant, last_sent: Instant);
     fn partial_ack_ends_recovery(&self) -> bool;
     fn without_ecn(&self) -> Option<AnyCc>;
@@ -101,6 +102,9 @@ impl<C: CongestionControl + Clone + Debug + Send + Sync + 'static> DynCongestion
     }
     fn timed_out(&mut self) {
         self.timed_out();
+    }
+    fn paced(&mut self) {
+        self.paced();
     }
     fn restarted(&mut self, now: Instant, last_sent: Instant) {
         self.restarted(now, last_sent);
@@ -198,6 +202,9 @@ impl CongestionControl for Own {
     }
     fn partial_ack_ends_recovery(&self) -> bool {
         self.0.partial_ack_ends_recovery()
+    }
+    fn paced(&mut self) {
+        self.0.paced();
     }
     fn without_ecn(&self) -> Option<AnyCc> {
         self.0.without_ecn()

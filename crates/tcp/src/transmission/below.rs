@@ -13,6 +13,18 @@ impl Transmission {
         if self.small.is_some() { wire.leaves() } else { Instant::ZERO }
     }
 
+    /// When what is sent now is taken to be sent: at its departure, where the host's device paces (`skb_mstamp_ns`).
+    #[inline]
+    pub(super) fn stamp(&self, now: Now, wire: &mut impl Wire) -> Now {
+        match self.pacer.as_ref().and_then(|pacer| pacer.stamp(now.at)) {
+            Some(at) => {
+                wire.departs(at);
+                self.rtt.clock().now(at)
+            }
+            None => now,
+        }
+    }
+
     /// So many `segments` with so many bytes of payload were handed down, whose transmission begins at `begins`.
     #[inline]
     pub(super) fn handed_down(&mut self, now: Now, begins: Instant, segments: u32, payload: u64, wire: &impl Wire) {
@@ -26,13 +38,22 @@ impl Transmission {
     /// Whether a burst of so many bytes has to wait for what is below; before a retransmission `shift` is 1, and the rate that
     /// of the last look.
     #[inline]
-    pub(super) fn is_full_below(&mut self, now: Now, payload: u64, shift: u32) -> bool {
-        let waits = self.small.as_mut().is_some_and(|small| !small.is_empty(now.at));
-        waits && self.is_over_limit(now, payload, shift)
+    pub(super) fn is_full_below(&mut self, now: Now, payload: u64, shift: u32, wire: &mut impl Wire) -> bool {
+        let shared = if self.small.is_some() { wire.waits_below() } else { None };
+        let waits = match shared {
+            Some(bytes) => bytes > 0,
+            None => self.small.as_mut().is_some_and(|small| !small.is_empty(now.at)),
+        };
+        let is_full = waits && self.is_over_limit(now, payload, shift, shared);
+        if is_full && shared.is_some() {
+            wire.hold();
+        }
+        is_full
     }
 
+    /// `shared`: what waits, in a device that others have too.
     #[inline(never)]
-    fn is_over_limit(&mut self, now: Now, payload: u64, shift: u32) -> bool {
+    fn is_over_limit(&mut self, now: Now, payload: u64, shift: u32, shared: Option<u64>) -> bool {
         if self.board.packets_out() == 0 || self.buffer.as_ref().is_some_and(|buffer| buffer.is_nearly_idle()) {
             return false;
         }
@@ -43,12 +64,16 @@ impl Transmission {
                 None => (self.rate >> PACING_SHIFT).min(MOST),
             };
         }
-        small.holds(now.at, payload, shift)
+        match shared {
+            Some(bytes) => bytes >= small.limit(payload, shift),
+            None => small.holds(now.at, payload, shift),
+        }
     }
 
     /// Whether nothing waits below.
-    pub fn is_idle_below(&mut self, now: Now) -> bool {
-        self.small.as_mut().is_none_or(|small| small.is_empty(now.at))
+    pub fn is_idle_below(&mut self, now: Now, wire: &impl Wire) -> bool {
+        let Some(small) = &mut self.small else { return true };
+        wire.waits_below().map_or_else(|| small.is_empty(now.at), |bytes| bytes == 0)
     }
 
     /// When something that waits for room below is to be sent; never if nothing is.

@@ -83,7 +83,7 @@ impl Transmission {
                 Turn::Waits => return false,
             };
             let payload = u64::from(segments) * u64::from(control.window.mss);
-            if self.is_full_below(now, payload, 0) {
+            if self.is_full_below(now, payload, 0, wire) {
                 return false;
             }
             let end = self.buffer.as_ref().map_or(u64::MAX, |buffer| buffer.front_end());
@@ -167,6 +167,7 @@ impl Transmission {
         episode: &mut Episode,
         wire: &mut impl Wire,
     ) {
+        let now = self.stamp(now, wire);
         self.send_next::<false>(len, now, control, episode, wire);
     }
 

@@ -3,7 +3,7 @@
 use super::*;
 use crate::cc::AnyCc;
 use crate::stack::Stack;
-use crate::{FIRST_BYTE, Sack};
+use crate::{FIRST_BYTE, Sack, memory_below};
 use sojourn_aqm::{Ecn, Instant};
 
 /// A sending side with its control and recovery, and what it has sent: start in segments, or flags.
@@ -183,4 +183,72 @@ fn two_bursts_wait_below_and_the_next_goes_when_the_second_begins_to_leave() {
         rig.tx.send_held(now, &mut rig.control, &mut rig.recovery, wire);
         assert_eq!(rig.take().len(), then, "{name}");
     }
+}
+
+/// A device that others have, too: what it takes stays there until somebody says that it has left.
+#[derive(Default)]
+struct Shared {
+    sent: Vec<Header>,
+    waits: u64,
+    held: u32,
+    departures: Vec<u64>,
+}
+
+impl Wire for Shared {
+    fn transmit(&mut self, header: &Header, _: u32, _: Ecn) {
+        self.sent.push(*header);
+        self.waits += memory_below(header.len.into(), 1);
+    }
+    fn waits_below(&self) -> Option<u64> {
+        Some(self.waits)
+    }
+    fn hold(&mut self) {
+        self.held += 1;
+    }
+    fn departs(&mut self, at: Instant) {
+        self.departures.push(at.as_nanos() / 1_000);
+    }
+}
+
+#[test]
+fn in_a_shared_device_two_bursts_wait_and_each_that_leaves_lets_another_go() {
+    // A burst of two segments takes 2 x 1000 + 768 bytes of memory, so that 5536 are the limit; here each lies alone and takes
+    // 1768. After two bursts 7072 wait; the third goes when one segment has left, then one with every two that leave.
+    let mut rig = Rig::new(stack("linux-6.1"), 20, 1 << 20);
+    let wire = &mut Shared::default();
+    let now = rig.now(0);
+    rig.tx.send_new(now, &mut rig.control, &mut rig.recovery, wire);
+    rig.tx.write_ahead(now, &mut rig.control, &mut rig.recovery, wire);
+    assert_eq!((wire.sent.len(), wire.waits), (4, 4 * 1_768));
+    assert!(wire.held > 0 && !rig.tx.is_idle_below(now, wire));
+    for (left, sent) in [(1, 6), (1, 6), (1, 8), (2, 10)] {
+        wire.waits -= left * 1_768;
+        rig.tx.send_held(now, &mut rig.control, &mut rig.recovery, wire);
+        assert_eq!(wire.sent.len(), sent, "{left} have left");
+    }
+    assert_eq!(rig.tx.has_room_below_at(), Instant::NEVER, "no timer runs");
+}
+
+#[test]
+fn a_device_that_paces_gets_departure_times_and_nothing_waits_for_them() {
+    let mut rig = Rig::new(stack("linux-6.1"), 40, 1 << 20);
+    let needs = rig.control.cc.needs();
+    rig.tx.leave_pacing_to_device(&needs);
+    rig.tx.follow_window(&rig.control);
+    // The rate is 200 % of 40 segments per RTT of 100 ms: 800 kB/s, a segment each 1.25 ms. The first ten are not paced.
+    let wire = &mut Shared::default();
+    let now = rig.now(7);
+    for _ in 0..10 {
+        rig.tx.send_new(now, &mut rig.control, &mut rig.recovery, wire);
+        rig.tx.write_ahead(now, &mut rig.control, &mut rig.recovery, wire);
+        wire.waits = 0;
+    }
+    let departures: Vec<_> = wire.departures.iter().map(|us| us - 7_000).collect();
+    assert_eq!(departures[..16], [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2_500, 2_500, 5_000, 5_000, 7_500, 7_500]);
+    assert!(!rig.tx.is_held(now) && !rig.tx.wakes(rig.now(1_000)), "no timer runs");
+    // What is sent carries the time at which it departs, by the sender's clock of milliseconds, and counts as sent then.
+    let stamps: Vec<_> = wire.sent.iter().map(|header| header.ts_val).collect();
+    assert_eq!(stamps[8..16], [7, 7, 9, 9, 12, 12, 14, 14]);
+    let sent = rig.tx.board.get(15).map(|segment| segment.sent.as_nanos() / 1_000);
+    assert_eq!(sent, Some(14_500));
 }

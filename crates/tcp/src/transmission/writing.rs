@@ -61,7 +61,7 @@ impl Transmission {
         }
         loop {
             if self.buffer.as_ref().is_some_and(|buffer| buffer.begins_call()) {
-                self.check_application(now, control);
+                self.check_application(now, control, wire);
             }
             let Some(buffer) = &mut self.buffer else { return };
             match buffer.write(&mut self.queue, control.window.mss, self.offered.most()) {

@@ -255,6 +255,11 @@ impl CongestionControl for Cubic {
         window.cwnd.max(self.loss_cwnd)
     }
 
+    fn paced(&mut self) {
+        let hystart = self.version.hystart.map(hystart::Config::paced);
+        *self = Self::new(Version { hystart, ..self.version }, self.clock);
+    }
+
     fn timed_out(&mut self) {
         *self = Self { loss_cwnd: self.loss_cwnd, ..Self::new(self.version, self.clock) };
     }
