@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import select
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +87,44 @@ def test_unresponsive_traffic_meets_the_queue_as_in_the_simulator(kernel: Kernel
     assert same[0].select(columns).equals(same[1].select(columns))
     apart = (same[0]["time_ns"].cast(pl.Int64) - same[1]["time_ns"].cast(pl.Int64)).abs()
     assert apart.max() < 1100, "CoDel's clock in the kernel ticks in 1024 ns"
+
+
+def test_a_guest_ends_with_the_process_that_waits_for_it(kernel: Kernel) -> None:
+    """However that ends: a signal leaves it no time to end anything itself."""
+    program = """
+from pathlib import Path
+from sojourn.kernel.cache import find
+from sojourn.kernel.guest import boot, job_folder
+with job_folder() as folder:
+    print(folder, flush=True)
+    boot(find(), folder, {"job": "exec dd if=/dev/zero of=/dev/null\\n"}, seed=1)
+"""
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as waits:
+        assert waits.stdout is not None
+        folder = waits.stdout.readline().strip()
+        try:
+            guests = []
+            while len(guests) < 2:  # the kernel, and what runs in it
+                assert waits.poll() is None
+                guests = _processes(f"{kernel.image}\0", f"SOJOURN_JOB={folder}")
+            ends = [os.pidfd_open(guest) for guest in guests]
+        finally:
+            waits.kill()
+    for end in ends:
+        assert select.select([end], [], [], 60)[0], "the guest goes on"
+        os.close(end)
+    shutil.rmtree(folder)
+
+
+def _processes(begin: str, has: str) -> list[int]:
+    """Processes by the begin of their command line and by what is in it."""
+    found = []
+    for line in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            text = line.read_bytes().decode(errors="replace")
+            if text.startswith(begin) and has in text:
+                found.append(int(line.parent.name))
+    return found
 
 
 def test_two_bottlenecks_in_a_row_carry_and_delay_as_in_the_simulator(kernel: Kernel) -> None:

@@ -87,6 +87,10 @@ def _check_machine() -> None:
 
 def _command(kernel: Kernel, folder: Path, number: int) -> list[str]:
     return [
+        # However this process ends, by a signal too, the system ends the guest with it.
+        "setpriv",
+        "--pdeathsig",
+        "KILL",
         "taskset",
         "-c",
         str(number),

@@ -24,7 +24,13 @@ TOOLS = {
     "dpkg-deb": "dpkg",
 }
 """Programs that a build needs, and the packages that have them."""
-RUN_TOOLS = {"ip": "iproute2", "tc": "iproute2", "taskset": "util-linux", "setarch": "util-linux"}
+RUN_TOOLS = {
+    "ip": "iproute2",
+    "tc": "iproute2",
+    "taskset": "util-linux",
+    "setarch": "util-linux",
+    "setpriv": "util-linux",
+}
 """Programs that a run needs."""
 DISK_BYTES = 3 * 10**9
 """Space that a build takes while it goes on."""
