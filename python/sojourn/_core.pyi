@@ -153,6 +153,12 @@ def plan(scenario_json: str, seed: int) -> list[dict[str, Any]]:
     The times are when it sends each datagram or asks for each connection, as far as that waits for nothing.
     """
 
+def state_of_queue(seed: int, link: int) -> int:
+    """State of the random stream (splitmix64) that a link's queue draws from in a run, before its first draw.
+
+    Link 2i is the forward direction of bottleneck i, 2i + 1 its reverse direction.
+    """
+
 def summarise(
     scenario_json: str, seed: int, limits: Sequence[tuple[str, bool]], entries: Mapping[str, npt.NDArray[Any]]
 ) -> Output:

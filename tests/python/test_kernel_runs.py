@@ -26,6 +26,7 @@ from sojourn.kernel.guest import boot, job_folder
 from sojourn.kernel.made import Packet, Pattern
 from sojourn.kernel.patterns import MAKERS, SINCE
 from sojourn.kernel.shares import CASES, Case, shares
+from sojourn.results.result import FATES
 from sojourn.studies.difference import compare_arrivals
 
 FLOWS = [
@@ -87,6 +88,42 @@ def test_unresponsive_traffic_meets_the_queue_as_in_the_simulator(kernel: Kernel
     assert same[0].select(columns).equals(same[1].select(columns))
     apart = (same[0]["time_ns"].cast(pl.Int64) - same[1]["time_ns"].cast(pl.Int64)).abs()
     assert apart.max() < 1100, "CoDel's clock in the kernel ticks in 1024 ns"
+
+
+CHANCE = {
+    "pie@linux target 5ms": "PIE draws for a packet that it may drop, and judges anew every 15 ms of its own clock",
+    "red@linux target 20ms": "RED draws when it has dropped",
+    "ared@linux-5.7 target 20ms": "and judges anew every half second",
+    "choke": "CHOKe also draws which packet to compare with",
+    "fq_codel@linux flows 8": "flows share queues by the key of the run",
+    "fq_pie flows 8": "both",
+    "cake unlimited flows": "CAKE draws quanta as well",
+}
+
+
+@pytest.mark.parametrize("aqm", CHANCE)
+def test_chance_decides_as_in_the_simulator(kernel: Kernel, aqm: str) -> None:
+    """Each queue draws from the stream that it has in the simulator, and so does the hash of flows."""
+    limit = "10240 packets" if aqm.startswith("cake") else "1000 packets"
+    document = {
+        "duration": "3 s",
+        "link": {"rate": "3 Mbit/s", "aqm": aqm, "limit": limit, "overhead": "10 B", "delay": "1 ms"},
+        "reverse": {"rate": "2 Mbit/s", "aqm": aqm, "limit": limit},
+        "flows": [
+            {"kind": "poisson", "rate": "160 kbit/s", "size": "700 B", "count": 20},
+            {"kind": "poisson", "rate": "120 kbit/s", "size": "700 B", "count": 18, "direction": "reverse"},
+        ],
+        "probes": {"packets": True},
+    }
+    for seed in (5, 6):
+        here, there = (Scenario.build(document).run(seed, engine=engine) for engine in ("simulate", "kernel"))
+        fates = [
+            run.table("packets").sort("link", "arrival").select("link", "flow", "arrival", "fate")
+            for run in (here, there)
+        ]
+        lost = fates[1].filter(pl.col("fate") >= FATES.index("dropped: limit")).group_by("link").len()
+        assert lost.height == 2 and lost["len"].min() > 10, "chance had something to decide"
+        assert fates[0].equals(fates[1])
 
 
 def test_a_guest_ends_with_the_process_that_waits_for_it(kernel: Kernel) -> None:

@@ -77,6 +77,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(replay::spelled_rate, module)?)?;
     module.add_function(wrap_pyfunction!(recorded::paths, module)?)?;
     module.add_function(wrap_pyfunction!(recorded::plan, module)?)?;
+    module.add_function(wrap_pyfunction!(recorded::state_of_queue, module)?)?;
     module.add_function(wrap_pyfunction!(recorded::starts, module)?)?;
     module.add_function(wrap_pyfunction!(recorded::summarise, module)?)?;
     module.add_function(wrap_pyfunction!(recorded::quantiles_ms, module)?)?;

@@ -31,6 +31,12 @@ pub fn plan<'py>(py: Python<'py>, scenario_json: &str, seed: Unsigned) -> PyResu
     Ok(sources)
 }
 
+/// State of the random stream that the queue of a link draws from in a run, before its first draw.
+#[pyfunction]
+pub fn state_of_queue(seed: Unsigned, link: usize) -> PyResult<u64> {
+    Ok(sojourn_sim::stream_of_queue(seed.get("seed")?, link, 0).state())
+}
+
 /// The instants at which the statistics of a run can begin, in ns, the start of the run first.
 #[pyfunction]
 pub fn starts<'py>(py: Python<'py>, scenario_json: &str) -> PyResult<Bound<'py, PyArray1<u64>>> {

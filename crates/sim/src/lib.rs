@@ -76,6 +76,7 @@ pub use fingerprint::run_order;
 pub use flows::{Controls, Whole};
 pub use histogram::Histogram;
 pub use link::outside::{Medium, Sent, Transmitter, opportunities};
+pub use link::stream_of_queue;
 pub use media::MediaSummary;
 pub use need::Need;
 pub use playback::VideoSummary;

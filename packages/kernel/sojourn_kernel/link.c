@@ -263,7 +263,9 @@ static int sojourn_private(struct net_device *dev, struct ifreq *request, void _
 	case CONFIGURE:
 		return configure(netdev_priv(dev), data);
 	case RANDOM:
-		return sojourn_restart_random(data);
+		return sojourn_restart_random(netdev_priv(dev), data);
+	case CONTROLS:
+		return sojourn_restart_controls(data);
 	case TRACE:
 		return sojourn_open_trace(data);
 	case RECEIVE:

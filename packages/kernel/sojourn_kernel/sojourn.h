@@ -48,9 +48,10 @@ enum {
 
 enum {
 	CONFIGURE = SIOCDEVPRIVATE,
-	RANDOM = SIOCDEVPRIVATE + 1,	/* u64[2]: new state in, draws since the last time out */
+	RANDOM = SIOCDEVPRIVATE + 1,	/* u64: state of the stream that the device's queue discipline draws from */
 	TRACE = SIOCDEVPRIVATE + 2,	/* name of a file of the host, or an empty one to write out what is left */
 	RECEIVE = SIOCDEVPRIVATE + 3,	/* u64[2]: number of a card, and how long after the first packet it is polled, ns */
+	CONTROLS = SIOCDEVPRIVATE + 4,	/* u64: seed of what congestion controls draw */
 };
 
 struct card;
@@ -71,14 +72,15 @@ struct way {
 	struct card *card;		/* what it receives by, unless each packet goes up at once */
 };
 
-/* ---- the trace and the random stream (trace.c) ------------------------------------------------------------------ */
+/* ---- the trace and the random streams (trace.c) ----------------------------------------------------------------- */
 
 /* A packet leaves its queue discipline for the link. */
 void sojourn_note_sent(struct way *way, struct sk_buff *skb);
 
-/* TRACE and RANDOM of a device. */
+/* TRACE, RANDOM and CONTROLS of a device. */
 int sojourn_open_trace(void __user *data);
-int sojourn_restart_random(void __user *data);
+int sojourn_restart_random(struct way *way, void __user *data);
+int sojourn_restart_controls(void __user *data);
 
 extern const struct net_device_ops sojourn_ops;
 

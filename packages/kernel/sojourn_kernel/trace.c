@@ -3,8 +3,9 @@
  * The trace of the links: every packet that is offered to the queue discipline of a device with a number, and what becomes
  * of it, goes to a file of the host, in the order in which it happens, and so does every time-out of a TCP connection.
  *
- * All draws of the queue disciplines come from one stream here (splitmix64), which can be started anew; those of the
- * congestion control of each source come from the stream that it has in the simulator.
+ * What the queue discipline of a device draws comes from a stream of that device (splitmix64), and what the congestion
+ * control of a source draws from one of that source; both are those of the simulator. So is the hash by which a discipline
+ * tells flows apart.
  *
  * This file is compiled into the kernel and is no part of the programs around it; see LICENSE beside it.
  */
@@ -14,16 +15,23 @@
 #include <os.h>
 #include "sojourn.h"
 
-/* ---- the random stream ------------------------------------------------------------------------------------------ */
+/* ---- the random streams ----------------------------------------------------------------------------------------- */
 
 u64 sojourn_random64(void);
 u32 sojourn_random32(void);
 u16 sojourn_random16(void);
 
 #define GOLDEN 0x9e3779b97f4a7c15ULL
+#define FIRST_PORT 10000	/* of a source's connections, at the end that connects (guest/tool/traffic.h) */
 
-static u64 random_state;
-static u64 random_draws;
+/* Of a device, by its number. */
+static struct stream {
+	u64 state;
+	u64 perturbation;	/* of the hash of flows */
+	bool is_started;
+} streams[NOT_TRACED + 1];
+
+static u8 drawing = NOT_TRACED;	/* the device with a stream whose queue discipline was last at work */
 static u64 seed_of_controls;
 static u64 states_of_controls[65536];	/* by the number of the source; 0 before the first draw */
 
@@ -36,8 +44,7 @@ static u64 mix(u64 z)
 
 u64 sojourn_random64(void)
 {
-	random_draws++;
-	return mix(random_state += GOLDEN);
+	return mix(streams[drawing].state += GOLDEN);
 }
 
 /*
@@ -66,17 +73,64 @@ u16 sojourn_random16(void)
 	return sojourn_random64() >> 48;
 }
 
-int sojourn_restart_random(void __user *data)
+static u8 number_of(const struct net_device *dev)
 {
-	u64 values[2];
+	if (dev->netdev_ops != &sojourn_ops)
+		return NOT_TRACED;
+	return ((struct way *)netdev_priv(dev))->config.number;
+}
 
-	if (copy_from_user(values, data, sizeof(values)))
+/* The queue discipline of a device goes to work; one without a stream draws nothing. */
+static void draw_for(u8 number)
+{
+	if (streams[number].is_started)
+		drawing = number;
+}
+
+/* Called when the queue discipline of a device is asked for a packet; that of none, `noop`, belongs to no device. */
+void sojourn_asked(const struct net_device *dev);
+void sojourn_asked(const struct net_device *dev)
+{
+	if (dev)
+		draw_for(number_of(dev));
+}
+
+int sojourn_restart_random(struct way *way, void __user *data)
+{
+	u64 state;
+
+	if (copy_from_user(&state, data, sizeof(state)))
 		return -EFAULT;
-	random_state = seed_of_controls = values[0];
+	drawing = way->config.number;	/* some disciplines draw when they are made, before a packet comes */
+	streams[drawing] = (struct stream) {
+		.state = state,
+		/* Of a copy of the stream: Table::new in crates/aqm/src/flow/table.rs, Cake::new in cake/mod.rs. */
+		.perturbation = mix(mix(state + GOLDEN)),
+		.is_started = true,
+	};
+	return 0;
+}
+
+int sojourn_restart_controls(void __user *data)
+{
+	if (copy_from_user(&seed_of_controls, data, sizeof(seed_of_controls)))
+		return -EFAULT;
 	memset(states_of_controls, 0, sizeof(states_of_controls));
-	values[1] = random_draws;
-	random_draws = 0;
-	return copy_to_user(data, values, sizeof(values)) ? -EFAULT : 0;
+	return 0;
+}
+
+/*
+ * The hash of the flow that a packet belongs to, as in the simulator, where flows have numbers: the first connection of a
+ * source has that of the source, which both addresses tell.
+ */
+static void hash_flow(struct sk_buff *skb, const struct stream *stream)
+{
+	const struct iphdr *ip = ip_hdr(skb);
+	const __be16 *ports = (const __be16 *)((const u8 *)ip + ip->ihl * 4);
+	u64 port = max(ntohs(ports[0]), ntohs(ports[1]));
+	u64 flow = (ntohl(ip->saddr) & 0xffff) | (port - FIRST_PORT) << 16;
+
+	skb_set_hash(skb, mix(flow ^ stream->perturbation) >> 32, PKT_HASH_TYPE_L4);
 }
 
 /* ---- the trace -------------------------------------------------------------------------------------------------- */
@@ -168,13 +222,6 @@ void sojourn_timed_out(const struct sock *sk)
 	});
 }
 
-static u8 number_of(const struct net_device *dev)
-{
-	if (dev->netdev_ops != &sojourn_ops)
-		return NOT_TRACED;
-	return ((struct way *)netdev_priv(dev))->config.number;
-}
-
 /* A traced packet is freed without having been sent: the queue discipline dropped it. */
 static void note_drop(struct sk_buff *skb)
 {
@@ -201,9 +248,14 @@ void sojourn_offered(struct sk_buff *skb, struct net_device *dev)
 	u8 number = number_of(dev);
 	u32 flags;
 
-	if (number == NOT_TRACED || trace.file < 0)
+	draw_for(number);
+	if (number == NOT_TRACED)
 		return;
 	flags = ((struct way *)netdev_priv(dev))->config.flags;
+	if (streams[number].is_started && !(flags & NAMED))
+		hash_flow(skb, &streams[number]);
+	if (trace.file < 0)
+		return;
 	if (flags & SPLITS && skb_is_gso(skb))
 		return;
 	skb_orphan(skb);

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from sojourn.kernel.grid import AnyPoint
-from sojourn.kernel.validation_page import Words
+from sojourn.kernel.validation_page import SAME_CHANCE, Words
 from sojourn.scenarios.scenario import Scenario
 
 CONTROLS = ("bbr", "dctcp", "vegas", "westwood", "highspeed", "scalable", "htcp", "illinois", "bic", "yeah")
@@ -87,12 +87,10 @@ it is in these units. {{complete}}
 
 **{{agreeing}} of {{cells}} cells agree ({{share:.0f}} %).**{{missing}}
 """
-_TAIL = """`fq_codel` hashes flows with another key.
-"""
 
 
 def _words(name: str, title: str, which: str) -> Words:
-    return Words(head=_HEAD.format(name=name, title=title, which=which), tail=_TAIL)
+    return Words(head=_HEAD.format(name=name, title=title, which=which), tail=SAME_CHANCE)
 
 
 WORDS = _words(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from sojourn import _core
 from sojourn.engines.heard import Heard
@@ -11,6 +12,7 @@ from sojourn.kernel import cache, changes
 from sojourn.kernel.guest import boot, job_folder
 from sojourn.kernel.network import START_NS, Network, lay_out
 from sojourn.kernel.refuse import refuse
+from sojourn.kernel.routers import directions
 from sojourn.kernel.trace import entries, read_trace, timeouts
 from sojourn.kernel.traffic import traffic
 from sojourn.results.result import Result
@@ -69,8 +71,9 @@ def _job(
     router, device = network.traced
     job = [
         *network.job,
+        *_streams(document, seed),
         f"at {router}",
-        f"random {device} {seed}",
+        f"controls {device} {seed}",
         f"trace {device} {folder}/trace",
         "at -",
         "run traffic out",
@@ -82,3 +85,12 @@ def _job(
     files["job"] = "\n".join([*job, ""])
     limits = [(queue.limit, queue.judges_arrivals) for queue in network.queues]
     return network, files, told.flows, [ends.group for ends in network.ends], limits
+
+
+def _streams(document: Mapping[str, Any], seed: int) -> list[str]:
+    """Lines of the job by which each queue draws what it draws in the simulator."""
+    return [
+        line
+        for link in directions(document)
+        for line in (f"at {link.router}", f"random {link.device} {_core.state_of_queue(seed, link.number)}", "at -")
+    ]

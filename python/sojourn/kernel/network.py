@@ -26,6 +26,8 @@ from sojourn.kernel.routers import Direction, Path, directions, paths
 START_NS = 10_000_000_100
 """When the scenario begins on the guest's clock: just after a tick, at which the kernel's own work would come between;
 timers expire at the simulator's instants, 100 ns earlier."""
+MADE_NS = START_NS - 50
+"""When the queues are made: timers of PIE and RED and tokens of shapers count from then on. The tick is over."""
 NOT_TRACED = 255
 LATCHED, CARRIES, BELOW_PACKETS = 1, 2, 4
 """Flags of a link, as sojourn-kernel's sojourn.h has them."""
@@ -110,9 +112,10 @@ def lay_out(document: Mapping[str, Any]) -> Network:
         "exec ip -batch machine.ip",
         *(f"exec ip -n {name} -batch {name}.ip" for name in lines if name),
     ]
+    network.job += [line for block in configure for line in block]
+    network.job.append(f"until {MADE_NS}")
     for router in routers:
         network.job += [f"at {router}", "write /proc/sys/net/ipv4/ip_forward 1", f"exec tc -batch {router}.tc", "at -"]
-    network.job += [line for block in configure for line in block]
     return network
 
 

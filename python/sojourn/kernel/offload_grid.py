@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from sojourn.kernel.grid import WARMUP_S, AnyPoint
-from sojourn.kernel.validation_page import Cause, Words
+from sojourn.kernel.validation_page import SAME_CHANCE, Cause, Words
 from sojourn.scenarios.scenario import Scenario
 
 AQMS = {
@@ -93,6 +93,5 @@ it is in these units. {complete}
 
 **{agreeing} of {cells} cells agree ({share:.0f} %).**{missing}
 """,
-    tail="""PIE draws other random numbers here than there, and `fq_codel` and `cake` hash flows with another key.
-""",
+    tail=SAME_CHANCE,
 )

@@ -238,6 +238,8 @@ were simulated with {seeds} seeds, and run by the kernel with up to four. Of {ou
 of the others {spread} lie within the spread of the simulator's seeds, and {apart} do not. Below the table each one has
 its means, and what makes seeds differ where that is known.
 """
-TAIL = """PIE and RED draw other random numbers here than there, and `fq_codel` hashes flows with another key. What the
+SAME_CHANCE = """Queues draw the same random numbers here and there, and hash flows by the same key.
+"""
+TAIL = f"""{SAME_CHANCE.strip()} What the
 simulator's stack does not have: a part of a segment where the receiver's window ends within one.
 """

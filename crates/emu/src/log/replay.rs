@@ -7,8 +7,9 @@ use serde_json::Value;
 use sojourn_aqm::qdisc::drop_all;
 use sojourn_aqm::registry::{Catalogue, REGISTERED};
 use sojourn_aqm::replay::{Arrival, Fate, Replay, Wire};
-use sojourn_aqm::{Dequeued, DropReason, Ecn, Host, Instant, Meta, Rng, Sink, TcpView};
+use sojourn_aqm::{Dequeued, DropReason, Ecn, Host, Instant, Meta, Sink, TcpView};
 use sojourn_sim::scenario::{self, LinkSpec, Service};
+use sojourn_sim::stream_of_queue;
 use std::path::Path;
 
 /// How far a log agrees with a replay of it.
@@ -39,7 +40,7 @@ pub fn replay_with(head: &Value, records: &[Record], own: &dyn Catalogue) -> Res
     let seed = head["seed"].as_u64().ok_or(LogError::NoSeed)?;
     let index = link_number(head);
     let framing = spec.framing;
-    let host = Host { link: spec.told(), rng: Rng::stream(seed, "queue", index) };
+    let host = Host { link: spec.told(), rng: stream_of_queue(seed, index, 0) };
     let arrivals: Vec<&Record> = records.iter().filter(|record| record.kind == Kind::Arrival).collect();
     if let Some(i) = arrivals.iter().enumerate().position(|(i, record)| record.number as usize != i) {
         return Err(LogError::NoArrival(i));
@@ -66,8 +67,8 @@ pub fn replay_with(head: &Value, records: &[Record], own: &dyn Catalogue) -> Res
 }
 
 /// The number of the link of a log in its run; of a shell, that of the side.
-fn link_number(head: &Value) -> u64 {
-    head["number"].as_u64().unwrap_or_else(|| u64::from(head["side"] == "up"))
+fn link_number(head: &Value) -> usize {
+    head["number"].as_u64().map_or_else(|| usize::from(head["side"] == "up"), |number| number as usize)
 }
 
 /// The link of a log, with what changed while it ran.
@@ -135,13 +136,13 @@ impl Sink<u32> for Drops<'_> {
 /// Asks the queue of a link in a run with a seed, which has a number, whenever the log says that the link did.
 fn as_asked(
     spec: &LinkSpec,
-    (seed, index): (u64, u64),
+    (seed, index): (u64, usize),
     records: &[Record],
     headers: &[Option<TcpView>],
     packets: usize,
 ) -> Fates {
     let host = |rng| Host { link: spec.told(), rng };
-    let mut queue = spec.aqm.config.build::<u32>(spec.limits, host(Rng::stream(seed, "queue", index)));
+    let mut queue = spec.aqm.config.build::<u32>(spec.limits, host(stream_of_queue(seed, index, 0)));
     let (mut number, mut fates) = (1, vec![None; packets]);
     let mut came = vec![Ecn::NotEct; packets];
     // Up to where arrivals are copies that the queue has made.
@@ -167,7 +168,7 @@ fn as_asked(
                 while let Some((_, changed)) = spec.planned(number).filter(|&(due, _)| Instant::ZERO + due <= at) {
                     number += 1;
                     let Some(link) = changed.queue else { continue };
-                    let rng = Rng::stream(seed, "queue", changed.number << 32 | index);
+                    let rng = stream_of_queue(seed, index, changed.number);
                     let mut new = link.aqm.config.build::<u32>(link.limits, host(rng));
                     match queue.as_any().filter(|_| changed.keeps) {
                         Some(old) => new.succeed(old, at, &mut dropped).expect("reading the link has tried this"),

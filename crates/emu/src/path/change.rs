@@ -6,8 +6,9 @@
 use super::{Direction, Kind};
 use serde_json::{Map, Value, json};
 use sojourn_aqm::registry::Catalogue;
-use sojourn_aqm::{Duration, Instant, Rate, Rng};
+use sojourn_aqm::{Duration, Instant, Rate};
 use sojourn_sim::scenario::{Changed, LossSpec, Service, Stepped};
+use sojourn_sim::stream_of_queue;
 
 /// What a direction does now.
 #[derive(Clone)]
@@ -187,7 +188,7 @@ impl Direction {
                 station.change_rate(at, rate);
             }
             if let Some(spec) = &changed.queue {
-                let rng = Rng::stream(seed, "queue", changed.number << 32 | index as u64);
+                let rng = stream_of_queue(seed, index, changed.number);
                 station.change_queue(at, spec, changed.keeps, rng, course);
                 let splits = station.splits();
                 self.keeps = self.gso_keeps && !splits;

@@ -9,7 +9,7 @@ use super::packets::Flip;
 use sojourn_aqm::qdisc::drop_all;
 use sojourn_aqm::{Dequeued, DropReason, Duration, Enqueued, Host, Instant, Meta, Qdisc, Rate, Rng, Sink, TcpView};
 use sojourn_sim::scenario::{Framing, LinkSpec};
-use sojourn_sim::{Sent, Transmitter};
+use sojourn_sim::{Sent, Transmitter, stream_of_queue};
 
 /// A queue discipline above a transmitter.
 pub struct Station {
@@ -91,7 +91,7 @@ impl Station {
     pub fn new(spec: &LinkSpec, seed: u64, index: usize) -> Self {
         let transmitter = Transmitter::new(&spec.service, spec.mtu, seed, index);
         let transmitter = transmitter.expect("a shell refuses the channel of a wireless LAN");
-        let host = Host { link: spec.told(), rng: Rng::stream(seed, "queue", index as u64) };
+        let host = Host { link: spec.told(), rng: stream_of_queue(seed, index, 0) };
         let serves = match transmitter.opportunity() {
             Some(_) => Serves::Opportunities { part: None, awake: false },
             None => Serves::OneByOne { free: Instant::ZERO, idle: true, throttled: false },

@@ -51,6 +51,12 @@ impl Planned {
     }
 }
 
+/// The random stream that the queue of link `link` draws from in a run with `seed`: from the start for `number` 0, else
+/// since change `number` of the link.
+pub fn stream_of_queue(seed: u64, link: usize, number: u64) -> Rng {
+    stream(seed, "queue", number, link)
+}
+
 /// The random stream of `kind` that change `number` of a link brings.
 pub(super) fn stream(seed: u64, kind: &str, number: u64, link: usize) -> Rng {
     Rng::stream(seed, kind, number << 32 | link as u64)

@@ -31,6 +31,7 @@ mod trace;
 
 pub(crate) use books::Books;
 pub(crate) use change::Planned;
+pub use change::stream_of_queue;
 pub(crate) use discipline::{Discipline, discipline};
 pub(crate) use pipe::Pipe;
 pub(crate) use queue::{Metered, NONE, Queue};

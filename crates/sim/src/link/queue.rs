@@ -1,6 +1,7 @@
 //! A queue discipline with its counts: what a link, or a host of a wireless LAN, takes packets from.
 
 use super::Books;
+use super::change::stream_of_queue;
 use super::discipline::AnyDiscipline;
 use crate::fingerprint::Fate;
 use crate::packet::{Handle, Packets};
@@ -9,7 +10,7 @@ use crate::scenario::LinkSpec;
 use crate::tally::Tally;
 use crate::window::Window;
 use sojourn_aqm::qdisc::drop_all;
-use sojourn_aqm::{Backlog, Dequeued, DropReason, Ecn, Enqueued, Instant, Meta, Qdisc, Rng, Sink, TcpView};
+use sojourn_aqm::{Backlog, Dequeued, DropReason, Ecn, Enqueued, Instant, Meta, Qdisc, Sink, TcpView};
 
 /// A queue discipline that books.
 pub(crate) struct Queue<Q: ?Sized = AnyDiscipline> {
@@ -20,7 +21,7 @@ pub(crate) struct Queue<Q: ?Sized = AnyDiscipline> {
 impl Queue {
     /// The empty queue of link `index` in a run with `seed`.
     pub fn new(spec: &LinkSpec, index: usize, seed: u64, window: &Window) -> Self {
-        let qdisc = AnyDiscipline::of(spec, Rng::stream(seed, "queue", index as u64));
+        let qdisc = AnyDiscipline::of(spec, stream_of_queue(seed, index, 0));
         Self { qdisc: Box::new(qdisc), tally: Tally::new(window) }
     }
 }

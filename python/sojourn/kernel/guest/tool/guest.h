@@ -28,6 +28,9 @@ FILE *open_file(const char *name, const char *mode);
 /* Tells the host how far the run is, from 0 to 1; costs nothing where little has changed. */
 void report_progress(double share);
 
+/* Sleeps until the monotonic clock is there. */
+void sleep_until(uint64_t at);
+
 /* Moves the process into a network namespace by name. */
 void enter_namespace(const char *name);
 

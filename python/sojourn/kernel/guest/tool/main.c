@@ -25,7 +25,7 @@ struct link_config {
 	int32_t overhead;
 	uint32_t mpu, step_count, flags, number, pad;
 };
-enum { CONFIGURE = SIOCDEVPRIVATE, RANDOM, TRACE, RECEIVE };
+enum { CONFIGURE = SIOCDEVPRIVATE, RANDOM, TRACE, RECEIVE, CONTROLS };
 
 static int first_namespace;
 
@@ -162,12 +162,15 @@ static void configure_link(char **words, int count)
 	request(words[1], CONFIGURE, &config);
 }
 
-/* random DEVICE SEED: starts the draws of the queue disciplines anew. */
-static void restart_random(const char *device, const char *seed)
+/*
+ * random DEVICE STATE: starts the stream anew that the device's queue discipline draws from.
+ * controls DEVICE SEED: starts those of the congestion controls anew.
+ */
+static void restart(const char *device, int what, const char *number)
 {
-	uint64_t values[2] = { strtoull(seed, NULL, 10), 0 };
+	uint64_t value = strtoull(number, NULL, 10);
 
-	request(device, RANDOM, values);
+	request(device, what, &value);
 }
 
 /* card DEVICE NUMBER WAIT: the device receives by a card that is polled so long after the first packet. */
@@ -176,6 +179,14 @@ static void receive_by(const char *device, const char *number, const char *wait)
 	uint64_t values[2] = { strtoull(number, NULL, 10), strtoull(wait, NULL, 10) };
 
 	request(device, RECEIVE, values);
+}
+
+void sleep_until(uint64_t at)
+{
+	struct timespec t = { (time_t)(at / SECOND), (long)(at % SECOND) };
+
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR)
+		;
 }
 
 static void write_words(const char *path, char **words)
@@ -206,7 +217,7 @@ static void do_line(char **words, int count)
 		int least;
 	} verbs[] = {
 		{ "exec", 2 }, { "at", 2 }, { "write", 3 }, { "link", 9 }, { "random", 3 }, { "trace", 3 }, { "flush", 2 },
-		{ "note", 3 }, { "run", 3 }, { "replay", 5 }, { "card", 4 }, { "qdisc", 5 },
+		{ "note", 3 }, { "run", 3 }, { "replay", 5 }, { "card", 4 }, { "qdisc", 5 }, { "controls", 3 }, { "until", 2 },
 	};
 	const char *verb = words[0];
 
@@ -223,7 +234,12 @@ static void do_line(char **words, int count)
 	else if (!strcmp(verb, "link"))
 		configure_link(words, count);
 	else if (!strcmp(verb, "random"))
-		restart_random(words[1], words[2]);
+		restart(words[1], RANDOM, words[2]);
+	else if (!strcmp(verb, "until")) {
+		be_punctual();
+		sleep_until(strtoull(words[1], NULL, 10));
+	} else if (!strcmp(verb, "controls"))
+		restart(words[1], CONTROLS, words[2]);
 	else if (!strcmp(verb, "trace"))
 		request(words[1], TRACE, words[2]);
 	else if (!strcmp(verb, "flush"))

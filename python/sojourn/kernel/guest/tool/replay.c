@@ -64,14 +64,6 @@ static void fill(const struct arrival *arrival)
 	put16(packet + 24, arrival->size - 20);
 }
 
-static void sleep_until(uint64_t at)
-{
-	struct timespec t = { (time_t)(at / SECOND), (long)(at % SECOND) };
-
-	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR)
-		;
-}
-
 void replay(const char *device, const char *arrivals, const char *out, uint64_t end)
 {
 	FILE *from = open_file(arrivals, "r"), *to = open_file(out, "w");
