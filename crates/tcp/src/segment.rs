@@ -84,6 +84,15 @@ pub(crate) struct Acked {
     pub reordered_at: Option<u32>,
 }
 
+impl Acked {
+    /// When the newest of them was sent, if its RTT is known. Karn: of a retransmission nobody knows which copy was
+    /// acknowledged.
+    #[inline]
+    pub fn sent_once(&self) -> Option<Instant> {
+        (!self.retransmitted && self.reordered_at.is_some()).then_some(self.last_sent)
+    }
+}
+
 /// What a cumulative acknowledgment removed where no segment had a tag.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Untouched {

@@ -380,8 +380,10 @@ impl Sender {
         control.count_bytes(bytes, State::Open);
         let acked = tx.clean_untouched(now, header);
         if acked.packets > 0 {
-            let news = || tx.news_of(now, acked.packets, Some(acked.last_sent), State::Open);
-            control.hear(acked.packets, true, (in_flight, recovery.reordering()), news);
+            // By value, so that what was acknowledged need not be in memory.
+            let (tx, packets, last) = (&*tx, acked.packets, acked.last_sent);
+            let news = move || tx.news(now, packets, Some(last), State::Open);
+            control.hear(packets, true, (in_flight, recovery.reordering()), news);
         }
         tx.send_plain_here(now, control, recovery, wire);
     }
@@ -431,8 +433,9 @@ impl Sender {
         if acked.packets > 0 {
             let may_raise = || (!ece || control.window.cwnd < control.window.ssthresh) && !recovery.is_reducing();
             let may_grow = !held && (!suspicious || may_raise());
-            let news = || tx.news(now, &acked, state);
-            control.hear(acked.packets, may_grow, (before.in_flight, recovery.reordering()), news);
+            let (tx, packets, last) = (&*tx, acked.packets, acked.sent_once());
+            let news = move || tx.news(now, packets, last, state);
+            control.hear(packets, may_grow, (before.in_flight, recovery.reordering()), news);
         }
         if suspicious {
             let delivered = (acked.packets + tx.board.sacked_out).saturating_sub(before.sacked);
@@ -634,7 +637,7 @@ impl Sender {
                 tx.rtt.forget_timing();
             }
             if let Some(acked) = acked.filter(|_| progress.grows && !echo) {
-                let news = || tx.news(now, &acked, recovery.state());
+                let news = || tx.news(now, acked.packets, acked.sent_once(), recovery.state());
                 control.acked(news);
                 control.increase(acked.packets, news);
                 control.limit(tx.offered.segments(control.window.mss));

@@ -137,7 +137,7 @@ impl Transmission {
     }
 
     /// Sends what the windows allow.
-    #[inline]
+    #[inline(always)]
     pub fn send_new(&mut self, now: Now, control: &mut Control, recovery: &mut Recovery, wire: &mut impl Wire) {
         if self.is_plain {
             return self.send_plain(now, control, recovery, wire);
@@ -337,17 +337,10 @@ impl Transmission {
         }
     }
 
-    /// What the congestion control may know of what was acknowledged, with the RTT in ticks.
+    /// What the congestion control may know of so many segments that were acknowledged, the newest of which was sent at `last`,
+    /// if that is known, with the RTT in ticks.
     #[inline(always)]
-    pub fn news(&self, now: Now, acked: &Acked, state: State) -> cc::Ack {
-        // Karn: of a retransmission nobody knows which copy was acknowledged.
-        let once = !acked.retransmitted && acked.reordered_at.is_some();
-        self.news_of(now, acked.packets, once.then_some(acked.last_sent), state)
-    }
-
-    /// The same of so many segments, the newest of which was sent at `last`, if that is known.
-    #[inline(always)]
-    pub fn news_of(&self, now: Now, packets: u32, last: Option<Instant>, state: State) -> cc::Ack {
+    pub fn news(&self, now: Now, packets: u32, last: Option<Instant>, state: State) -> cc::Ack {
         let clock = self.rtt.clock();
         let rtt = last.map_or(0, |last| now.tick.saturating_sub(clock.ticks(last)));
         let rtt = (rtt > 0).then(|| clock.duration(rtt));
