@@ -191,10 +191,11 @@ def toml_blocks(document: str) -> list[str]:
 
 def test_the_examples_can_run(tmp_path: Path) -> None:
     scenario, changes, draw, tables, sweep = toml_blocks("scenario.md")
-    wlan, graph, house = toml_blocks("scenario/graph.md")
+    wlan, graph, shared, house = toml_blocks("scenario/graph.md")
     assert len(Scenario.parse(wlan).document["wlan"]["stations"]) == 2
     assert Scenario.parse(scenario).document["flows"][0]["count"] == 4
     assert Scenario.parse(graph).routes
+    assert Scenario.parse(shared).document["links"][0]["aqm"]["profile"] == "linux-6.1"
     changed = Scenario.parse(f"{scenario}\n{changes}").document["link"]
     assert (changed["rate"], changed["delay"]) == ("10 Mbit/s@0 s,2 Mbit/s@5 s,20 Mbit/s@8 s", "5 ms@0 s,60 ms@8 s")
     assert len(Scenario.parse(house).document["links"][1]["wlan"]["stations"]) == 2
