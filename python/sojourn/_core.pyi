@@ -54,6 +54,7 @@ __all__ = [
     "size_bytes",
     "spelled_rate",
     "starts",
+    "state_of_queue",
     "summarise",
     "synth_lte",
     "tc_queue",

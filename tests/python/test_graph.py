@@ -198,7 +198,8 @@ def test_routes_need_no_files_of_the_links(tmp_path: Path) -> None:
 def test_the_graph_of_the_documentation_has_the_paths_that_it_says() -> None:
     text = (REPO / "docs" / "scenario" / "graph.md").read_text(encoding="utf-8")
     blocks = [block for block in re.findall(r"```toml\n(.*?)```", text, re.DOTALL) if "[[nodes]]" in block]
-    graph, house = map(Scenario.parse, blocks)
+    graph, server, house = map(Scenario.parse, blocks)
+    assert server.routes == [(["device"], ["device reverse"])]
     assert house.routes == [
         (["modem", "air"], ["air reverse", "modem reverse"]),
         (["air reverse", "modem reverse"], ["modem", "air"]),
