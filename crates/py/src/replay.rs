@@ -189,7 +189,7 @@ impl Setup {
             false => (Wire::of_simulator(rate), Rng::stream(self.seed, "queue", 0)),
         };
         let host = Host { link: Link::new(rate, self.mtu), rng };
-        let replay = Replay::new(arrivals, aqm.config.build(limits, host), wire);
+        let replay = Replay::new(arrivals, aqm.queue(limits, host), wire);
         Ok(match copies {
             Some(copies) => replay.with_copies(copies),
             None => replay,

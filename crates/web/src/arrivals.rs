@@ -98,7 +98,7 @@ impl Arrived {
             Some(text) => Limits::parse(text).map_err(|wrong| Problem(format!("limit: {}", wrong.0)))?,
         };
         let host = Host { link: Link::new(self.rate, self.mtu), rng: Rng::stream(self.seed, "queue", 0) };
-        Ok(Replay::new(self.arrivals, spec.config.build(limits, host), Wire::of_simulator(self.rate)))
+        Ok(Replay::new(self.arrivals, spec.queue(limits, host), Wire::of_simulator(self.rate)))
     }
 }
 

@@ -55,7 +55,7 @@ pub fn replay_with(head: &Value, records: &[Record], own: &dyn Catalogue) -> Res
     let found = if timed {
         let arrivals: Vec<Arrival> =
             arrivals.iter().map(|record| Arrival { at: record.at, meta: record.meta() }).collect();
-        let queue = spec.aqm.config.build(spec.limits, host);
+        let queue = spec.aqm.queue(spec.limits, host);
         Replay::new(&arrivals, queue, Wire::of_simulator(spec.told().rate)).run().into_iter().map(of_fate).collect()
     } else {
         as_asked(&spec, (seed, index), records, &headers, arrivals.len())
@@ -142,7 +142,7 @@ fn as_asked(
     packets: usize,
 ) -> Fates {
     let host = |rng| Host { link: spec.told(), rng };
-    let mut queue = spec.aqm.config.build::<u32>(spec.limits, host(stream_of_queue(seed, index, 0)));
+    let mut queue = spec.aqm.queue(spec.limits, host(stream_of_queue(seed, index, 0)));
     let (mut number, mut fates) = (1, vec![None; packets]);
     let mut came = vec![Ecn::NotEct; packets];
     // Up to where arrivals are copies that the queue has made.
@@ -169,7 +169,7 @@ fn as_asked(
                     number += 1;
                     let Some(link) = changed.queue else { continue };
                     let rng = stream_of_queue(seed, index, changed.number);
-                    let mut new = link.aqm.config.build::<u32>(link.limits, host(rng));
+                    let mut new = link.aqm.queue(link.limits, host(rng));
                     match queue.as_any().filter(|_| changed.keeps) {
                         Some(old) => new.succeed(old, at, &mut dropped).expect("reading the link has tried this"),
                         None => drop_all(&mut *queue, at, &mut dropped),

@@ -96,7 +96,7 @@ impl Station {
             Some(_) => Serves::Opportunities { part: None, awake: false },
             None => Serves::OneByOne { free: Instant::ZERO, idle: true, throttled: false },
         };
-        let qdisc = spec.aqm.config.build(spec.limits, host);
+        let qdisc = spec.aqm.queue(spec.limits, host);
         Self { qdisc, transmitter, framing: spec.framing, mtu: spec.mtu, serves, used: 0, cut: None, sending: None }
     }
 
@@ -206,7 +206,7 @@ impl Station {
     /// Another discipline takes the place of the present one at `now`, that of `spec` with the random stream `rng`: as after
     /// `tc qdisc change` where it `keeps` what waits, else as after `tc qdisc replace`, which drops that.
     pub fn change_queue(&mut self, now: Instant, spec: &LinkSpec, keeps: bool, rng: Rng, course: &mut Course) {
-        let mut new = spec.aqm.config.build(spec.limits, Host { link: spec.told(), rng });
+        let mut new = spec.aqm.queue(spec.limits, Host { link: spec.told(), rng });
         let mut drops = Drops { now, arriving: None, with_tcp: false, course };
         match self.qdisc.as_any().filter(|_| keeps) {
             Some(old) => new.succeed(old, now, &mut drops).expect("the change was tried before it was taken"),

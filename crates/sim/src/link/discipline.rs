@@ -27,7 +27,7 @@ pub(crate) enum AnyDiscipline {
 
 /// The queue discipline of a link, whatever it is.
 pub(crate) fn discipline(spec: &LinkSpec, rng: Rng) -> Box<Discipline> {
-    spec.aqm.config.build(spec.limits, host(spec, rng))
+    spec.aqm.queue(spec.limits, host(spec, rng))
 }
 
 impl AnyDiscipline {

@@ -151,7 +151,7 @@ impl LinkSpec {
 fn succeed(new: &LinkSpec, old: &LinkSpec) -> Result<(), Refusal> {
     let queue = |spec: &LinkSpec| {
         let host = Host { link: spec.told(), rng: Rng::from_state(0) };
-        spec.aqm.config.build::<u32>(spec.limits, host)
+        spec.aqm.queue(spec.limits, host)
     };
     let (mut new, mut old) = (queue(new), queue(old));
     let old = old.as_any().ok_or(Refusal::Unchangeable)?;
