@@ -99,8 +99,9 @@ impl Simulation {
         let is_dumbbell = scenario.links.is_empty()
             && !scenario.flows.iter().any(has_paths)
             && scenario.devices_of_hosts().is_empty();
-        let (has_cells, each) = (scenario.cells().next().is_some(), scenario.probes.each());
-        Self(match (has_cells, is_dumbbell, each) {
+        // A graph has no code for them either: theirs is the network with code for everything.
+        let needs_all = scenario.cells().next().is_some() || !scenario.devices_of_hosts().is_empty();
+        Self(match (needs_all, is_dumbbell, scenario.probes.each()) {
             #[cfg(feature = "engines")]
             (false, true, false) => Engine::Plain(Box::new(Run::new(scenario, seed, (), controls))),
             (false, true, _) => Engine::Everything(Box::new(Run::new(scenario, seed, (), controls))),

@@ -3,18 +3,38 @@
 
 mod common;
 
-use common::run;
-use sojourn_sim::LinkSummary;
+use common::{run, scenario};
+use sojourn_sim::{LinkSummary, Simulation};
 
 /// What flows of `keys` leave in the queue `device` of a device of 50 Mbit/s, 20 ms there and back, in 3 s; the device is that
 /// of their host, or of a router that they are at.
 fn device(kind: &str, device: &str, keys: &str) -> LinkSummary {
-    let text = format!(
+    run(&text(kind, device, keys)).summary.links.forward
+}
+
+/// That scenario.
+fn text(kind: &str, device: &str, keys: &str) -> String {
+    format!(
         "duration = \"3 s\"\n[[nodes]]\nname = \"host\"\nkind = \"{kind}\"\n[[nodes]]\nname = \"far\"\n[[links]]\nname = \"device\"\n\
          from = \"host\"\nto = \"far\"\nrate = \"50 Mbit/s\"\ndelay = \"10 ms\"\n{device}\nreverse = {{ rate = \"1 Gbit/s\", delay = \"10 ms\" }}\n\
          [[flows]]\nkind = \"tcp\"\nfrom = \"host\"\nto = \"far\"\ngso = true\nspread = \"100 ms\"\n{keys}\n"
-    );
-    run(&text).summary.links.forward
+    )
+}
+
+#[test]
+fn the_network_with_code_for_wireless_lans_counts_as_the_one_without() {
+    // The second one stops at each packet that arrives and lets it in.
+    for (kind, queue) in
+        [("host", "aqm = \"codel\""), ("host", "aqm = \"sch_fq@linux-6.1\""), ("router", "limit = \"9 packets\"")]
+    {
+        let scenario = scenario(&text(kind, queue, "count = 2"));
+        let mut gated = Simulation::gated(&scenario, scenario.seed);
+        while gated.next_arrival().is_some() {}
+        let [whole, gated] = [Simulation::new(&scenario, scenario.seed), gated].map(|run| run.finish().summary);
+        assert!(whole.links.forward.packets > 2000, "{queue}: {:?}", whole.links.forward);
+        assert_eq!(whole.fingerprint, gated.fingerprint, "{kind}, {queue}");
+        assert_eq!(format!("{:?}", whole.flows), format!("{:?}", gated.flows), "{kind}, {queue}");
+    }
 }
 
 #[test]

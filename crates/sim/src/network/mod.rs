@@ -250,7 +250,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
         let is_there = !over_access_link || route.transparent;
         let origin = route.origin(to_sink, seen_as);
         let handle = self.packets.insert(packet, header);
-        if T::HAS_PATHS && to_sink && self.packets.devices.is_some() {
+        if T::HAS_DEVICES && to_sink && self.packets.devices.is_some() {
             self.packets.enter_device(handle);
         }
         if is_there {
@@ -265,7 +265,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
 
     /// Makes the devices of hosts known, before there are flows: `links`, by their numbers, are such.
     pub fn count_in_devices(&mut self, links: &[usize]) {
-        if T::HAS_PATHS && !links.is_empty() {
+        if T::HAS_DEVICES && !links.is_empty() {
             let mut devices = Devices::new(self.ends.len());
             for &number in links {
                 let Place::Link(link) = self.air.place(number) else { continue };
@@ -279,7 +279,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
     /// if that is not so.
     #[inline(always)]
     pub fn waits_below(&self, slot: u32) -> Option<u64> {
-        if !T::HAS_PATHS {
+        if !T::HAS_DEVICES {
             return None;
         }
         self.packets.devices.as_ref().and_then(|devices| devices.waiting(slot))
@@ -287,7 +287,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
 
     /// Whether that device lets packets go at their departure times.
     pub fn paces(&self, slot: u32) -> bool {
-        T::HAS_PATHS && self.packets.devices.as_ref().is_some_and(|devices| devices.paces(slot))
+        T::HAS_DEVICES && self.packets.devices.as_ref().is_some_and(|devices| devices.paces(slot))
     }
 
     /// What that sender sends next is to leave the device at `at`.
@@ -307,7 +307,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
     /// A sender of which something has left its host's device since it was held.
     #[inline(always)]
     pub fn next_to_go_on(&mut self) -> Option<u32> {
-        if !T::HAS_PATHS {
+        if !T::HAS_DEVICES {
             return None;
         }
         self.packets.devices.as_mut().and_then(|devices| devices.next_to_go_on())
@@ -524,7 +524,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
         if let Again::At(at) = served.again {
             self.set(Component::Server(l), at);
         }
-        if T::HAS_PATHS && self.packets.devices.is_some() {
+        if T::HAS_DEVICES && self.packets.devices.is_some() {
             self.leave_device(l, served.left.as_ref());
         }
         if let Some(left) = served.left {

@@ -24,6 +24,9 @@ pub(crate) trait Topology: 'static {
     /// Whether there are wireless LANs.
     const HAS_CELLS: bool;
 
+    /// Whether senders of a host may share its device.
+    const HAS_DEVICES: bool;
+
     /// Whether what arrives at the first link waits for somebody who judges it.
     const HOLDS: bool = false;
 }
@@ -37,11 +40,12 @@ pub(crate) trait List<X>: IndexMut<usize, Output = X> + DerefMut<Target = [X]> {
 /// a twentieth fewer instructions than with a list.
 pub(crate) struct Dumbbell;
 
-/// Any links, and paths over them; whether it `HOLDS` what arrives at the first link for somebody who judges it.
+/// Any links, and paths over them; whether it `HOLDS` what arrives at the first link for somebody who judges it. Only one that
+/// does has code for senders that share a device.
 #[cfg_attr(not(feature = "engines"), allow(dead_code))]
 pub(crate) struct Graph<const HOLDS: bool>;
 
-/// The same with wireless LANs.
+/// The same with wireless LANs, and with senders that share the device of their host.
 pub(crate) struct WithCells;
 
 impl Topology for Dumbbell {
@@ -51,6 +55,7 @@ impl Topology for Dumbbell {
     const LINKS: Option<u32> = Some(2);
     const HAS_PATHS: bool = false;
     const HAS_CELLS: bool = false;
+    const HAS_DEVICES: bool = false;
 }
 
 impl<const HOLDS: bool> Topology for Graph<HOLDS> {
@@ -60,6 +65,7 @@ impl<const HOLDS: bool> Topology for Graph<HOLDS> {
     const LINKS: Option<u32> = None;
     const HAS_PATHS: bool = true;
     const HAS_CELLS: bool = false;
+    const HAS_DEVICES: bool = HOLDS;
     const HOLDS: bool = HOLDS;
 }
 
@@ -70,6 +76,7 @@ impl Topology for WithCells {
     const LINKS: Option<u32> = None;
     const HAS_PATHS: bool = true;
     const HAS_CELLS: bool = true;
+    const HAS_DEVICES: bool = true;
 }
 
 impl<X> List<X> for Vec<X> {
