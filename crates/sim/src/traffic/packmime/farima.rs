@@ -2,7 +2,14 @@
 //!
 //! Source: J. R. M. Hosking, "Fractional differencing", Biometrika 68 (1981); ns-2.35 `packmime_ranvar.cc`, which
 //! truncates the recursion and adds a moving average of weight 1.
+//!
+//! The coefficient of the value j steps back in the prediction of value t is (Hosking's φ_tj)
+//! −C(t, j) Γ(j − d) Γ(t − d − j + 1) / (Γ(−d) Γ(t − d + 1)), which is a_j b_(t−j) / b_t with b_m = Γ(m − d + 1) / (Γ(1 − d) m!)
+//! and a_j = −Γ(j − d) / (Γ(−d) j!). So the values, each times its b, have a recursion whose weights a_j stay while it grows,
+//! and from then on the values themselves have one with those of the last step. Neither needs Durbin and Levinson's steps,
+//! and the sums over the past are convolutions.
 
+use super::convolution::{BLOCK, Convolution};
 use crate::random::normal;
 use sojourn_aqm::Rng;
 
@@ -13,91 +20,133 @@ pub(super) struct Farima {
     /// Values that the recursion looks back at, at most.
     memory: usize,
     rng: Rng,
-    /// Partial regression coefficients of the next value on the last one, the one before, ….
-    phi: Vec<f64>,
+    /// The recursion's sums over what is past.
+    past: Convolution,
+    /// What it needs while it grows; none afterwards.
+    growth: Option<Growth>,
     /// Variance of the innovation.
     variance: f64,
-    /// The last values: twice in a row, so that any number of them are neighbours.
-    past: Vec<f64>,
-    /// Where the next value goes, counted downwards; the last one lies behind it.
-    at: usize,
     last: f64,
-    /// Values that have been computed ahead, and how many of them were drawn.
-    ahead: [f64; AHEAD],
+    /// Values of the block that is being drawn from, how many there are, and how many of them were drawn.
+    block: [f64; BLOCK],
+    filled: usize,
     drawn: usize,
+}
+
+/// A recursion that still looks back at all values.
+#[derive(Clone, Debug)]
+struct Growth {
+    /// The weights a_j.
+    weights: Vec<f64>,
+    /// All values so far, and the b of the next one.
+    values: Vec<f64>,
+    scale: f64,
 }
 
 impl Farima {
     /// The sequence of order (0, `d`, 1) with unit innovations, cut off after `memory` values.
     pub fn new(d: f64, memory: usize, rng: Rng) -> Self {
-        let variance = gamma_ratio(d);
-        let (past, ahead) = (vec![0.0; 2 * memory], [0.0; AHEAD]);
-        let mut farima =
-            Self { d, memory, rng, phi: Vec::new(), variance, past, at: 0, last: 0.0, ahead, drawn: AHEAD };
+        let (variance, weights) = (gamma_ratio(d), own_weights(d, memory.next_multiple_of(BLOCK) + BLOCK));
+        let past = Convolution::new(&weights[..BLOCK]);
+        let growth = Some(Growth { weights, values: Vec::with_capacity(memory), scale: 1.0 });
+        let block = [0.0; BLOCK];
+        let mut farima = Self { d, memory, rng, past, growth, variance, last: 0.0, block, filled: 0, drawn: 0 };
         farima.last = farima.step();
         farima
     }
 
     /// The next value.
+    #[inline]
     pub fn draw(&mut self) -> f64 {
-        if self.drawn == AHEAD {
-            self.go_ahead();
-        }
-        self.drawn += 1;
-        self.ahead[self.drawn - 1]
-    }
-
-    /// Computes the next values, which depend on nothing else: coefficients and past, which drive all else out of a cache,
-    /// come into it once for all of them.
-    fn go_ahead(&mut self) {
-        for place in 0..AHEAD {
-            let before = self.last;
-            self.last = self.step();
-            self.ahead[place] = self.last + before;
-        }
-        self.drawn = 0;
+        let before = self.last;
+        self.last = self.step();
+        self.last + before
     }
 
     /// The next value of the fractionally differenced noise.
+    #[inline]
     fn step(&mut self) -> f64 {
-        let lag = self.phi.len();
-        let x = dot(&self.phi, &self.past[self.at..self.at + lag]) + self.variance.sqrt() * normal(&mut self.rng);
-        self.at = if self.at == 0 { self.memory - 1 } else { self.at - 1 };
-        self.past[self.at] = x;
-        self.past[self.at + self.memory] = x;
-        if lag < self.memory {
-            self.extend();
+        if self.drawn == self.filled {
+            self.go_ahead();
         }
-        x
+        self.drawn += 1;
+        self.block[self.drawn - 1]
     }
 
-    /// Durbin and Levinson's recursion: the coefficients for one value more.
-    fn extend(&mut self) {
-        let t = self.phi.len() + 1;
-        let partial = self.d / (t as f64 - self.d);
-        let middle = (t - 1) / 2;
-        let (front, back) = self.phi.split_at_mut(middle);
-        // Of an odd number of coefficients the one in the middle is its own partner.
-        let (own, back) = back.split_at_mut(usize::from(t % 2 == 0));
-        own.iter_mut().for_each(|phi| *phi -= partial * *phi);
-        let (mut fronts, mut backs) = (front.chunks_exact_mut(MANY), back.rchunks_exact_mut(MANY));
-        for (front, back) in (&mut fronts).zip(&mut backs) {
-            // Copied and turned round before any is written, so that all are computed side by side.
-            let (mut partners, mut theirs) = ([0.0; MANY], [0.0; MANY]);
-            partners.copy_from_slice(back);
-            theirs.copy_from_slice(front);
-            partners.reverse();
-            theirs.reverse();
-            front.iter_mut().zip(partners).for_each(|(phi, other)| *phi -= partial * other);
-            back.iter_mut().zip(theirs).for_each(|(phi, other)| *phi -= partial * other);
+    /// Computes the next values, which depend on nothing else.
+    #[inline(never)]
+    fn go_ahead(&mut self) {
+        self.drawn = 0;
+        match self.growth.take() {
+            Some(growth) if growth.values.len() < self.memory => self.growth = Some(self.grow(growth)),
+            Some(growth) => {
+                self.past = self.grown(&growth);
+                self.repeat();
+            }
+            None => self.repeat(),
         }
-        let rest = fronts.into_remainder().iter_mut().zip(backs.into_remainder().iter_mut().rev());
-        for (a, b) in rest {
-            (*a, *b) = (*a - partial * *b, *b - partial * *a);
-        }
-        self.phi.push(partial);
-        self.variance *= 1.0 - partial * partial;
     }
+
+    /// A block of the recursion that looks back at all values, or as much of one as it may become longer.
+    fn grow(&mut self, mut growth: Growth) -> Growth {
+        let Self { past, rng, variance, d, .. } = self;
+        let begun = growth.values.len();
+        self.filled = BLOCK.min(self.memory - begun);
+        let (mut scales, mut scale) = ([0.0; BLOCK], growth.scale);
+        let block = &mut self.block[..self.filled];
+        past.block(block, |place, sum| {
+            let value = sum + scale * (variance.sqrt() * normal(rng));
+            let t = (begun + place + 1) as f64;
+            let partial = *d / (t - *d);
+            *variance *= 1.0 - partial * partial;
+            scales[place] = scale;
+            scale *= (t - *d) / t;
+            value
+        });
+        growth.scale = scale;
+        past.reach_back(&growth.weights[past.reach() * BLOCK..][..2 * BLOCK]);
+        past.push(block);
+        block.iter_mut().zip(scales).for_each(|(value, scale)| *value /= scale);
+        growth.values.extend_from_slice(block);
+        growth
+    }
+
+    /// The sums of the recursion that has grown, with the last values as its past.
+    fn grown(&self, growth: &Growth) -> Convolution {
+        let Growth { weights, values, scale } = growth;
+        // b_(memory-j) / b_memory, from j = 0 on.
+        let (mut ratio, mut last_weights) = (*scale, vec![0.0; weights.len()]);
+        for j in 1..=self.memory {
+            let t = (self.memory - j + 1) as f64;
+            ratio *= t / (t - self.d);
+            last_weights[j] = weights[j] * ratio / scale;
+        }
+        let mut past = Convolution::new(&last_weights[..BLOCK]);
+        let blocks: Vec<&[f64]> = values.rchunks(BLOCK).collect();
+        (0..blocks.len()).for_each(|i| past.reach_back(&last_weights[i * BLOCK..][..2 * BLOCK]));
+        blocks.into_iter().rev().for_each(|block| past.push(block));
+        past
+    }
+
+    /// A block of the recursion that stays as it is.
+    fn repeat(&mut self) {
+        let Self { past, rng, variance, block, .. } = self;
+        self.filled = BLOCK;
+        let deviation = variance.sqrt();
+        past.block(block, |_, sum| sum + deviation * normal(rng));
+        past.push(block);
+    }
+}
+
+/// The weights a_j for so many lags, from 0 on, which has none.
+fn own_weights(d: f64, count: usize) -> Vec<f64> {
+    let mut weights = vec![0.0; count];
+    let mut weight = d;
+    for (j, place) in weights.iter_mut().enumerate().skip(1) {
+        *place = weight;
+        weight *= (j as f64 - d) / (j as f64 + 1.0);
+    }
+    weights
 }
 
 /// The factor that gives `Farima` values, once scaled by it, the variance `share`.
@@ -110,63 +159,51 @@ fn gamma_ratio(d: f64) -> f64 {
     libm::exp(libm::lgamma(1.0 - 2.0 * d) - 2.0 * libm::lgamma(1.0 - d))
 }
 
-/// Four sums side by side, in a fixed order: the processor need not wait for one addition before the next.
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    let whole = a.len() / LANES * LANES;
-    let (a, rest_of_a) = a.split_at(whole);
-    let (b, rest_of_b) = b.split_at(whole);
-    let rest: f64 = rest_of_a.iter().zip(rest_of_b).map(|(x, y)| x * y).sum();
-    let sums = sums_of_products(a, b);
-    (sums[0] + sums[1]) + (sums[2] + sums[3]) + rest
-}
-
-/// Each lane's own sum. Not inlined: a compiler that sees how the sums are added up rearranges the lanes of every element
-/// for it, which takes twice the instructions.
-#[inline(never)]
-fn sums_of_products(a: &[f64], b: &[f64]) -> [f64; LANES] {
-    let mut sums = [0.0; LANES];
-    let (many_of_a, many_of_b) = (a.chunks_exact(MANY), b.chunks_exact(MANY));
-    let (rest_of_a, rest_of_b) = (many_of_a.remainder(), many_of_b.remainder());
-    for (a, b) in many_of_a.zip(many_of_b) {
-        for i in 0..MANY {
-            sums[i % LANES] += a[i] * b[i];
-        }
-    }
-    for (a, b) in rest_of_a.chunks_exact(LANES).zip(rest_of_b.chunks_exact(LANES)) {
-        for lane in 0..LANES {
-            sums[lane] += a[lane] * b[lane];
-        }
-    }
-    sums
-}
-
-/// Values that are computed at a time.
-const AHEAD: usize = 16;
-
-/// Sums that are computed side by side.
-const LANES: usize = 4;
-
-/// Products, or coefficients, between two looks at whether there are more.
-const MANY: usize = 4 * LANES;
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn coefficients_are_hosking_s_closed_form() {
-        // phi_tj = -C(t, j) Γ(j - d) Γ(t - d - j + 1) / (Γ(-d) Γ(t - d + 1)), by products from j = 1 on.
-        let (d, t) = (0.33, 40);
-        let mut farima = Farima::new(d, 100, Rng::from_state(1));
-        while farima.phi.len() < t {
-            farima.step();
+    fn values_are_those_of_durbin_and_levinson_s_recursion() {
+        // Shorter than a block, as long as one, over the end of one, and long enough to go on for several afterwards.
+        for (memory, count) in [(1, 300), (50, 500), (BLOCK, 700), (300, 1500), (1000, 3000)] {
+            let (d, rng) = (0.31, Rng::from_state(3));
+            let mut farima = Farima::new(d, memory, rng.clone());
+            let (plain, coefficients) = plain(d, memory, rng, count);
+            let first = farima.last;
+            assert!((first - plain[0]).abs() < 1e-12, "{first}, expected {}", plain[0]);
+            for (t, &expected) in plain.iter().enumerate().skip(1) {
+                let found = farima.step();
+                assert!((found - expected).abs() < 1e-11, "{memory}, value {t}: {found}, expected {expected}");
+            }
+            // Hosking's closed form, by products from j = 1 on.
+            let t = memory as f64;
+            let mut expected = t * d / (t - d);
+            for (i, &phi) in coefficients.iter().enumerate() {
+                assert!((phi - expected).abs() < 1e-12, "phi_{t},{}: {phi}, expected {expected}", i + 1);
+                let j = (i + 1) as f64;
+                expected *= (t - j) / (j + 1.0) * (j - d) / (t - d - j);
+            }
         }
-        let mut expected = t as f64 * d / (t as f64 - d);
-        for (i, &phi) in farima.phi.iter().enumerate() {
-            assert!((phi - expected).abs() < 1e-12, "phi_{t},{}: {phi}, expected {expected}", i + 1);
-            let j = (i + 1) as f64;
-            expected *= (t as f64 - j) / (j + 1.0) * (j - d) / (t as f64 - d - j);
+    }
+
+    /// The recursion as it is written down: coefficients for one value more after each value. The values, and the last
+    /// coefficients.
+    fn plain(d: f64, memory: usize, mut rng: Rng, count: usize) -> (Vec<f64>, Vec<f64>) {
+        let (mut phi, mut values, mut variance) = (Vec::<f64>::new(), Vec::new(), gamma_ratio(d));
+        for _ in 0..count {
+            let sum: f64 = phi.iter().zip(values.iter().rev()).map(|(phi, x)| phi * x).sum();
+            values.push(sum + variance.sqrt() * normal(&mut rng));
+            if phi.len() < memory {
+                let t = (phi.len() + 1) as f64;
+                let partial = d / (t - d);
+                let before = phi.clone();
+                phi.iter_mut().zip(before.iter().rev()).for_each(|(phi, other)| *phi -= partial * other);
+                phi.push(partial);
+                variance *= 1.0 - partial * partial;
+            }
         }
+        (values, phi)
     }
 
     #[test]
@@ -182,28 +219,6 @@ mod tests {
             rho *= (k as f64 - 1.0 + d) / (k as f64 - d);
             let found = covariance(k) / covariance(0);
             assert!((found - rho).abs() < 0.02, "lag {k}: {found}, expected {rho}");
-        }
-    }
-
-    #[test]
-    fn the_ring_gives_what_the_plain_recursion_gives() {
-        let (d, memory) = (0.31, 50);
-        let mut ring = Farima::new(d, memory, Rng::from_state(3));
-        let phi = {
-            let mut grown = ring.clone();
-            while grown.phi.len() < memory {
-                grown.step();
-            }
-            (grown.phi, grown.variance)
-        };
-        let mut plain: Vec<f64> = (0..memory).map(|_| ring.step()).collect();
-        for _ in 0..200 {
-            let mut rng = ring.rng.clone();
-            let expected: f64 = phi.0.iter().zip(plain.iter().rev()).map(|(phi, x)| phi * x).sum::<f64>()
-                + phi.1.sqrt() * normal(&mut rng);
-            let found = ring.step();
-            assert!((found - expected).abs() < 1e-9, "{found}, expected {expected}");
-            plain.push(found);
         }
     }
 

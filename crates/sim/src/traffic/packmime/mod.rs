@@ -4,6 +4,7 @@
 //! synthetic HTTP source traffic", INFOCOM 2004. The rate of new connections is the one parameter; all shapes
 //! follow from its binary logarithm.
 
+mod convolution;
 mod farima;
 mod tables;
 #[cfg(test)]
