@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 __all__ = [
+    "UPTIME_NS",
     "Algorithm",
     "AqmError",
     "CcEpisodes",
@@ -63,6 +64,9 @@ __all__ = [
     "version",
     "whole",
 ]
+
+UPTIME_NS: int
+"""How long a link's machine had been up when a run begins, in ns."""
 
 class InputError(ValueError):
     """Wrong input; the text names the place and the remedy."""

@@ -234,7 +234,8 @@ fn built_for(host: &abi::Host) -> Result<sojourn_aqm::Host, Error> {
     if host.delay < 0 {
         return Err(Error::invalid(format!("host.delay: {} ns is below zero; 0 is not known", host.delay)));
     }
-    let link = Link { rate: Rate::from_bps(host.rate), mtu, delay: Duration::from_nanos(host.delay) };
+    let (delay, uptime) = (Duration::from_nanos(host.delay), Duration::from_nanos(host.start));
+    let link = Link { rate: Rate::from_bps(host.rate), mtu, delay, uptime };
     Ok(sojourn_aqm::Host { link, rng: Rng::from_state(host.random) })
 }
 

@@ -53,6 +53,7 @@ use std::path::{Path, PathBuf};
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("InputError", module.py().get_type::<InputError>())?;
     module.add("AqmError", module.py().get_type::<AqmError>())?;
+    module.add("UPTIME_NS", sojourn_sim::scenario::UPTIME.as_nanos())?;
     module.add_class::<Output>()?;
     module.add_class::<Queue>()?;
     module.add_class::<gym::Episodes>()?;

@@ -12,7 +12,7 @@ use sojourn_aqm::replay::tc::Line;
 use sojourn_aqm::replay::{self, Arrival, Comparison, Difference, Fate, Recorded, Recording, Reference, Replay};
 use sojourn_aqm::replay::{State, Told, Wire};
 use sojourn_aqm::{DropReason, Duration, Ecn, Host, Instant, Link, Meta, Qdisc, Rate, Rng, units};
-use sojourn_sim::scenario::AqmSpec;
+use sojourn_sim::scenario::{AqmSpec, UPTIME};
 
 type Queue = dyn Qdisc<u32> + Send;
 
@@ -184,11 +184,12 @@ impl Setup {
         }
         let limits = limits_of(&self.limit)?;
         let rate = link_rate(&self.rate)?;
-        let (wire, rng) = match self.kernel {
-            true => (Wire::of_kernel(rate, self.overhead), Rng::from_state(self.seed)),
-            false => (Wire::of_simulator(rate), Rng::stream(self.seed, "queue", 0)),
+        // A recording of the kernel has the kernel's clock.
+        let (wire, rng, uptime) = match self.kernel {
+            true => (Wire::of_kernel(rate, self.overhead), Rng::from_state(self.seed), Duration::ZERO),
+            false => (Wire::of_simulator(rate), Rng::stream(self.seed, "queue", 0), UPTIME),
         };
-        let host = Host { link: Link::new(rate, self.mtu), rng };
+        let host = Host { link: Link { uptime, ..Link::new(rate, self.mtu) }, rng };
         let replay = Replay::new(arrivals, aqm.queue(limits, host), wire);
         Ok(match copies {
             Some(copies) => replay.with_copies(copies),

@@ -4,7 +4,7 @@ mod common;
 
 use common::{scenario, whole};
 use sojourn_aqm::replay::{self, Arrival, Comparison, Recorded, Recording, Reference, Replay, Told, Wire};
-use sojourn_aqm::{DropReason, Ecn, Host, Instant, Link, Meta, Qdisc, Rate, Rng};
+use sojourn_aqm::{DropReason, Ecn, Host, Instant, Meta, Qdisc, Rate, Rng};
 use sojourn_sim::scenario::{Scenario, Service};
 use sojourn_sim::{Output, Simulation};
 
@@ -84,8 +84,7 @@ fn rate(scenario: &Scenario) -> Rate {
 
 fn queue(scenario: &Scenario) -> Box<dyn Qdisc<u32>> {
     let link = &scenario.link;
-    let info = Link { rate: rate(scenario), mtu: link.framing.wire(link.mtu), delay: link.delay };
-    link.aqm.config.build(link.limits, Host { link: info, rng: Rng::stream(scenario.seed, "queue", 0) })
+    link.aqm.config.build(link.limits, Host { link: link.told(), rng: Rng::stream(scenario.seed, "queue", 0) })
 }
 
 #[test]

@@ -7,7 +7,7 @@ use crate::run::{EVENTS, WAITING, counted, parts};
 use serde_json::{Map, Value, json};
 use sojourn_aqm::replay::{Arrival, Fate, Replay, Wire};
 use sojourn_aqm::{Ecn, Host, Instant, Limits, Link, Meta, Qdisc, Rate, Rng};
-use sojourn_sim::scenario::{AqmSpec, Framing, Layer, LinkSpec, Scenario, Service};
+use sojourn_sim::scenario::{AqmSpec, Framing, Layer, LinkSpec, Scenario, Service, UPTIME};
 use sojourn_sim::{Column, LinkCounters, Simulation, Table, fate_of_drop};
 
 /// A queue that a replay goes through.
@@ -97,7 +97,8 @@ impl Arrived {
             None => self.limits,
             Some(text) => Limits::parse(text).map_err(|wrong| Problem(format!("limit: {}", wrong.0)))?,
         };
-        let host = Host { link: Link::new(self.rate, self.mtu), rng: Rng::stream(self.seed, "queue", 0) };
+        let link = Link { uptime: UPTIME, ..Link::new(self.rate, self.mtu) };
+        let host = Host { link, rng: Rng::stream(self.seed, "queue", 0) };
         Ok(Replay::new(self.arrivals, spec.queue(limits, host), Wire::of_simulator(self.rate)))
     }
 }

@@ -17,15 +17,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from sojourn import _core
 from sojourn.engines.values import bits, nanoseconds, octets, steps
 from sojourn.kernel.offload import OFFLOADS, Offloads
 from sojourn.kernel.qdisc import Queue, queue
 from sojourn.kernel.refuse import refuse, refuse_links
 from sojourn.kernel.routers import Direction, Path, directions, paths
 
-START_NS = 10_000_000_100
-"""When the scenario begins on the guest's clock: just after a tick, at which the kernel's own work would come between;
-timers expire at the simulator's instants, 100 ns earlier."""
+START_NS = _core.UPTIME_NS
+"""When the scenario begins on the guest's clock, as the simulator's queues have it: just after a tick, at which the
+kernel's own work would come between; timers expire at the simulator's instants, 100 ns earlier."""
 MADE_NS = START_NS - 50
 """When the queues are made: timers of PIE and RED and tokens of shapers count from then on. The tick is over."""
 NOT_TRACED = 255

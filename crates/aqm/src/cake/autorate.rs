@@ -19,22 +19,22 @@ pub(super) struct Autorate {
 
 impl Autorate {
     /// It starts from the configured rate. `spaced`: changes are a quarter of a second apart, as they are meant to be and
-    /// are in Linux 7.3.
-    pub fn new(rate: u64, spaced: bool) -> Self {
+    /// are in Linux 7.3. The machine booted at `boot`.
+    pub fn new(rate: u64, spaced: bool, boot: Instant) -> Self {
         Self {
-            last: Instant::ZERO,
+            last: boot,
             gap: 0,
-            window_begin: Instant::ZERO,
+            window_begin: boot,
             window_bytes: 0,
             peak: rate,
-            last_reconfig_time: Instant::ZERO,
+            last_reconfig_time: boot,
             writes_it_down: spaced,
         }
     }
 
     /// A packet of which `bytes` were added to the backlog arrives; the rate to shape to from now on, if it changes.
     ///
-    /// Linux 6 never writes the time of its last change: once a quarter of a second has passed since the clock's origin, it
+    /// Linux 6 never writes the time of its last change: once a quarter of a second has passed since the boot, it
     /// changes at every arrival behind a gap longer than usual.
     pub fn arrived(&mut self, now: Instant, bytes: u64) -> Option<u64> {
         self.window_bytes += bytes;
@@ -68,7 +68,7 @@ mod tests {
 
     /// When the rate changes, and to what, where 1,000 bytes come 1 and 3 ms behind the last in turn: 500,000 B/s.
     fn changes(spaced: bool) -> Vec<(u64, u64)> {
-        let mut autorate = Autorate::new(0, spaced);
+        let mut autorate = Autorate::new(0, spaced, Instant::ZERO);
         let changed = (0..4000u64).filter_map(|n| {
             let at = 2_000_000 * n + if n % 2 == 0 { 0 } else { 1_000_000 };
             autorate.arrived(Instant::from_nanos(at), 1000).map(|rate| (at, rate))
@@ -84,6 +84,16 @@ mod tests {
             let (_, last) = changed[changed.len() - 1];
             assert!((460_000..475_000).contains(&last), "{last}");
         }
+    }
+
+    #[test]
+    fn behind_its_first_gap_the_rate_of_a_machine_that_is_up_is_that_since_the_boot() {
+        let first = |uptime| {
+            let mut autorate = Autorate::new(1_000_000, false, Instant::ZERO - Duration::from_secs(uptime));
+            autorate.arrived(Instant::from_nanos(1_000_000), 1000)
+        };
+        // 1000 B in 10.001 s are 99 B/s. The peak falls by a 256th; 15/16 of it are taken.
+        assert_eq!((first(0), first(10)), (None, Some(933_838)));
     }
 
     #[test]

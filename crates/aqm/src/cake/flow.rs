@@ -2,6 +2,7 @@
 
 use crate::cobalt::law::State;
 use crate::flow::line::Line;
+use crate::time::Instant;
 
 /// What a flow is to the scheduler.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -55,9 +56,10 @@ pub(super) struct Flow {
     next: u16,
 }
 
-impl Default for Flow {
-    fn default() -> Self {
-        let (line, state) = (Line::default(), State::default());
+impl Flow {
+    /// A place that no flow has had on a machine that booted then.
+    pub fn new(boot: Instant) -> Self {
+        let (line, state) = (Line::default(), State::cleared(boot));
         Self { line, state, deficit: 0, hosts: (0, 0), set: Set::None, chain: Chain::New, prev: NONE, next: NONE }
     }
 }

@@ -99,8 +99,9 @@ impl<P> Cake<P> {
     /// An empty queue.
     pub fn new(config: &Config, limits: Limits, host: Host) -> Self {
         let rate = crate::cobalt::rate::bytes_per_second(config.bandwidth);
-        let mtu = host.link.mtu;
-        let tins: Vec<_> = config.tins.shares(rate).into_iter().map(|share| Tin::new(config, share, mtu)).collect();
+        let link = host.link;
+        let tins: Vec<_> = config.tins.shares(rate).into_iter().map(|share| Tin::new(config, share, link)).collect();
+        let autorate = || Autorate::new(rate, config.version == Version::Linux73, link.boot());
         let waiting = limits.packets.unwrap_or(MAX_PREALLOCATED).min(MAX_PREALLOCATED) as usize;
         Self {
             limits,
@@ -110,7 +111,7 @@ impl<P> Cake<P> {
             shaper: Shaper::new(tins[0].rate),
             tins,
             current: 0,
-            autorate: config.autorate_ingress.then(|| Autorate::new(rate, config.version == Version::Linux73)),
+            autorate: config.autorate_ingress.then(autorate),
             heap: Heap::new(),
             // One more, for the packet that is queued before another one makes room.
             packets: Slab::with_capacity(waiting + 1),
@@ -118,7 +119,7 @@ impl<P> Cake<P> {
             seed: mix(host.rng.clone().next_u64()),
             host,
             total: Backlog::default(),
-            memory_limit: config.memory_limit(rate, mtu),
+            memory_limit: config.memory_limit(rate, link.mtu),
             stats: Stats::default(),
             seen: Seen { overlimits: 0, most_memory: 0, network: (u32::MAX, 0), adjusted: (u32::MAX, 0) },
             shown: (0, 0),

@@ -6,6 +6,7 @@ use super::hash::{DESTINATION, Host, PLACES, SOURCE, Ways};
 use super::tins::Share;
 use crate::cobalt::law::Params;
 use crate::cobalt::rate::Scaled;
+use crate::link::Link;
 use crate::rng::Rng;
 use crate::time::Instant;
 use alloc::vec;
@@ -50,10 +51,10 @@ pub(super) struct Counts {
 }
 
 impl Tin {
-    pub fn new(config: &Config, share: Share, mtu: u32) -> Self {
-        let rate = Scaled::new(share.threshold, mtu, config.target(), config.rtt);
+    pub fn new(config: &Config, share: Share, link: Link) -> Self {
+        let rate = Scaled::new(share.threshold, link.mtu, config.target(), config.rtt);
         Self {
-            flows: vec![Flow::default(); PLACES],
+            flows: vec![Flow::new(link.boot()); PLACES],
             tags: vec![0; PLACES],
             hosts: vec![Host::default(); PLACES],
             ways: Ways::default(),

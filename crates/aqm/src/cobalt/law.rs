@@ -77,6 +77,11 @@ pub(crate) struct Judged {
 }
 
 impl State {
+    /// A state that the kernel has cleared, in which all times are that of the `boot`.
+    pub fn cleared(boot: Instant) -> Self {
+        Self { blue_timer: boot.as_nanos() as i64, ..Self::default() }
+    }
+
     /// A state whose first congestion has an interval of grace (ns-3).
     pub fn graceful() -> Self {
         Self { rec_inv_sqrt: u32::MAX, ..Self::default() }

@@ -94,6 +94,9 @@ impl Cobalt {
 impl Aqm for Cobalt {
     fn attach(&mut self, limits: &Limits, link: Link) {
         self.bounds = limits.on(link);
+        if self.config.version != Version::Ns3 {
+            self.state = State::cleared(link.boot());
+        }
         let rate = rate::bytes_per_second(self.config.bandwidth);
         let scaled = Scaled::new(rate, link.mtu, self.config.target, self.config.interval);
         self.params = Params { mtu_time: scaled.mtu_time, ..params(&self.config, scaled.target, scaled.interval) };

@@ -50,6 +50,15 @@ fn a_virgin_queue_has_no_grace() {
 }
 
 #[test]
+fn an_overflow_right_after_the_boot_does_not_raise_blue() {
+    for (uptime, raised) in [(0, false), (10, true)] {
+        let mut vector = Vector::new(Release::Linux612);
+        vector.state = State::cleared(Instant::ZERO - Duration::from_secs(uptime));
+        assert_eq!(vector.state.queue_full(&vector.params, ms(5)), raised, "5 ms after a boot {uptime} s before");
+    }
+}
+
+#[test]
 fn drops_under_constant_overload_are_the_kernels() {
     let drops = Vector::new(Release::Linux612).drop_times(|_| 10, 1200);
     assert_eq!(drops.len(), 51);

@@ -10,6 +10,7 @@ use super::selector::Selector;
 use super::{Config, MAX_COUNT, MaxPacket, Observed, counted, mark_beyond_threshold, mark_or_drop};
 use crate::aqm::{Aqm, Cx, Fifo, Popped};
 use crate::inverse_root::newton_step;
+use crate::link::Link;
 use crate::packet::Meta;
 use crate::time::{Duration, Instant};
 use core::ops::{Add, Sub};
@@ -49,6 +50,11 @@ impl Ticks {
 
     fn as_secs_f64(self) -> f64 {
         ((self.0 as u64) << Self::SHIFT) as f64 / 1e9
+    }
+
+    /// A point on the clock of a host at whose origin the machine had been up so long.
+    fn on_clock(self, uptime: Duration) -> f64 {
+        self.as_secs_f64() - uptime.as_secs_f64()
     }
 }
 
@@ -92,6 +98,8 @@ pub(super) struct Linux {
     selector: Selector,
     /// Largest packet seen, where that is the measure of a small backlog.
     maxpacket: Option<u32>,
+    /// What the kernel's clock shows at the origin of the host's.
+    uptime: Duration,
 }
 
 impl Linux {
@@ -117,7 +125,13 @@ impl Linux {
                 MaxPacket::Mtu => None,
                 MaxPacket::Seen256 => Some(256),
             },
+            uptime: Duration::ZERO,
         }
+    }
+
+    /// [`Aqm::attach`]: the kernel's clock began with the machine. So the first `drop_next`, which is 0, is long over.
+    pub fn attach(&mut self, link: Link) {
+        self.uptime = link.uptime;
     }
 
     /// Goes on from the variables of `old` with its own parameters. `keep_above` and `maxpacket`'s use are the version's.
@@ -139,6 +153,12 @@ impl Linux {
         self.rec_inv_sqrt = (newton_step((self.rec_inv_sqrt as u32) << 16, self.count) >> 16) as u16;
     }
 
+    /// `codel_get_time` at a point of the host's clock.
+    #[inline(always)]
+    fn codel_get_time(&self, at: Instant) -> Ticks {
+        Ticks::at(at + self.uptime)
+    }
+
     /// `codel_control_law`: `interval / sqrt(count)` as one multiplication.
     fn control_law(&self, t: Ticks) -> Ticks {
         let step = (self.interval.0 as u64 * ((self.rec_inv_sqrt as u64) << 16)) >> 32;
@@ -152,7 +172,7 @@ impl Linux {
             self.first_above_time = Ticks::ZERO;
             return false;
         };
-        self.ldelay = now - Ticks::at(head.enqueued);
+        self.ldelay = now - self.codel_get_time(head.enqueued);
         let largest = match &mut self.maxpacket {
             None => cx.link.mtu,
             Some(seen) => {
@@ -246,14 +266,14 @@ impl Linux {
             return;
         };
         if !self.lets_go(cx.now, &head) {
-            self.judge_head(head, Ticks::at(cx.now), cx, queue);
+            self.judge_head(head, self.codel_get_time(cx.now), cx, queue);
         }
     }
 
     /// [`Aqm::lets_go`]: the case of nearly all packets of a queue that is held.
     #[inline(always)]
     pub fn lets_go(&mut self, now: Instant, head: &Meta) -> bool {
-        let ldelay = Ticks::at(now) - Ticks::at(head.enqueued);
+        let ldelay = self.codel_get_time(now) - self.codel_get_time(head.enqueued);
         let is_below = ldelay.is_before(self.target) && !ldelay.is_after(self.ce_threshold);
         let goes = is_below && !self.dropping && self.maxpacket.is_none();
         if goes {
@@ -282,7 +302,9 @@ impl Aqm for Linux {
 
     fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
         let Self { count, lastcount, dropping, .. } = *self;
-        let (drop_next, first_above_time) = (self.drop_next.as_secs_f64(), self.first_above_time.as_secs_f64());
+        let is_below = self.first_above_time == Ticks::ZERO;
+        let first_above_time = if is_below { 0.0 } else { self.first_above_time.on_clock(self.uptime) };
+        let drop_next = self.drop_next.on_clock(self.uptime);
         Observed { count, lastcount, dropping, drop_next, first_above_time }.show(see);
     }
 }

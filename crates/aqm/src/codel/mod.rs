@@ -30,6 +30,8 @@ mod tests;
 pub use config::{Config, HardLimit, MaxPacket, SmallBacklog, Version, Window};
 
 use crate::aqm::{Aqm, Cx, DropReason, Excess, Fifo, Popped};
+use crate::limits::Limits;
+use crate::link::Link;
 use crate::packet::Meta;
 use crate::refusal::Refusal;
 use crate::time::{Duration, Instant};
@@ -101,6 +103,12 @@ impl Codel {
 
 impl Aqm for Codel {
     const LETS_GO: bool = true;
+
+    fn attach(&mut self, _: &Limits, link: Link) {
+        if let Engine::Linux(codel) = &mut self.0 {
+            codel.attach(link);
+        }
+    }
 
     #[inline(always)]
     fn lets_go(&mut self, now: Instant, head: &Meta, behind: u64, mtu: u32) -> bool {

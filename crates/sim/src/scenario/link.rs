@@ -63,7 +63,7 @@ impl LinkSpec {
     /// What its queue manager is told of it: the nominal rate, whatever changes.
     pub fn told(&self) -> Link {
         let (rate, mtu) = (self.service.nominal_rate(self.mtu), self.framing.accounted(self.mtu));
-        Link { rate, mtu, delay: self.delay }
+        Link { rate, mtu, delay: self.delay, uptime: UPTIME }
     }
 
     /// Reads the link at `place`, which is not over the channel of a wireless LAN.
@@ -153,6 +153,10 @@ impl LinkSpec {
 }
 
 /// The delay over time: that of the key, or of a trace, which then stands as the schedule that it is.
+/// How long every link's machine had been up when the run began, which Linux's queue managers see. So had the guest of the
+/// kernel engine: their clocks, of microseconds and ticks, show the same.
+pub const UPTIME: Duration = Duration::from_nanos(10_000_000_100);
+
 fn delays(table: &Table, files: &dyn Files) -> Result<Steps<Duration>, Error> {
     let Some(name) = table.field::<Option<String>>("delay_trace")? else { return table.field("delay") };
     if table.values.contains_key("delay") {

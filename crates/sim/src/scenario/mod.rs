@@ -42,7 +42,7 @@ pub use flow::{Direction, FlowSpec, Middlebox};
 pub use framing::Framing;
 pub use graph::{Graph, Node, NodeKind};
 pub use hop::Hop;
-pub use link::{LEAST_MTU, LinkSpec};
+pub use link::{LEAST_MTU, LinkSpec, UPTIME};
 pub use loss::{Gilbert, LossError, LossSpec};
 pub use paths::Paths;
 pub use probes::Probes;

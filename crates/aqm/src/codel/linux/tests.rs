@@ -1,6 +1,6 @@
 use super::*;
 use crate::backlog::Backlog;
-use crate::codel::testing::{Line, dequeue, ms};
+use crate::codel::testing::{Line, dequeue, ms, state};
 use crate::rng::Rng;
 use crate::testing::{LINK, config, cx};
 
@@ -77,18 +77,34 @@ fn re_entry_counts_and_lastcount_is_count_after_the_entry() {
 /// Found against 6.1 and 6.12 by a random pattern of fq_codel (seed 32, pattern 250).
 #[test]
 fn a_first_phase_after_drops_over_the_limit_drops_all_that_is_late() {
-    for (shed, dropped) in [(0, 1), (1, 1), (2, 4), (30, 4)] {
+    for (shed, uptime, dropped) in [(0, 0, 1), (1, 0, 1), (2, 0, 4), (30, 0, 4), (30, 10, 1)] {
+        let uptime = Duration::from_secs(uptime);
         let mut codel = codel("linux");
+        codel.attach(Link { uptime, ..LINK });
         let mut rng = Rng::from_state(1);
         codel.shed(&mut cx(ms(1.0), &mut rng, Backlog::default(), LINK), shed);
-        codel.first_above_time = Ticks::at(ms(500.0));
-        // The clock is less than 16 intervals from `drop_next`, which is still 0.
+        codel.first_above_time = Ticks::at(ms(500.0) + uptime);
+        // A clock of 0.9 s is less than 16 intervals from `drop_next`, which is still 0.
         let mut line = Line { others: 9000, ..Line::of(&[1.0; 5]) };
         dequeue(&mut codel, 900.0, &mut line);
         assert_eq!(line.dropped.len(), 1, "{shed}: the drop with which the phase begins");
         dequeue(&mut codel, 930.0, &mut line);
-        assert_eq!(line.dropped.len(), dropped, "{shed} drops over the limit");
+        assert_eq!(line.dropped.len(), dropped, "{shed} drops over the limit, {uptime:?} after the boot");
     }
+}
+
+#[test]
+fn the_state_is_shown_on_the_clock_of_the_host() {
+    let mut codel = codel("linux");
+    codel.attach(Link { uptime: Duration::from_nanos(10_000_000_100), ..LINK });
+    assert_eq!((state(&codel, "first_above_time"), state(&codel, "drop_next")), (0.0, -10.000_000_1));
+    let mut line = Line { others: 9000, ..Line::of(&[1.0; 5]) };
+    for at in [900.0, 1_050.0] {
+        dequeue(&mut codel, at, &mut line);
+    }
+    // Ticks of the kernel's clock: 11.050000100 s is tick 10,791,015, 97,654 of them are the first step of the law.
+    let tick = |tick: u64| (tick << 10) as f64 / 1e9 - 10.000_000_1;
+    assert_eq!(state(&codel, "drop_next"), tick(10_791_015 + 97_654));
 }
 
 #[test]
