@@ -6,10 +6,13 @@ use crate::stack::Stack;
 use crate::{Clock, Ticks};
 use sojourn_aqm::Instant;
 
-/// The delay of acknowledgments.
+/// The delay of acknowledgments. In this order, so that it is one cache line of its receiver.
+#[repr(C)]
 #[derive(Clone, Debug)]
 pub(super) struct Delay {
     stack: &'static Stack,
+    /// Acknowledgments that go at once.
+    quick: u32,
     /// Acknowledgments wait at all.
     on: bool,
     /// Least delay, in ticks.
@@ -19,10 +22,8 @@ pub(super) struct Delay {
     /// The delay, adapted to the arrivals; zero before the first data.
     ato: Ticks,
     last_data: Ticks,
-    /// Acknowledgments that go at once.
-    quick: u32,
-    /// Tick at which one that waits is due.
-    due: Option<Ticks>,
+    /// Tick at which one that waits is due; [`NONE_WAITS`] if none does.
+    due: Ticks,
     /// … and when its timer expires.
     expiry: Ticks,
 }
@@ -31,7 +32,7 @@ impl Delay {
     /// As the stack has it; if not `asked`, every segment is acknowledged at once.
     pub fn new(stack: &'static Stack, asked: bool) -> Self {
         let (on, min) = (asked && !stack.acks_every_segment, stack.clock().span(stack.ato_min));
-        Self { stack, on, min, max: min, ato: 0, last_data: 0, quick: 0, due: None, expiry: 0 }
+        Self { stack, on, min, max: min, ato: 0, last_data: 0, quick: 0, due: NONE_WAITS, expiry: 0 }
     }
 
     /// The RTT is known, in ticks: no acknowledgment waits for longer, but for the least delay.
@@ -46,14 +47,15 @@ impl Delay {
     }
 
     /// Whether one waits.
+    #[inline(always)]
     pub fn is_waiting(&self) -> bool {
-        self.due.is_some()
+        self.due != NONE_WAITS
     }
 
     /// When one that waits is to be sent.
     #[inline]
     pub fn deadline(&self, clock: Clock) -> Instant {
-        self.due.map_or(Instant::NEVER, |_| clock.instant(self.expiry))
+        if self.is_waiting() { clock.instant(self.expiry) } else { Instant::NEVER }
     }
 
     /// When the timer that was set last expires, or has expired; an acknowledgment does not stop it.
@@ -63,7 +65,7 @@ impl Delay {
 
     /// Whether one has waited long enough; the next delay is longer then, up to the time-out `rto`.
     pub fn expires(&mut self, now: Ticks, rto: Ticks) -> bool {
-        let expired = self.due.is_some() && self.expiry <= now;
+        let expired = self.is_waiting() && self.expiry <= now;
         if expired {
             // The acknowledgment was late: expect the data to keep coming slowly.
             self.ato = (self.ato * 2).min(rto);
@@ -113,27 +115,23 @@ impl Delay {
     }
 
     /// An acknowledgment waits. Returns whether it may as well go now.
-    #[inline]
+    #[inline(always)]
     pub fn wait(&mut self, now: Ticks) -> bool {
         // A known RTT bounds the delay, but not below its least.
         let ato = self.ato.min(self.max);
-        let mut due = now + ato;
-        if let Some(pending) = self.due {
-            // About to expire: it can go now.
-            if pending <= now + ato / 4 {
-                return true;
-            }
-            due = due.min(pending);
+        // About to expire: it can go now.
+        if self.due <= now + ato / 4 {
+            return true;
         }
-        self.due = Some(due);
-        self.expiry = self.stack.expiry(now, due - now);
+        self.due = self.due.min(now + ato);
+        self.expiry = self.stack.expiry(now, self.due - now);
         false
     }
 
     /// An acknowledgment goes.
     #[inline(always)]
     pub fn sent(&mut self) {
-        self.due = None;
+        self.due = NONE_WAITS;
         if self.quick > 0 {
             self.quick -= 1;
             if self.quick == 0 {
@@ -143,6 +141,9 @@ impl Delay {
         }
     }
 }
+
+/// Beyond every run.
+const NONE_WAITS: Ticks = Ticks::MAX;
 
 #[cfg(test)]
 mod tests {
@@ -170,7 +171,7 @@ mod tests {
     #[test]
     fn one_that_is_nearly_due_goes_now() {
         let mut delay = delay("linux-2.6.29");
-        assert_eq!((delay.wait(1_000), delay.due), (false, Some(1_040)));
+        assert_eq!((delay.wait(1_000), delay.due), (false, 1_040));
         assert_eq!((delay.wait(1_029), delay.wait(1_030)), (false, true), "a quarter of the delay");
         assert_eq!((delay.expires(1_039, 300), delay.expires(1_040, 300), delay.ato), (false, true, 80));
         delay.sent();

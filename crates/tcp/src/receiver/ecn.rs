@@ -60,6 +60,30 @@ pub(super) struct Asked {
     pub quick: bool,
 }
 
+/// A set of codepoints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Codepoints(u8);
+
+impl Codepoints {
+    /// None of them.
+    pub const NONE: Self = Self(0);
+
+    const fn of(codepoints: &[Ecn]) -> Self {
+        let (mut set, mut i) = (0, 0);
+        while i < codepoints.len() {
+            set |= 1 << codepoints[i] as u8;
+            i += 1;
+        }
+        Self(set)
+    }
+
+    /// Whether `ecn` is among them.
+    #[inline(always)]
+    pub fn has(self, ecn: Ecn) -> bool {
+        self.0 >> ecn as u8 & 1 != 0
+    }
+}
+
 impl EcnReceiver {
     /// ECN is `asked` for.
     pub fn new(stack: &Stack, asked: bool) -> Self {
@@ -131,6 +155,21 @@ impl EcnReceiver {
     #[inline(always)]
     pub fn is_on(&self) -> bool {
         self.mode != Mode::Off
+    }
+
+    /// Under which codepoints data without CWR changes nothing and asks for nothing, while acknowledgments tell of no mark and
+    /// have no codepoint.
+    pub fn calm_under(&self) -> Codepoints {
+        const ANY: Codepoints = Codepoints::of(&[Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce]);
+        const UNMARKED: Codepoints = Codepoints::of(&[Ecn::NotEct, Ecn::Ect0, Ecn::Ect1]);
+        match self.mode {
+            _ if self.echo || self.of_ack != Ecn::NotEct => Codepoints::NONE,
+            Mode::Off => ANY,
+            Mode::Classic if !self.quickacks => UNMARKED,
+            Mode::Classic if self.ect_seen => Codepoints::of(&[Ecn::Ect0, Ecn::Ect1]),
+            Mode::Classic => Codepoints::of(&[Ecn::NotEct]),
+            Mode::PerPacket | Mode::Accurate => Codepoints::NONE,
+        }
     }
 
     /// Whether what it asks for holds for data out of order too.

@@ -18,7 +18,7 @@ use super::rtt::RttEstimator;
 use super::stack::Stack;
 use super::{Block, Clock, FIRST_BYTE, Flags, Header, Ticks, Wire, is_newer, wide};
 use delay::Delay;
-use ecn::{Asked, EcnReceiver};
+use ecn::{Asked, Codepoints, EcnReceiver};
 use reassembly::{Place, Reassembly};
 use sojourn_aqm::{Ecn, Instant};
 
@@ -53,6 +53,8 @@ pub struct Marked {
 #[repr(C)]
 #[derive(Clone, Debug)]
 pub struct Receiver {
+    /// Under which codepoints the next segment in order [needs nothing else](Self::calm_under) than its acknowledgment.
+    calm_under: Codepoints,
     open: bool,
     sack: bool,
     /// More is about to come up at this instant, and the application reads then.
@@ -61,13 +63,15 @@ pub struct Receiver {
     pushed: bool,
     mss: u32,
     ts_recent: u32,
+    /// IP bytes of an acknowledgment that tells nothing else.
+    ack_len: u32,
     /// The next sequence number in the last acknowledgment sent.
     rcv_wup: u64,
+    clock: Clock,
+    delay: Delay,
+    reassembly: Reassembly,
     /// The instant of the event that is being dealt with.
     at: Instant,
-    clock: Clock,
-    reassembly: Reassembly,
-    delay: Delay,
     ecn: EcnReceiver,
     compression: Option<Compression>,
     /// The window, while it may grow.
@@ -88,6 +92,8 @@ impl Receiver {
             rtt: stack.rtt_estimator(),
             mss: config.mss,
             sack: config.sack,
+            calm_under: Codepoints::NONE,
+            ack_len: Header::ip_overhead_of(stack),
             open: false,
             reassembly: Reassembly::new(),
             rcv_wup: 0,
@@ -130,9 +136,37 @@ impl Receiver {
     }
 
     /// Takes a segment from the sender.
+    #[inline(always)]
     pub fn on_segment(&mut self, now: Instant, header: &Header, ecn: Ecn, wire: &mut impl Wire) {
+        if self.calm_under.has(ecn) && self.reassembly.is_next(header) {
+            self.on_next(now, header, wire);
+        } else {
+            self.on_any_segment(now, header, ecn, wire);
+        }
+    }
+
+    /// Takes the next segment in order where no more than its acknowledgment is to be thought of.
+    #[inline(always)]
+    fn on_next(&mut self, now: Instant, header: &Header, wire: &mut impl Wire) {
+        let now = self.clock.ticks(now);
+        debug_assert_eq!((self.ecn.of_ack(), self.pushed), ((Flags::ACK, Ecn::NotEct), false));
+        self.note_time(header);
+        let nxt = header.seq + u64::from(header.len);
+        self.reassembly.advance_to(nxt);
+        self.delay.adapt(now, || self.rtt.rto());
+        if nxt - self.rcv_wup > self.mss.into() || self.delay.is_over() || self.delay.wait(now) {
+            self.delay.sent();
+            self.rcv_wup = nxt;
+            let header = Header { seq: FIRST_BYTE, flags: Flags::ACK, ..self.blank(now) };
+            wire.send_ack(&header, self.ack_len, Ecn::NotEct);
+        }
+    }
+
+    #[inline(never)]
+    fn on_any_segment(&mut self, now: Instant, header: &Header, ecn: Ecn, wire: &mut impl Wire) {
         self.at = now;
         let now = self.clock.ticks(now);
+        self.calm_under = Codepoints::NONE;
         if header.flags.contains(Flags::SYN) {
             self.on_syn(now, header, ecn, wire);
         } else if self.open {
@@ -160,6 +194,9 @@ impl Receiver {
     /// When [`Self::on_timer`] is to be called.
     pub fn deadline(&self) -> Instant {
         let delayed = self.delay.deadline(self.clock);
+        if self.calm_under != Codepoints::NONE {
+            return delayed;
+        }
         self.compression.as_ref().map_or(delayed, |c| c.due.min(delayed))
     }
 
@@ -226,11 +263,16 @@ impl Receiver {
         }
     }
 
-    fn on_data(&mut self, now: Ticks, header: &Header, ecn: Ecn, wire: &mut impl Wire) {
-        // RFC 7323 §4.3: echo the timestamp of the earliest segment not yet acknowledged.
+    /// RFC 7323 §4.3: the timestamp of the earliest segment not yet acknowledged is echoed.
+    #[inline(always)]
+    fn note_time(&mut self, header: &Header) {
         // Without a branch: of segments that are acknowledged two at a time, every second one is the earliest.
         let earliest = (header.seq <= self.rcv_wup) & is_newer(header.ts_val, self.ts_recent);
         self.ts_recent = if earliest { header.ts_val } else { self.ts_recent };
+    }
+
+    fn on_data(&mut self, now: Ticks, header: &Header, ecn: Ecn, wire: &mut impl Wire) {
+        self.note_time(header);
         let asked = self.ecn.is_on() && self.on_codepoint(now, header, ecn, wire);
         let place = self.reassembly.place(header);
         if place == Place::Duplicate {
@@ -261,7 +303,20 @@ impl Receiver {
         } else {
             let pushed = self.pushed && !self.reads_later;
             self.acknowledge(now, asked || pushed, hole_left, wire);
+            if !hole_left {
+                self.calm_under = self.calm_under();
+            }
         }
+    }
+
+    /// Under which codepoints the next segment in order needs nothing else than its acknowledgment: none, unless nothing
+    /// waits for others before it and the receiver has none of the mechanisms that look at every segment.
+    fn calm_under(&self) -> Codepoints {
+        let looks = self.raised.is_some() || self.compression.is_some() || self.stack.bursts;
+        if looks || !self.open || !self.rtt.is_measured() || !self.reassembly.is_calm() {
+            return Codepoints::NONE;
+        }
+        self.ecn.calm_under()
     }
 
     /// Acknowledges now, when the application has read what has come, the first packet of it up to `first`, or later.

@@ -112,6 +112,24 @@ impl Reassembly {
         Place::Next
     }
 
+    /// Whether nothing waits, is to be told, or will be the last, so that what [is next](Self::is_next) has no more to it.
+    pub fn is_calm(&self) -> bool {
+        !self.has_hole() && self.sacks.is_empty() && self.duplicate.is_none() && self.fin == u64::MAX
+    }
+
+    /// Whether a segment of data is the next one.
+    #[inline(always)]
+    pub fn is_next(&self, header: &Header) -> bool {
+        (header.seq == self.nxt) & (header.len > 0) & !header.flags.has_any(TOLD)
+    }
+
+    /// Everything up to `to` has arrived, where that [is calm](Self::is_calm).
+    #[inline(always)]
+    pub fn advance_to(&mut self, to: u64) {
+        debug_assert!(self.is_calm());
+        self.nxt = to;
+    }
+
     /// Everything up to `to` has arrived, and what followed on it.
     #[inline(always)]
     pub fn advance(&mut self, to: u64) {
@@ -197,6 +215,9 @@ fn merge_at(blocks: &mut Vec<Block>, i: usize, mut block: Block) -> Block {
     }
     block
 }
+
+/// What a segment of data can tell besides.
+const TOLD: Flags = Flags::SYN.with(Flags::FIN).with(Flags::CWR);
 
 /// Linux keeps four blocks, of which those that fit are sent.
 const MOST_SACKS: usize = 4;

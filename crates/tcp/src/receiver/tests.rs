@@ -1,7 +1,7 @@
 //! The receiver segment by segment.
 
 use super::*;
-use sojourn_aqm::Duration;
+use sojourn_aqm::{Duration, Rng};
 
 const MSS: u64 = 1448;
 
@@ -181,4 +181,63 @@ fn bytes_that_wait_count_once_whatever_comes_twice() {
     assert_eq!(rig.receiver.waiting(), MSS + MSS / 2 + 100);
     (5..8).for_each(|n| drop(rig.data(n)));
     assert_eq!((rig.receiver.delivered(), rig.receiver.waiting()), (8 * MSS + 100, 0));
+}
+
+/// What a receiver sends, and when it wants to be called.
+fn told(receiver: &mut Receiver, act: impl FnOnce(&mut Receiver, &mut dyn FnMut(&Header, Ecn))) -> String {
+    let mut sent = Vec::new();
+    act(receiver, &mut |header: &Header, ecn: Ecn| sent.push((*header, ecn)));
+    format!("{sent:?} {:?} {} {}", receiver.deadline(), receiver.delivered(), receiver.waiting())
+}
+
+#[test]
+fn the_next_segment_in_order_is_dealt_with_as_any_other() {
+    let named = |name: &str| *Stack::find(name).expect("a stack");
+    let quick_on_ecn = Stack { quickacks_on_ecn: true, ..named("linux-3.13") };
+    let stacks =
+        crate::stack::NAMES.iter().map(|&(name, _)| (name, named(name))).chain([("quick on ECN", quick_on_ecn)]);
+    let stacks: Vec<(&str, &'static Stack)> = stacks.map(|(name, stack)| (name, &*Box::leak(stack.into()))).collect();
+    let mut calm = 0;
+    for (seed, &(name, stack)) in (0..40).flat_map(|seed| stacks.iter().map(move |stack| (seed, stack))) {
+        let (mut rng, mss) = (Rng::stream(seed, name, 0), MSS as u32);
+        let [sack, delayed_ack, ecn] = [0.8, 0.8, 0.5].map(|share| rng.uniform() < share);
+        let config = ReceiverConfig { stack, mss, sack, delayed_ack, ecn, receive_window: Some(1 << 20) };
+        let mut quick = Receiver::new(config);
+        let mut slow = quick.clone();
+        let (mut now, mut next) = (Instant::ZERO, 0);
+        let syn = Flags::SYN.with_if(Flags::ECE.with(Flags::CWR), ecn);
+        for n in 0..400 {
+            now += Duration::from_nanos((rng.uniform() * rng.uniform() * 3e7) as i64);
+            for due in [quick.deadline(); 2].into_iter().filter(|&due| due <= now) {
+                let on_timer = |receiver: &mut Receiver, wire: &mut dyn FnMut(&Header, Ecn)| {
+                    receiver.on_timer(due, &mut |header: &Header, ecn: Ecn| wire(header, ecn));
+                };
+                assert_eq!(told(&mut quick, on_timer), told(&mut slow, on_timer), "{name}, {seed}, {n}");
+            }
+            let (first, flags) = if n == 0 { (0, syn) } else { (1 + next * MSS, Flags::ACK) };
+            // Losses come in bouts, with calm times between them.
+            let lossy = (n / 50) % 2 == 1;
+            let odd = lossy && rng.uniform() < 0.3;
+            let seq = match rng.below(6) {
+                0 if odd => first + MSS * (1 + rng.below(3)),
+                1 if odd => first.saturating_sub(MSS * rng.below(3)),
+                2 if odd => first + rng.below(2 * MSS),
+                _ => first,
+            };
+            let flags = flags.with_if(Flags::CWR, odd && rng.below(3) == 0).with_if(Flags::PSH, rng.below(8) == 0);
+            let len = if n == 0 || (odd && rng.below(5) == 0) { 0 } else { MSS as u16 - (rng.below(9) / 8) as u16 };
+            let flags = flags.with_if(Flags::FIN, n == 399).with_if(Flags::SYN, odd && rng.below(40) == 0);
+            let tick = stack.clock().ticks(now) as u32;
+            let header = Header { seq, len, flags, ts_val: tick.wrapping_sub(40), ts_ecr: tick, ..Header::default() };
+            let ecn = if rng.below(40) == 0 { Ecn::ALL[rng.below(4) as usize] } else { Ecn::Ect0 };
+            calm += u32::from(quick.calm_under.has(ecn) && quick.reassembly.is_next(&header));
+            slow.calm_under = Codepoints::NONE;
+            let on_segment = |receiver: &mut Receiver, wire: &mut dyn FnMut(&Header, Ecn)| {
+                receiver.on_segment(now, &header, ecn, &mut |header: &Header, ecn: Ecn| wire(header, ecn));
+            };
+            assert_eq!(told(&mut quick, on_segment), told(&mut slow, on_segment), "{name}, {seed}, {n}");
+            next = (quick.reassembly.nxt().saturating_sub(1)) / MSS;
+        }
+    }
+    assert!(calm > 10_000, "{calm} segments took the short way");
 }
