@@ -41,6 +41,18 @@ impl RoundTrip {
         self.estimator.sample(units, una, nxt);
     }
 
+    /// The same of a connection with timestamps that has had a sample, where the time-out is Linux's.
+    #[inline(always)]
+    pub fn sample_next(&mut self, units: u32, una: u64, nxt: u64) {
+        debug_assert!(self.timestamps);
+        self.estimator.sample_next(units, una, nxt);
+    }
+
+    /// Whether [`Self::sample_next`] can follow.
+    pub fn is_measured(&self) -> bool {
+        self.timestamps && self.estimator.is_smoothed()
+    }
+
     /// How long ago the segments were sent that an acknowledgment of `una` covers: by the timestamp that it echoes, or by
     /// the one segment that was timed, if that is among them.
     #[inline(always)]

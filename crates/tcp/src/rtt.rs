@@ -76,6 +76,20 @@ impl RttEstimator {
         self.set_rto(((self.srtt_x8 >> 3) + self.rttvar).min(self.rto_max));
     }
 
+    /// The same where [there was one](Self::is_smoothed) and a unit is a tick.
+    #[inline(always)]
+    pub fn sample_next(&mut self, rtt: u32, una: u64, nxt: u64) {
+        debug_assert!(self.is_smoothed());
+        self.smooth(rtt.max(1), una, nxt);
+        self.rto = ((self.srtt_x8 >> 3) + self.rttvar).min(self.rto_max);
+        self.rto_ticks = self.rto;
+    }
+
+    /// Whether the next sample is smoothed as Linux does, in ticks.
+    pub fn is_smoothed(&self) -> bool {
+        self.is_measured() && self.form == Rto::Linux && self.per_tick == 1
+    }
+
     /// Doubles the time-out after it has expired.
     pub fn back_off(&mut self) {
         self.set_rto(self.rto.saturating_mul(2).min(self.rto_max));

@@ -175,13 +175,11 @@ impl Sender {
     pub fn on_segment(&mut self, now: Instant, header: &Header, wire: &mut impl Wire) {
         let now = self.enter(now);
         wire.tell(|| Event::Received { header, len: self.transmission.output.len_of(header) });
-        match self.handshake.phase() {
-            Phase::Closed => {}
-            Phase::SynSent => self.on_syn_ack(now, header, wire),
-            // The handshake's last acknowledgment was lost: the receiver asks again.
-            Phase::Established if header.flags.contains(Flags::SYN) => self.transmission.send_pure_ack(now, wire),
-            Phase::Established if self.transmission.is_plain => self.on_ack(now, header, wire),
-            Phase::Established => self.on_ack_of_machine(now, header, wire),
+        let Self { transmission: tx, recovery, control, .. } = self;
+        if tx.expects(header) {
+            tx.on_expected(now, header, control, recovery, wire);
+        } else {
+            self.on_any_segment(now, header, wire);
         }
         self.show(wire);
     }
@@ -242,6 +240,9 @@ impl Sender {
     /// When [`Self::on_timer`] is to be called.
     pub fn deadline(&self) -> Instant {
         let tx = &self.transmission;
+        if tx.is_calm {
+            return tx.timer.deadline(tx.rtt.clock());
+        }
         let timer = tx.timer.deadline(tx.rtt.clock()).min(tx.has_room_below_at());
         tx.pacer.as_ref().map_or(timer, |pacer| pacer.wakes().min(timer))
     }
@@ -336,27 +337,23 @@ impl Sender {
         tx.write_ahead(now, control, recovery, wire);
     }
 
-    /// Takes an acknowledgment where speed matters less.
     #[inline(never)]
-    fn on_ack_of_machine(&mut self, now: Now, header: &Header, wire: &mut impl Wire) {
-        match self.machine {
-            Machine::Linux2_6 => self.on_any_ack(now, header, wire),
-            Machine::Linux3_10 if self.needs_no_findings() && self.is_expected(header) => {
-                self.on_expected_ack_recovery_first(now, header, wire);
-            }
-            Machine::Linux3_10 => self.on_ack_recovery_first(now, header, wire),
-            Machine::Ns2 => self.on_ack_ns2(now, header, wire),
+    fn on_any_segment(&mut self, now: Now, header: &Header, wire: &mut impl Wire) {
+        match self.handshake.phase() {
+            Phase::Closed => {}
+            Phase::SynSent => self.on_syn_ack(now, header, wire),
+            // The handshake's last acknowledgment was lost: the receiver asks again.
+            Phase::Established if header.flags.contains(Flags::SYN) => self.transmission.send_pure_ack(now, wire),
+            Phase::Established => match self.machine {
+                Machine::Linux2_6 => self.on_any_ack(now, header, wire),
+                Machine::Linux3_10 if self.needs_no_findings() && self.is_expected(header) => {
+                    self.on_expected_ack_recovery_first(now, header, wire);
+                }
+                Machine::Linux3_10 => self.on_ack_recovery_first(now, header, wire),
+                Machine::Ns2 => self.on_ack_ns2(now, header, wire),
+            },
         }
-    }
-
-    /// Takes an acknowledgment: the window grows before recovery is considered.
-    #[inline(always)]
-    fn on_ack(&mut self, now: Now, header: &Header, wire: &mut impl Wire) {
-        if self.is_expected(header) {
-            self.on_expected_ack(now, header, wire);
-        } else {
-            self.on_any_ack(now, header, wire);
-        }
+        self.transmission.look_for_calm(&self.control, &self.recovery);
     }
 
     /// Whether an acknowledgment is of new data and tells nothing else, while nothing is suspicious.
@@ -364,32 +361,12 @@ impl Sender {
     fn is_expected(&self, header: &Header) -> bool {
         let Self { transmission: tx, recovery, .. } = self;
         let una = tx.queue.una();
-        // Without a branch for each: where losses are frequent, nobody can tell which of these it fails by.
         let is_plain = header.sack.is_empty() & !tx.ecn.is_echo(header);
         let is_calm = (recovery.state() == State::Open) & !recovery.tests_time_out() & tx.board.is_untouched_from(una);
         (una < header.ack) & (header.ack <= tx.queue.nxt()) & is_plain & is_calm
     }
 
-    /// What [`Self::on_any_ack`] does with one that [is expected](Self::is_expected).
-    #[inline(always)]
-    fn on_expected_ack(&mut self, now: Now, header: &Header, wire: &mut impl Wire) {
-        let Self { transmission: tx, recovery, control, .. } = self;
-        tx.output.heard(header.ts_val);
-        let in_flight = tx.board.packets_out();
-        let bytes = tx.queue.acknowledge(header.ack);
-        control.count_bytes(bytes, State::Open);
-        let acked = tx.clean_untouched(now, header);
-        if acked.packets > 0 {
-            // By value, so that what was acknowledged need not be in memory.
-            let (tx, packets, last) = (&*tx, acked.packets, acked.last_sent);
-            let news = move || tx.news(now, packets, Some(last), State::Open);
-            control.hear(packets, true, (in_flight, recovery.reordering()), news);
-        }
-        tx.send_plain_here(now, control, recovery, wire);
-    }
-
-    /// Takes any acknowledgment.
-    #[inline(never)]
+    /// Takes any acknowledgment: the window grows before recovery is considered.
     fn on_any_ack(&mut self, now: Now, header: &Header, wire: &mut impl Wire) {
         let Self { transmission: tx, recovery, control, .. } = self;
         if header.ack > tx.queue.nxt() {
@@ -666,6 +643,7 @@ impl Sender {
     /// The timer has expired.
     #[inline(never)]
     fn on_expiry(&mut self, now: Now, wire: &mut impl Wire) {
+        self.transmission.is_calm = false;
         let Self { transmission: tx, recovery, control, .. } = self;
         let reordering = tx.timer.purpose() == Purpose::Reordering;
         let rexmit = tx.on_expiry(now, control, recovery, wire);

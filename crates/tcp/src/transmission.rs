@@ -5,6 +5,7 @@
 
 mod below;
 mod by_pipe;
+mod expected;
 mod in_bursts;
 mod writing;
 
@@ -21,7 +22,7 @@ use crate::rate_sample::{RateSampler, Sent};
 use crate::recovery::{Cx, Episode, Recovery, Walk};
 use crate::round_trip::RoundTrip;
 use crate::scoreboard::Scoreboard;
-use crate::segment::{Acked, Segment, Tags, Untouched};
+use crate::segment::{Acked, Segment, Tags};
 use crate::segmentation::Bursts;
 use crate::send_buffer::SendBuffer;
 use crate::small_queue::SmallQueue;
@@ -36,6 +37,8 @@ use sojourn_aqm::{Instant, Rate};
 #[repr(C)]
 #[derive(Clone, Debug)]
 pub(crate) struct Transmission {
+    /// Nothing is suspicious: the next acknowledgment may be one that [is expected](Self::expects).
+    pub is_calm: bool,
     /// The stack has none of the mechanisms after Linux 2.6: the common case, told by one look.
     pub is_plain: bool,
     /// What acknowledgments deliver is counted.
@@ -72,6 +75,7 @@ impl Transmission {
         let ecn = EcnSender::new(stack, config.ecn, &needs);
         let (queue, buffer) = (SendQueue::new(config.mss), SendBuffer::of(stack));
         let mut new = Self {
+            is_calm: false,
             is_plain: stack.is_plain(),
             queue: if buffer.is_some() { queue.buffered() } else { queue },
             board: Scoreboard::new(config.sack),
@@ -161,17 +165,24 @@ impl Transmission {
     /// Sends what the windows allow, with none of the mechanisms after Linux 2.6, from where speed matters less.
     #[inline(never)]
     fn send_plain(&mut self, now: Now, control: &mut Control, recovery: &mut Recovery, wire: &mut impl Wire) {
-        self.send_plain_here(now, control, recovery, wire);
+        self.send_plain_here::<false>(now, control, recovery, wire);
     }
 
-    /// The same, compiled into the caller.
+    /// The same, compiled into the caller, where of what is out nothing is known if the sender is `CALM`.
     #[inline(always)]
-    pub fn send_plain_here(&mut self, now: Now, control: &mut Control, recovery: &mut Recovery, wire: &mut impl Wire) {
+    fn send_plain_here<const CALM: bool>(
+        &mut self,
+        now: Now,
+        control: &mut Control,
+        recovery: &mut Recovery,
+        wire: &mut impl Wire,
+    ) {
         self.after_pause(now, control, recovery);
         let episode = &mut recovery.episode;
         let right_edge = self.right_edge();
         // With every segment that is sent there is one more in flight, and nothing else changes.
-        let mut room = self.board.room(control.window.cwnd);
+        let cwnd = control.window.cwnd;
+        let mut room = if CALM { cwnd.saturating_sub(self.board.packets_out()) } else { self.board.room(cwnd) };
         while room > 0 && wire.has_room() {
             match self.queue.take_full(right_edge, now.at) {
                 Some(segment) => self.send_taken::<true>(segment, now, control, episode, wire),
@@ -310,14 +321,6 @@ impl Transmission {
         let una = self.queue.una();
         let acked = self.board.acknowledge(una, |_| {});
         self.cleaned(now, header, acked.packets, samples, restarts);
-        acked
-    }
-
-    /// The same where nothing on the scoreboard has been touched.
-    #[inline(always)]
-    pub fn clean_untouched(&mut self, now: Now, header: &Header) -> Untouched {
-        let acked = self.board.acknowledge_untouched(self.queue.una(), |_| {});
-        self.cleaned(now, header, acked.packets, true, true);
         acked
     }
 

@@ -7,6 +7,7 @@ mod compressed_ack;
 mod connection;
 mod early_retransmit;
 mod ecn;
+mod expected;
 mod growth;
 mod mean_window;
 mod pair;
