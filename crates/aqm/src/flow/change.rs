@@ -41,6 +41,7 @@ impl<A: Aqm, P: 'static> FlowQueue<A, P> {
         core::mem::swap(&mut self.books, &mut old.books);
         core::mem::swap(&mut self.host.rng, &mut old.host.rng);
         core::mem::swap(&mut self.left_out, &mut old.left_out);
+        self.is_plain &= self.left_out.is_none();
         (self.changes, self.shown) = (old.changes, old.shown);
         // Looked for anew with the next call.
         self.soonest = now;

@@ -168,6 +168,22 @@ impl<P> Slab<P> {
         self.take(head)
     }
 
+    /// Takes the packet with the handle `head`, which is its first, out of `line` if it `goes`; what the algorithm saw of it is
+    /// not copied.
+    #[inline(always)]
+    pub fn pop_if(&mut self, line: &mut Line, head: u32, goes: impl FnOnce(&Meta) -> bool) -> Option<(&Meta, P)> {
+        let node = &mut self.nodes[head as usize];
+        if !goes(&node.meta) {
+            return None;
+        }
+        line.head = node.next;
+        line.packets -= 1;
+        line.bytes -= u64::from(node.meta.len);
+        node.next = self.free;
+        self.free = head;
+        Some((&node.meta, node.packet.take().expect("a handle in a line is of a packet")))
+    }
+
     /// Takes the packet with the handle `head`, which is its first, out of `line`, but leaves it where it lies for
     /// [`Self::collect`], before which nothing is queued: it is then copied once.
     #[inline]

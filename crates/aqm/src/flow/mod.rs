@@ -64,8 +64,8 @@ pub struct FlowQueue<A, P> {
     unused: A,
     /// What the managers do not see; usually nothing is left out.
     left_out: Option<Box<LeftOut>>,
-    /// Whether a packet of a known flow that fits is queued whatever else waits: nothing but the limits bounds what waits, and
-    /// the flows are never hashed anew.
+    /// Whether a packet of a known flow that fits is queued whatever else waits: nothing but the limits bounds what waits, the
+    /// flows are never hashed anew, and nothing is left out.
     is_plain: bool,
 }
 
@@ -386,7 +386,7 @@ impl<A: Aqm, P: 'static> Qdisc<P> for FlowQueue<A, P> {
     }
 
     fn exclude_ce(&mut self) -> bool {
-        self.left_out = Some(Box::default());
+        (self.left_out, self.is_plain) = (Some(Box::default()), false);
         true
     }
 

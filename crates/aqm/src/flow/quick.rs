@@ -2,6 +2,8 @@
 //! without a sink, a view of the queue or an answer with a packet in it.
 
 use super::FlowQueue;
+use super::line::Books;
+use super::table::Flow;
 use crate::aqm::Aqm;
 use crate::packet::Meta;
 use crate::time::Instant;
@@ -11,7 +13,7 @@ impl<A: Aqm, P> FlowQueue<A, P> {
     /// was; else nothing was done.
     #[inline(never)]
     pub fn stores(&mut self, meta: &Meta, packet: P) -> bool {
-        if !self.is_plain || self.left_out.is_some() || !self.bounds.admit(self.books.total, meta.len) {
+        if !self.is_plain || !self.bounds.admit(self.books.total, meta.len) {
             return false;
         }
         let Some(i) = self.table.known(meta) else { return false };
@@ -24,9 +26,40 @@ impl<A: Aqm, P> FlowQueue<A, P> {
     /// was done that [`Qdisc::dequeue`](crate::qdisc::Qdisc::dequeue) at `now` would not do.
     #[inline(never)]
     pub fn lets_head_go(&mut self, now: Instant) -> Option<(&Meta, P)> {
-        if !self.is_plain || self.left_out.is_some() {
+        if !self.is_plain {
             return None;
         }
+        if !self.schedule.has_two_lists() {
+            return self.lets_head_of_one_list_go(now);
+        }
+        loop {
+            let i = self.schedule.first()?;
+            let flow = &mut self.table.flows[i];
+            if flow.turn.deficit <= 0 {
+                self.schedule.earns(&mut self.table.flows, i);
+                continue;
+            }
+            self.shown = i as u32;
+            let Flow { line, turn, aqm, .. } = flow;
+            let Some(head) = line.head() else {
+                self.look_at_empty(now, i);
+                continue;
+            };
+            let Books { packets, total, stats } = &mut self.books;
+            let mtu = self.host.link.mtu;
+            let goes = |meta: &Meta| aqm.lets_go(now, meta, total.bytes - u64::from(meta.len), mtu);
+            let (meta, packet) = packets.pop_if(line, head, goes)?;
+            total.packets -= 1;
+            total.bytes -= u64::from(meta.len);
+            stats.departed.add(meta.len);
+            turn.deficit -= self.schedule.cost(meta.len);
+            return Some((meta, packet));
+        }
+    }
+
+    /// The same of another scheduler than DRR++.
+    #[inline(never)]
+    fn lets_head_of_one_list_go(&mut self, now: Instant) -> Option<(&Meta, P)> {
         let i = self.busy_in_turn(now)?;
         let head = self.let_go(now, i)?;
         let (meta, packet) = self.books.packets.take_where_it_lies(head);

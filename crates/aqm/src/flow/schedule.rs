@@ -170,13 +170,30 @@ impl Schedule {
     fn ready_of_two_lists<A>(&mut self, flows: &mut [Flow<A>]) -> Option<usize> {
         loop {
             let i = self.first()?;
-            let turn = &mut flows[i].turn;
-            if turn.deficit > 0 {
+            if flows[i].turn.deficit > 0 {
                 return Some(i);
             }
-            turn.deficit += self.quantum;
-            self.rotate(flows, i);
+            self.earns(flows, i);
         }
+    }
+
+    /// Whether this is DRR++.
+    #[inline(always)]
+    pub fn has_two_lists(&self) -> bool {
+        self.scheduler == Scheduler::DrrPlusPlus
+    }
+
+    /// Flow `i`, the first in line, has no credit: it gets some, and goes to the end of the old ones.
+    #[inline]
+    pub fn earns<A>(&mut self, flows: &mut [Flow<A>], i: usize) {
+        flows[i].turn.deficit += self.quantum;
+        self.rotate(flows, i);
+    }
+
+    /// What a packet of `len` bytes costs, in units of credit.
+    #[inline(always)]
+    pub fn cost(&self, len: u32) -> i64 {
+        cost(self.scaled, len)
     }
 
     /// The flow served, the first in line, had nothing to send.
