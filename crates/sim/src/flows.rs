@@ -1,5 +1,6 @@
 //! The flows of a run: those of the scenario, and the connections that come and go in slots of their own.
 
+mod connections;
 mod sums;
 
 pub use sums::Whole;
@@ -7,14 +8,14 @@ pub use sums::Whole;
 use crate::ledger::GroupTally;
 use crate::media::MediaSummary;
 use crate::network::{Component, Layout, NOBODY, Network, Topology};
-use crate::packet::{Arrived, Handle, Packet, next_size};
+use crate::packet::{Arrived, Handle, Packet};
 use crate::playback::VideoSummary;
 use crate::probe::Probe;
 use crate::quantiles::Quantiles;
 use crate::scenario::{Direction, FlowSpec, Scenario, Traffic};
 use crate::status::{Payload, Status};
 use crate::summary::{DatagramSummary, FlowSummary, GroupSummary, PayloadSummary};
-use crate::traffic::{AnyFlow, News, Opener, Opening, Port, Source, Step};
+use crate::traffic::{AnyFlow, Opener, Port, Source};
 use crate::window::Window;
 use sojourn_aqm::{Ecn, Instant};
 use sojourn_tcp::Header;
@@ -33,6 +34,8 @@ pub(crate) struct Flows {
     /// By slot, from `fixed` on: the opener whose connections are here.
     owners: Vec<u32>,
     openers: Vec<Opener>,
+    /// By opener: when its event is pending.
+    due: Vec<Instant>,
     /// Number of the next connection.
     next: u32,
     /// Each fixed flow, and the connections of each group, at each instant of the window at which the statistics can
@@ -62,14 +65,28 @@ impl Ends {
 
     #[inline]
     fn set_source<P: Probe, T: Topology>(&mut self, slot: u32, network: &mut Network<P, T>) {
-        self.source_at = self.flow.source_deadline();
-        network.set(Component::Source(slot), self.source_at);
+        self.move_source(self.flow.source_deadline(), slot, network);
     }
 
     #[inline]
     fn set_sink<P: Probe, T: Topology>(&mut self, slot: u32, network: &mut Network<P, T>) {
-        self.sink_at = self.flow.sink_deadline();
-        network.set(Component::Sink(slot), self.sink_at);
+        self.move_sink(self.flow.sink_deadline(), slot, network);
+    }
+
+    /// Sets the timer of the source to a time. The event set is told if that is another one.
+    #[inline(always)]
+    fn move_source<P: Probe, T: Topology>(&mut self, at: Instant, slot: u32, network: &mut Network<P, T>) {
+        if std::mem::replace(&mut self.source_at, at) != at {
+            network.set(Component::Source(slot), at);
+        }
+    }
+
+    /// The same of the sink.
+    #[inline(always)]
+    fn move_sink<P: Probe, T: Topology>(&mut self, at: Instant, slot: u32, network: &mut Network<P, T>) {
+        if std::mem::replace(&mut self.sink_at, at) != at {
+            network.set(Component::Sink(slot), at);
+        }
     }
 
     /// Arms the timer of the source for an earlier deadline. A later one is left: the timer fires early, finds that nothing
@@ -135,6 +152,7 @@ impl Flows {
             fixed: 0,
             owners: Vec::new(),
             openers: Vec::new(),
+            due: Vec::new(),
             next: 0,
             begins: Vec::new(),
         };
@@ -157,6 +175,7 @@ impl Flows {
             (vec![Status::default(); flows.ends.len()], vec![Status::default(); flows.groups.len()]);
         flows.begins.push(Snapshot { flows: lasting, connections });
         for (i, opener) in flows.openers.iter().enumerate() {
+            flows.due.push(opener.due());
             network.set(Component::Generator(i), opener.due());
         }
         flows
@@ -164,17 +183,22 @@ impl Flows {
 
     /// Gives the flow in `slot` a number and starts its timers.
     fn settle<P: Probe, T: Topology>(&mut self, slot: u32, network: &mut Network<P, T>) {
+        self.number(slot, network);
+        self.ends[slot as usize].set(slot, network);
+    }
+
+    /// Gives the flow in `slot` the next number.
+    fn number<P: Probe, T: Topology>(&mut self, slot: u32, network: &mut Network<P, T>) {
         network.assign(slot, self.next);
         self.next += 1;
-        self.ends[slot as usize].set(slot, network);
     }
 
     #[inline]
     pub fn on_source_timer<P: Probe, T: Topology>(&mut self, now: Instant, slot: u32, network: &mut Network<P, T>) {
         let ends = &mut self.ends[slot as usize];
         let mut port = Port::new(network, now, slot, true);
-        ends.source_at = ends.flow.on_source_timer(now, &mut port);
-        network.set(Component::Source(slot), ends.source_at);
+        let deadline = ends.flow.on_source_timer(now, &mut port);
+        ends.move_source(deadline, slot, network);
     }
 
     #[inline]
@@ -260,109 +284,6 @@ impl Flows {
             ends.flow.on_departure(now, &mut Port::new(network, now, slot, true));
             let deadline = ends.flow.source_deadline();
             ends.arm_source(deadline, slot, network);
-        }
-    }
-
-    /// Connections are due.
-    pub fn on_generator<P: Probe, T: Topology>(&mut self, now: Instant, i: usize, network: &mut Network<P, T>) {
-        while let Some(step) = self.openers[i].next(now) {
-            match step {
-                Step::Open(opening, free) => self.open(now, i, (opening, free), network),
-                Step::Ask(slot, exchange) => {
-                    let ends = &mut self.ends[slot as usize];
-                    ends.flow.ask(now, exchange, &mut Port::new(network, now, slot, false));
-                    ends.set_sink(slot, network);
-                }
-                Step::Close(slot) => {
-                    let ends = &mut self.ends[slot as usize];
-                    ends.flow.close(now, &mut Port::new(network, now, slot, false));
-                    ends.set_sink(slot, network);
-                }
-                Step::Count(slot) => {
-                    let bytes = self.ends[slot as usize].flow.status().payload.delivered;
-                    self.openers[i].hear(now, slot, News::Counted(bytes));
-                }
-                Step::Record(client, record) => {
-                    let group = self.openers[i].group();
-                    network.ledger.record(now, (group, client), record);
-                }
-                Step::Completed(slot, begun, bytes) => {
-                    let tenant = network.tenant(slot);
-                    network.ledger.completed(now, tenant, begun, bytes);
-                }
-            }
-        }
-        network.set(Component::Generator(i), self.openers[i].due());
-    }
-
-    /// Opens a connection of opener `i`, in a slot that is free if there is one.
-    fn open<P: Probe, T: Topology>(
-        &mut self,
-        now: Instant,
-        i: usize,
-        (opening, free): (Opening, Option<u32>),
-        network: &mut Network<P, T>,
-    ) {
-        let group = self.openers[i].group();
-        let slot = free.unwrap_or_else(|| network.add_slot((group, 0), &self.groups[group as usize].spec));
-        let opener = &mut self.openers[i];
-        if free.is_some() {
-            // Its timers were stopped at its end.
-            let memory = opening.replace(&mut self.ends[slot as usize].flow, now, opener.ends());
-            memory.into_iter().for_each(|exchanges| opener.reuse(exchanges));
-        } else {
-            self.ends.push(Ends::new(opening.flow(now, opener.ends())));
-            self.owners.push(i as u32);
-        }
-        network.ledger.opened(now, group);
-        self.settle(slot, network);
-        self.openers[i].placed(slot);
-    }
-
-    /// Tells clients what their connections have to say.
-    #[cold]
-    fn hear<P: Probe, T: Topology>(&mut self, now: Instant, network: &mut Network<P, T>) {
-        while let Some((slot, news)) = network.ledger.news.pop_front() {
-            let owner = self.owners[(slot - self.fixed) as usize] as usize;
-            self.openers[owner].hear(now, slot, news);
-            self.on_generator(now, owner, network);
-        }
-    }
-
-    /// Frees the slots of connections that have ended; their generators may open others in them.
-    #[cold]
-    fn give_up_ended<P: Probe, T: Topology>(&mut self, now: Instant, network: &mut Network<P, T>) {
-        while let Some(slot) = network.ledger.ended.pop() {
-            let (_, group) = network.tenant(slot);
-            network.ledger.closed(now, group);
-            let Some(owner) = slot.checked_sub(self.fixed) else { continue };
-            let owner = self.owners[owner as usize] as usize;
-            network.ledger.groups[group as usize].past.add(&self.ends[slot as usize].flow.status());
-            network.assign(slot, NOBODY);
-            let ends = &mut self.ends[slot as usize];
-            (ends.source_at, ends.sink_at) = (Instant::NEVER, Instant::NEVER);
-            for timer in [Component::Source(slot), Component::Sink(slot)] {
-                network.set(timer, Instant::NEVER);
-            }
-            self.openers[owner].ended(now, slot);
-            self.on_generator(now, owner, network);
-        }
-    }
-
-    /// Bytes that the ends of connections are to take when they grow next, if they may within so many connections more.
-    pub fn growth(&self, connections: u64) -> u64 {
-        if self.openers.is_empty() { 0 } else { next_size(&self.ends, connections) }
-    }
-
-    /// The run ends.
-    pub fn close<P: Probe, T: Topology>(&mut self, end: Instant, network: &mut Network<P, T>) {
-        for opener in &mut self.openers {
-            let group = opener.group();
-            for step in opener.close(end) {
-                if let Step::Record(client, record) = step {
-                    network.ledger.record(end, (group, client), record);
-                }
-            }
         }
     }
 

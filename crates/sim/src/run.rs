@@ -257,7 +257,7 @@ impl<P: Recorder, T: Topology> Run<P, T> {
             }
             Component::Source(slot) => self.flows.on_source_timer(now, slot, &mut self.network),
             Component::Sink(slot) => self.flows.on_sink_timer(now, slot, &mut self.network),
-            Component::Generator(i) => self.flows.on_generator(now, i, &mut self.network),
+            Component::Generator(i) => self.events += self.flows.on_generator(now, i, &mut self.network) - 1,
             Component::Sampler(i) if i == Samplers::COUNT => {
                 let next = self.look(now);
                 self.network.set(component, next);

@@ -1,0 +1,172 @@
+//! Connections that come and go: openers whose time has come, and slots of connections that have ended.
+
+use super::{Ends, Flows};
+use crate::event::EventSet as _;
+use crate::network::{Component, NOBODY, Network, Topology};
+use crate::packet::next_size;
+use crate::probe::Probe;
+use crate::traffic::{News, Opening, Port, Step};
+use sojourn_aqm::Instant;
+
+impl Flows {
+    /// The time has come for which an opener asked. Returns the events that this was: a connection that begins at once, where
+    /// nothing else is due at this instant, begins here, without an event of its own in the set.
+    pub fn on_generator<P: Probe, T: Topology>(&mut self, now: Instant, i: usize, network: &mut Network<P, T>) -> u64 {
+        let Some(timer) = self.open_due(now, i, network) else { return 1 };
+        if network.events.due() <= now {
+            self.arm(timer, network);
+            return 1;
+        }
+        match timer {
+            Component::Source(slot) => self.on_source_timer(now, slot, network),
+            Component::Sink(slot) => self.on_sink_timer(now, slot, network),
+            other => unreachable!("{other:?} is no timer of a connection"),
+        }
+        2
+    }
+
+    /// Lets an opener do what is due now, and all of that begin by itself.
+    fn go_on_opening<P: Probe, T: Topology>(&mut self, now: Instant, i: usize, network: &mut Network<P, T>) {
+        if let Some(timer) = self.open_due(now, i, network) {
+            self.arm(timer, network);
+        }
+    }
+
+    /// Does what is due of an opener. Of the connection that it has opened last, the timer that is due now is left for the caller
+    /// to set, or to call if it comes next.
+    fn open_due<P: Probe, T: Topology>(
+        &mut self,
+        now: Instant,
+        i: usize,
+        network: &mut Network<P, T>,
+    ) -> Option<Component> {
+        let mut last = None;
+        while let Some(step) = self.openers[i].next(now) {
+            if let Some(timer) = last.take() {
+                self.arm(timer, network);
+            }
+            match step {
+                Step::Open(opening, free) => last = self.open(now, i, (opening, free), network),
+                Step::Ask(slot, exchange) => {
+                    let ends = &mut self.ends[slot as usize];
+                    ends.flow.ask(now, exchange, &mut Port::new(network, now, slot, false));
+                    ends.set_sink(slot, network);
+                }
+                Step::Close(slot) => {
+                    let ends = &mut self.ends[slot as usize];
+                    ends.flow.close(now, &mut Port::new(network, now, slot, false));
+                    ends.set_sink(slot, network);
+                }
+                Step::Count(slot) => {
+                    let bytes = self.ends[slot as usize].flow.status().payload.delivered;
+                    self.openers[i].hear(now, slot, News::Counted(bytes));
+                }
+                Step::Record(client, record) => {
+                    let group = self.openers[i].group();
+                    network.ledger.record(now, (group, client), record);
+                }
+                Step::Completed(slot, begun, bytes) => {
+                    let tenant = network.tenant(slot);
+                    network.ledger.completed(now, tenant, begun, bytes);
+                }
+            }
+        }
+        let due = self.openers[i].due();
+        if std::mem::replace(&mut self.due[i], due) != due {
+            network.set(Component::Generator(i), due);
+        }
+        last
+    }
+
+    /// Sets the timer of a connection to its deadline.
+    fn arm<P: Probe, T: Topology>(&mut self, timer: Component, network: &mut Network<P, T>) {
+        match timer {
+            Component::Source(slot) => self.ends[slot as usize].set_source(slot, network),
+            Component::Sink(slot) => self.ends[slot as usize].set_sink(slot, network),
+            other => unreachable!("{other:?} is no timer of a connection"),
+        }
+    }
+
+    /// Opens a connection of opener `i`, in a slot that is free if there is one. Returns which of its timers is due now, if one
+    /// is: that one is not set.
+    fn open<P: Probe, T: Topology>(
+        &mut self,
+        now: Instant,
+        i: usize,
+        (opening, free): (Opening, Option<u32>),
+        network: &mut Network<P, T>,
+    ) -> Option<Component> {
+        let group = self.openers[i].group();
+        let slot = free.unwrap_or_else(|| network.add_slot((group, 0), &self.groups[group as usize].spec));
+        let opener = &mut self.openers[i];
+        if free.is_some() {
+            // Its timers were stopped at its end.
+            let memory = opening.replace(&mut self.ends[slot as usize].flow, now, opener.ends());
+            memory.into_iter().for_each(|exchanges| opener.reuse(exchanges));
+        } else {
+            self.ends.push(Ends::new(opening.flow(now, opener.ends())));
+            self.owners.push(i as u32);
+        }
+        network.ledger.opened(now, group);
+        self.number(slot, network);
+        self.openers[i].placed(slot);
+        let ends = &mut self.ends[slot as usize];
+        let (source, sink) = (ends.flow.source_deadline(), ends.flow.sink_deadline());
+        // The one that comes first is left out.
+        if source <= now {
+            ends.move_sink(sink, slot, network);
+            return Some(Component::Source(slot));
+        }
+        ends.move_source(source, slot, network);
+        if sink <= now {
+            return Some(Component::Sink(slot));
+        }
+        ends.move_sink(sink, slot, network);
+        None
+    }
+
+    /// Tells clients what their connections have to say.
+    #[cold]
+    pub(super) fn hear<P: Probe, T: Topology>(&mut self, now: Instant, network: &mut Network<P, T>) {
+        while let Some((slot, news)) = network.ledger.news.pop_front() {
+            let owner = self.owners[(slot - self.fixed) as usize] as usize;
+            self.openers[owner].hear(now, slot, news);
+            self.go_on_opening(now, owner, network);
+        }
+    }
+
+    /// Frees the slots of connections that have ended; their generators may open others in them.
+    #[cold]
+    pub(super) fn give_up_ended<P: Probe, T: Topology>(&mut self, now: Instant, network: &mut Network<P, T>) {
+        while let Some(slot) = network.ledger.ended.pop() {
+            let (_, group) = network.tenant(slot);
+            network.ledger.closed(now, group);
+            let Some(owner) = slot.checked_sub(self.fixed) else { continue };
+            let owner = self.owners[owner as usize] as usize;
+            network.ledger.groups[group as usize].past.add(&self.ends[slot as usize].flow.status());
+            network.assign(slot, NOBODY);
+            let ends = &mut self.ends[slot as usize];
+            ends.move_source(Instant::NEVER, slot, network);
+            ends.move_sink(Instant::NEVER, slot, network);
+            self.openers[owner].ended(now, slot);
+            self.go_on_opening(now, owner, network);
+        }
+    }
+
+    /// Bytes that the ends of connections are to take when they grow next, if they may within so many connections more.
+    pub fn growth(&self, connections: u64) -> u64 {
+        if self.openers.is_empty() { 0 } else { next_size(&self.ends, connections) }
+    }
+
+    /// The run ends.
+    pub fn close<P: Probe, T: Topology>(&mut self, end: Instant, network: &mut Network<P, T>) {
+        for opener in &mut self.openers {
+            let group = opener.group();
+            for step in opener.close(end) {
+                if let Step::Record(client, record) = step {
+                    network.ledger.record(end, (group, client), record);
+                }
+            }
+        }
+    }
+}
