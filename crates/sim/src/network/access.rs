@@ -21,8 +21,10 @@ pub(crate) struct Route {
     /// The first link that its data cross, and the first that its acknowledgments cross.
     pub data_link: u16,
     pub ack_link: u16,
-    /// The wireless LANs of its source and of its sink, where they are stations.
-    pub cells: (Option<u16>, Option<u16>),
+    /// The wireless LANs of its source and of its sink, where they are stations; else [`NO_CELL`].
+    pub cells: (u16, u16),
+    /// Number of its paths.
+    pub paths: u32,
     /// Whether its packets pass the access link without taking time.
     pub transparent: bool,
 }
@@ -32,18 +34,27 @@ pub(crate) struct Route {
 pub(crate) struct Detail {
     /// The group that the flow belongs to.
     pub group: u32,
-    /// Number of its paths.
-    pub paths: u32,
     pub up: Access,
     pub down: Access,
 }
+
+/// No wireless LAN: a scenario has fewer.
+const NO_CELL: u16 = u16::MAX;
+
+/// How a [`Route`] has a wireless LAN, or none.
+pub(crate) fn cell_number(cell: Option<u16>) -> u16 {
+    cell.unwrap_or(NO_CELL)
+}
+
+/// A packet that is sent takes one line, whatever else it takes.
+const _: () = assert!(size_of::<Route>() == 32);
 
 impl Route {
     /// Whether its source has the access link, as sources in a wired network have, or its sink. One at a station takes no
     /// time.
     #[inline(always)]
     pub fn access_at_source(&self) -> bool {
-        self.cells.0.is_none()
+        self.cells.0 == NO_CELL
     }
 
     /// What a queue learns of the flow's packets in one direction, which it knows by the number `flow`.
@@ -69,7 +80,7 @@ impl Route {
     /// The wireless LAN of one end, if it is a station.
     pub fn cell_at(&self, source: bool) -> Option<usize> {
         let (of_source, of_sink) = self.cells;
-        (if source { of_source } else { of_sink }).map(usize::from)
+        Some(if source { of_source } else { of_sink }).filter(|&cell| cell != NO_CELL).map(usize::from)
     }
 }
 

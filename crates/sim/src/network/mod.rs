@@ -7,10 +7,12 @@
 mod access;
 mod ahead;
 mod cell;
+mod device;
 mod joined;
 mod layout;
 mod scheduled;
 mod topology;
+mod ways;
 
 pub(crate) use layout::{Component, Layout};
 #[cfg(feature = "engines")]
@@ -18,19 +20,19 @@ pub(crate) use topology::Graph;
 pub(crate) use topology::{Dumbbell, List, Topology, WithCells};
 
 use crate::counters::LinkCounters;
-use crate::devices::Devices;
 use crate::event::EventSet as _;
 use crate::ledger::Ledger;
 use crate::link::{Again, Left, Link, Metered, Pipe, Planned, Served, metered};
 use crate::packet::{Handle, Origin, Packet, Packets};
 use crate::probe::Probe;
-use crate::scenario::{FlowSpec, Middlebox, Paths};
+use crate::scenario::{FlowSpec, Middlebox};
 use crate::wlan::{Air, Place, Settled, Wlan};
-use access::{Access, Detail, Ends, Route, Way};
+use access::{Access, Detail, Ends, Route, Way, cell_number};
 use ahead::Ahead;
 use sojourn_aqm::{Ecn, Instant};
 use sojourn_tcp::Header;
 use std::collections::VecDeque;
+use ways::Ways;
 
 /// Everything between the endpoints.
 pub(crate) struct Network<P, T: Topology> {
@@ -51,7 +53,7 @@ pub(crate) struct Network<P, T: Topology> {
     /// Whether a middlebox is on the way of any flow, or a link flips bits: else no packet is looked at again at its end.
     changes_packets: bool,
     details: Vec<Detail>,
-    paths: Vec<Paths>,
+    ways: Ways,
     /// Empty, but while a link is polled.
     polled: Vec<Handle>,
     pub ahead: Ahead,
@@ -86,7 +88,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
             has_middleboxes: false,
             changes_packets: false,
             details: Vec::with_capacity(layout.flows() as usize),
-            paths: Vec::new(),
+            ways: Ways::default(),
             polled: Vec::new(),
             ahead: Ahead::NONE,
             held: VecDeque::new(),
@@ -103,7 +105,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
         let access_delay = spec.access_delay_of(place);
         let wired = || Settled { paths: spec.paths.clone(), hosts: (2 * group, 2 * group + 1), cells: (None, None) };
         let Settled { paths, hosts, cells } = self.air.settle(group, spec).unwrap_or_else(wired);
-        let number = self.number_of(&paths);
+        let number = self.ways.number_of(&paths);
         let (up, down) = (Access::new(spec.access_rate, access_delay), Access::new(spec.access_rate, access_delay));
         let transparent = up.is_transparent();
         if !transparent {
@@ -122,21 +124,12 @@ impl<P: Probe, T: Topology> Network<P, T> {
             middlebox: spec.middlebox,
             data_link: paths.data[0],
             ack_link: paths.acks[0],
-            cells,
+            cells: (cell_number(cells.0), cell_number(cells.1)),
+            paths: number,
             transparent,
         });
-        self.details.push(Detail { group, paths: number, up, down });
+        self.details.push(Detail { group, up, down });
         slot
-    }
-
-    /// The number of a flow's paths; flows with the same ones share it.
-    fn number_of(&mut self, paths: &Paths) -> u32 {
-        let known = self.paths.iter().position(|known| known == paths);
-        let number = known.unwrap_or_else(|| {
-            self.paths.push(paths.clone());
-            self.paths.len() - 1
-        });
-        number as u32
     }
 
     /// Gives a slot to a new flow, or to [`NOBODY`]: what belongs to the one before is no longer delivered.
@@ -238,8 +231,8 @@ impl<P: Probe, T: Topology> Network<P, T> {
 
     #[inline(always)]
     fn send(&mut self, now: Instant, slot: u32, header: &Header, (len, ecn): (u32, Ecn), segment: u16, to_sink: bool) {
-        let more = if T::HAS_PATHS { self.path(slot, to_sink).len() as u16 - 1 } else { 0 };
         let route = &self.routes[slot as usize];
+        let more = if T::HAS_PATHS { self.ways.len(route.paths, to_sink) - 1 } else { 0 };
         let (ecn, seen_as) = match self.has_middleboxes {
             false => (ecn, route.flow),
             true => (route.rewritten(ecn), route.seen_as(route.flow)),
@@ -260,69 +253,6 @@ impl<P: Probe, T: Topology> Network<P, T> {
         match up.enter(now, len, &mut self.ends[link].entry, self.as_scheduled, handle) {
             Way::Common(first) => self.set_first(Component::Entry(link), first),
             Way::Own(first) => self.set_first(Component::Up(slot), first),
-        }
-    }
-
-    /// Makes the devices of hosts known, before there are flows: `links`, by their numbers, are such.
-    pub fn count_in_devices(&mut self, links: &[usize]) {
-        if T::HAS_DEVICES && !links.is_empty() {
-            let mut devices = Devices::new(self.ends.len());
-            for &number in links {
-                let Place::Link(link) = self.air.place(number) else { continue };
-                devices.add(number, self.links[link].splits(), self.links[link].paces());
-            }
-            self.packets.devices = Some(Box::new(devices));
-        }
-    }
-
-    /// Memory of what the sender at the source of a slot has waiting in its host's device, where others may send there; none
-    /// if that is not so.
-    #[inline(always)]
-    pub fn waits_below(&self, slot: u32) -> Option<u64> {
-        if !T::HAS_DEVICES {
-            return None;
-        }
-        self.packets.devices.as_ref().and_then(|devices| devices.waiting(slot))
-    }
-
-    /// Whether that device lets packets go at their departure times.
-    pub fn paces(&self, slot: u32) -> bool {
-        T::HAS_DEVICES && self.packets.devices.as_ref().is_some_and(|devices| devices.paces(slot))
-    }
-
-    /// What that sender sends next is to leave the device at `at`.
-    pub fn departs(&mut self, at: Instant) {
-        if let Some(devices) = &mut self.packets.devices {
-            devices.departs(at);
-        }
-    }
-
-    /// That sender waits until something of it has left.
-    pub fn hold(&mut self, slot: u32) {
-        if let Some(devices) = &mut self.packets.devices {
-            devices.hold(slot);
-        }
-    }
-
-    /// A sender of which something has left its host's device since it was held.
-    #[inline(always)]
-    pub fn next_to_go_on(&mut self) -> Option<u32> {
-        if !T::HAS_DEVICES {
-            return None;
-        }
-        self.packets.devices.as_mut().and_then(|devices| devices.next_to_go_on())
-    }
-
-    /// Books what a call of a link has led to in the device of a host, if it is one.
-    #[inline(never)]
-    fn leave_device(&mut self, l: usize, left: Option<&Left>) {
-        let Place::Link(link) = self.air.place(l) else { return };
-        if self.packets.devices.as_ref().is_some_and(|devices| devices.has(l)) {
-            let rest = self.links[link].rest();
-            self.packets.cut_in_device(l, rest);
-            if let Some(left) = left {
-                self.packets.leave_device(l, left.handle);
-            }
         }
     }
 
@@ -385,19 +315,12 @@ impl<P: Probe, T: Topology> Network<P, T> {
         if packet.more == 0 {
             return Some(handle);
         }
-        let path = self.path(packet.slot, packet.to_sink);
-        let next = path[path.len() - usize::from(packet.more)];
+        let paths = self.routes[packet.slot as usize].paths;
+        let next = self.ways.link(paths, packet.to_sink, packet.more);
         packet.more -= 1;
         *self.packets.packet_mut(handle) = packet;
         self.arrive(now, next.into(), handle, packet, self.origin(&packet));
         None
-    }
-
-    /// The links that a packet of a flow crosses.
-    #[inline(always)]
-    fn path(&self, slot: u32, to_sink: bool) -> &[u16] {
-        let paths = &self.paths[self.details[slot as usize].paths as usize];
-        if to_sink { &paths.data } else { &paths.acks }
     }
 
     #[inline(always)]
