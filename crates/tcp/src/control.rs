@@ -15,6 +15,8 @@ use sojourn_aqm::Instant;
 #[derive(Clone, Debug)]
 pub(crate) struct Control {
     pub window: Window,
+    /// The control is Reno, beside the window: most acknowledgments ask nothing else of it.
+    is_reno: bool,
     pub usage: Usage,
     /// The control sets the window itself.
     steers: bool,
@@ -57,6 +59,7 @@ impl Control {
         let (steers, hears) = (needs.steers, needs.reports);
         let window = Window { cwnd, ssthresh, cwnd_cnt: 0, bytes_acked: 0, mss, counting: stack.counting };
         Self {
+            is_reno: cc.is_reno(),
             cc,
             window,
             usage: if steers { Usage::left_to_control(stack) } else { Usage::new(stack) },
@@ -98,7 +101,7 @@ impl Control {
     /// in flight, and so many may be out of order.
     #[inline(always)]
     pub fn hear(&mut self, packets: u32, may_grow: bool, flight: (u32, u32), news: impl Fn() -> Ack) {
-        if !self.cc.is_reno() {
+        if !self.is_reno {
             self.hear_all(packets, may_grow, flight, &news());
         } else if may_grow && self.is_limited(flight.0, flight.1) {
             reno::increase(&mut self.window, packets);
@@ -109,7 +112,7 @@ impl Control {
     /// as above.
     #[inline(always)]
     pub fn hear_next(&mut self, packets: u32, in_flight: u32, reordering: impl Fn() -> u32, news: impl Fn() -> Ack) {
-        if !self.cc.is_reno() {
+        if !self.is_reno {
             self.hear_all(packets, true, (in_flight, reordering()), &news());
         } else if in_flight >= self.window.cwnd || self.is_limited(in_flight, reordering()) {
             reno::count(&mut self.window);

@@ -13,9 +13,9 @@ use sojourn_aqm::{Duration, Instant};
 #[repr(C)]
 #[derive(Clone, Debug)]
 pub(crate) struct RoundTrip {
-    timestamps: bool,
     estimator: RttEstimator,
     clock: Clock,
+    timestamps: bool,
     tick: Duration,
     unit: Duration,
     /// Without timestamps: end of the one segment that is timed, and the tick at which it was sent.

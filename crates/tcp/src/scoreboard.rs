@@ -202,21 +202,19 @@ impl Scoreboard {
         self.sack & (counted == 0) & (self.resent_high <= una) & !self.segments.is_empty()
     }
 
-    /// Removes what `una` acknowledges of segments without a tag; `each` sees them.
+    /// Removes what `una` acknowledges of segments without a tag; [`Self::forget_hint_below`] is the caller's.
     #[inline(always)]
-    pub fn acknowledge_untouched(&mut self, una: u64, mut each: impl FnMut(&Segment)) -> Untouched {
+    pub fn acknowledge_untouched(&mut self, una: u64) -> Untouched {
         let mut acked = Untouched::default();
         while let Some(segment) = self.segments.get(acked.packets as usize).filter(|s| s.end() <= una) {
             debug_assert_eq!(segment.tags, Tags::default(), "nothing was touched");
             if acked.packets == 0 {
                 acked.first_sent = segment.sent;
             }
-            each(segment);
             (acked.last_sent, acked.end) = (segment.sent, segment.end());
             acked.packets += 1;
         }
         self.segments.remove_front(acked.packets as usize);
-        self.forget_hint_below(una);
         acked
     }
 
@@ -247,8 +245,9 @@ impl Scoreboard {
         acked
     }
 
+    /// Everything before `una` is acknowledged: a search for something to retransmit does not begin there.
     #[inline(always)]
-    fn forget_hint_below(&mut self, una: u64) {
+    pub fn forget_hint_below(&mut self, una: u64) {
         if self.retransmit_hint.is_some_and(|seq| seq < una) {
             self.retransmit_hint = None;
         }

@@ -25,10 +25,10 @@ use sojourn_aqm::{Instant, Rate, Rng};
 pub struct Sender {
     /// In which order an acknowledgment is dealt with.
     machine: Machine,
-    handshake: Handshake,
     transmission: Transmission,
     recovery: Recovery,
     control: Control,
+    handshake: Handshake,
 }
 
 impl Sender {
@@ -443,7 +443,8 @@ impl Sender {
         tx.queue.acknowledge(header.ack);
         let una = tx.queue.una();
         tx.offered.told(una, header.window);
-        let acked = tx.board.acknowledge_untouched(una, |_| {});
+        let acked = tx.board.acknowledge_untouched(una);
+        tx.board.forget_hint_below(una);
         tx.free_buffer();
         if acked.packets > 0 {
             if let Some(rack) = &mut recovery.episode.rack {

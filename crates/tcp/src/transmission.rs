@@ -50,7 +50,6 @@ pub(crate) struct Transmission {
     pub output: Output,
     pub timer: RetransmitTimer,
     pub rtt: RoundTrip,
-    pub offered: OfferedWindow,
     /// Spaces what is sent, if stack or control ask for it.
     pub pacer: Option<Box<Pacer>>,
     /// What waits below, where that is bounded.
@@ -59,6 +58,7 @@ pub(crate) struct Transmission {
     buffer: Option<Box<SendBuffer>>,
     /// Takes rate samples, if the control asks for them.
     pub sampler: Option<Box<RateSampler>>,
+    pub offered: OfferedWindow,
     pub board: Scoreboard,
     pub bursts: Bursts,
     /// Payload bytes per second by which bursts are made where nothing is paced.

@@ -43,7 +43,7 @@ impl Transmission {
         self.output.heard(header.ts_val);
         let in_flight = self.board.packets_out();
         self.queue.acknowledge(header.ack);
-        let acked = self.board.acknowledge_untouched(header.ack, |_| {});
+        let acked = self.board.acknowledge_untouched(header.ack);
         if acked.packets > 0 {
             self.rtt.sample_next(now.since_echoed(header.ts_ecr) as u32, header.ack, self.queue.nxt());
             if self.board.packets_out() == 0 {
