@@ -107,6 +107,7 @@ mod queue;
 pub mod quic;
 mod rack;
 mod rate_sample;
+mod receive_buffer;
 mod receiver;
 mod recovery;
 mod reduction;

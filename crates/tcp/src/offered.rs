@@ -6,17 +6,16 @@
 //! `tcp_ack_update_window`. An acknowledgment tells the window in units of 2 KiB, rounded up, and its end never goes back.
 //! `Differs:` its largest size (`tcp_rmem`) is out of reach.
 
-use crate::send_buffer::{OVERHEAD, of_lone, of_segment};
+use crate::receive_buffer::ReceiveBuffer;
+use crate::send_buffer::OVERHEAD;
 use crate::stack::Stack;
-use crate::{FIRST_BYTE, Flags, Header, Ticks, wide};
+use crate::{FIRST_BYTE, Header, Ticks, wide};
 use sojourn_aqm::{Duration, Instant};
 
 /// How large a receiver's window may be, by what arrived in its best round trip.
 #[derive(Clone, Copy, Debug)]
 struct Size {
     mss: u64,
-    /// Memory of a segment that was cut out of a burst; none where a card's fragments are joined.
-    of_segment: Option<u64>,
     /// The largest window so far, in bytes.
     window: u64,
     /// Most bytes that arrived in a round trip.
@@ -25,8 +24,8 @@ struct Size {
 
 impl Size {
     fn new(mss: u32) -> Self {
-        let (mss, of_segment) = (mss as u64, Some(of_segment(mss as u64)));
-        Self { mss, of_segment, window: FIRST_WINDOW, space: FIRST_SPACE * mss }
+        let mss = mss as u64;
+        Self { mss, window: FIRST_WINDOW, space: FIRST_SPACE * mss }
     }
 
     /// A round trip brought `copied` bytes.
@@ -43,48 +42,8 @@ impl Size {
     }
 }
 
-/// Memory of what lies in the buffer out of order, where segments are packets of their own.
-#[derive(Clone, Copy, Debug, Default)]
-struct Lying {
-    /// The memory, and the bytes that take it.
-    memory: u64,
-    bytes: u64,
-    /// Where the last packet ends, and how many bytes of the next one it has room for.
-    end: u64,
-    room: u64,
-}
-
-impl Lying {
-    /// A segment goes beyond a hole, where so many bytes were `waiting` (`tcp_data_queue_ofo`, `skb_condense`). One that was
-    /// not cut lies in a larger block, which takes the next one along if there is room for it (`skb_try_coalesce`).
-    fn add(&mut self, header: &Header, waiting: u64, of_cut: u64) {
-        let len = u64::from(header.len);
-        self.memory = self.of(waiting, 0, 1);
-        self.bytes = waiting + len;
-        if self.end == header.seq && len <= self.room {
-            self.room -= len;
-        } else if header.flags.contains(Flags::CUT) {
-            (self.memory, self.room) = (self.memory + of_cut, 0);
-        } else {
-            let (memory, room) = of_lone(len);
-            (self.memory, self.room) = (self.memory + memory, room);
-        }
-        self.end = header.seq + len;
-    }
-
-    /// Memory of so many bytes: of those that lie there, and of others in segments of `mss` bytes.
-    fn of(&self, bytes: u64, of_segment: u64, mss: u64) -> u64 {
-        match bytes {
-            0 => 0,
-            _ if bytes == self.bytes => self.memory,
-            _ if bytes < self.bytes => self.memory * bytes / self.bytes,
-            _ => self.memory + (bytes - self.bytes).div_ceil(mss) * of_segment,
-        }
-    }
-}
-
 /// The window as the receiver raises it: by two segments for each that arrives, up to what its size allows.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Raised {
     size: Size,
     /// What is to be advertised (rcv_ssthresh).
@@ -100,7 +59,8 @@ pub(crate) struct Raised {
     /// Eight times the smoothed RTT by the timestamps echoed, in microseconds; zero before the first.
     rtt_x8: i64,
     last_echo: u32,
-    lying: Lying,
+    /// What lies in the buffer; none where a card's fragments are joined there.
+    packets: Option<ReceiveBuffer>,
 }
 
 impl Raised {
@@ -109,13 +69,13 @@ impl Raised {
         let (window, begun, since) = (FIRST_WINDOW, FIRST_BYTE, Instant::ZERO);
         let edge = FIRST_BYTE + FIRST_WINDOW;
         let size = Size::new(mss);
-        let (rtt_x8, last_echo, lying) = (0, 0, Lying::default());
-        Self { size, window, edge, told: FIRST_WINDOW, copied: begun, begun, since, rtt_x8, last_echo, lying }
+        let (rtt_x8, last_echo, packets) = (0, 0, Some(ReceiveBuffer::new(mss)));
+        Self { size, window, edge, told: FIRST_WINDOW, copied: begun, begun, since, rtt_x8, last_echo, packets }
     }
 
     /// The same behind a card that lays segments down in fragments.
     pub fn with_fragments(mut self) -> Self {
-        self.size.of_segment = None;
+        self.packets = None;
         self
     }
 
@@ -141,29 +101,33 @@ impl Raised {
     #[inline(always)]
     fn room(&mut self, header: &Header, waiting: u64, beyond: bool) -> u64 {
         let len = u64::from(header.len);
-        let taken = match self.size.of_segment {
+        let taken = match &mut self.packets {
             // What goes beyond a hole is put into the buffer after the window was raised for it.
-            Some(of_cut) if beyond => {
-                let before = self.taken(waiting);
-                self.lying.add(header, waiting, of_cut);
-                before
+            Some(packets) if beyond => {
+                let before = packets.taken();
+                packets.queue_beyond(header);
+                before / 2
             }
-            Some(of_cut) if header.flags.contains(Flags::CUT) => self.taken(waiting) + of_cut / 2,
-            Some(_) => self.taken(waiting) + (len + OVERHEAD) / 2,
-            None if beyond => self.taken(waiting + len),
-            None => self.taken(waiting) + len * MEMORY_PERCENT / 100,
+            Some(packets) => {
+                packets.queue(header);
+                packets.taken() / 2
+            }
+            None if beyond => (waiting + len) / 2,
+            None => waiting / 2 + len * MEMORY_PERCENT / 100,
         };
         self.size.window.saturating_sub(taken)
     }
 
-    /// What so many bytes in the buffer take of the window, which is half of it.
-    fn taken(&self, bytes: u64) -> u64 {
-        match self.size.of_segment {
-            _ if bytes == 0 => 0,
-            Some(of_segment) if self.lying.bytes == 0 && bytes == self.size.mss => of_segment / 2,
-            Some(of_segment) => self.lying.of(bytes, of_segment, self.size.mss) / 2,
-            None => bytes / 2,
+    /// Everything up to `nxt` has arrived, by what has filled a hole.
+    pub fn filled(&mut self, nxt: u64) {
+        if let Some(packets) = &mut self.packets {
+            packets.fill(nxt);
         }
+    }
+
+    /// The smoothed RTT by the timestamps echoed, eight times, in microseconds; zero before the first.
+    pub fn rtt_x8(&self) -> i64 {
+        self.rtt_x8
     }
 
     /// The window of an acknowledgment up to `nxt`, in units of [`Header::WINDOW_UNIT`], while `waiting` bytes have arrived out
@@ -206,16 +170,18 @@ impl Raised {
 
     /// What waits out of order takes room, and what the application has not read.
     fn left(&self, nxt: u64, waiting: u64) -> u64 {
-        self.size.window.saturating_sub(self.taken(waiting + (nxt - self.copied)))
+        // Half of the memory is window; what was joined takes what it carries.
+        let taken = self.packets.as_ref().map_or(waiting + (nxt - self.copied), ReceiveBuffer::taken);
+        self.size.window.saturating_sub(taken / 2)
     }
 
-    /// The application reads everything up to `nxt`, first of all a packet up to `first`.
+    /// The application reads everything up to `nxt`, packet by packet.
     #[inline]
-    pub fn read(&mut self, at: Instant, first: u64, nxt: u64) {
+    pub fn read(&mut self, at: Instant, nxt: u64) {
+        let first = self.packets.as_mut().and_then(ReceiveBuffer::read).unwrap_or(nxt);
         let news = std::mem::replace(&mut self.copied, nxt) < nxt;
         if news && self.rtt_x8 > 0 && at - self.since >= Duration::from_micros(self.rtt_x8 >> 3) {
-            // What is read with it counts in the next round, unless all of it is one packet.
-            let first = if self.size.of_segment.is_some() { first } else { nxt };
+            // What is read behind its first packet counts in the next round.
             self.size.round(first - self.begun);
             (self.begun, self.since) = (first, at);
         }
@@ -304,9 +270,23 @@ const MEMORY_PERCENT: u64 = 80;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Flags;
 
     fn sent(segments: u64) -> u64 {
         FIRST_BYTE + segments * 1000
+    }
+
+    /// Segment `n` of 1000 bytes, cut out of a burst.
+    fn segment(n: u64) -> Header {
+        Header { seq: sent(n), len: 1000, flags: Flags::CUT, ..Header::default() }
+    }
+
+    /// A buffer in which so many segments lie beyond a hole of one segment.
+    fn holding(segments: u64) -> Raised {
+        let mut raised = Raised::new(1000);
+        let packets = raised.packets.as_mut().expect("segments are packets of their own");
+        (1..=segments).for_each(|n| packets.queue_beyond(&segment(n)));
+        raised
     }
 
     #[test]
@@ -327,26 +307,26 @@ mod tests {
     fn what_is_told_is_rounded_up_and_its_end_never_goes_back() {
         let mut raised = Raised::new(1000);
         // 64,088 bytes are 31.3 units.
-        let mut told = |segments, waiting| {
+        let told = |raised: &mut Raised, segments| {
             raised.copied = sent(segments);
-            (raised.advertise(sent(segments), waiting).0, raised.edge - sent(segments))
+            (raised.advertise(sent(segments), 0).0, raised.edge - sent(segments))
         };
-        assert_eq!([0, 10].map(|n| told(n, 0)), [(32, 65_536); 2]);
-        // Twenty segments behind a hole take 23,040 bytes of it, so that ten more leave the end where it is.
-        assert_eq!(told(10, 20_000), (32, 65_536));
-        assert_eq!(told(15, 20_000), (30, 61_440), "60,536 bytes, rounded up");
+        assert_eq!([0, 10].map(|n| told(&mut raised, n)), [(32, 65_536); 2]);
+        // Twenty segments behind a hole take 17,920 bytes of it, so that the end stays where it is.
+        let mut full = Raised { edge: raised.edge, ..holding(20) };
+        assert_eq!(told(&mut full, 10), (32, 65_536));
+        assert_eq!(told(&mut full, 15), (30, 61_440), "60,536 bytes, rounded up");
     }
 
     #[test]
     fn a_window_of_little_is_told_as_none() {
-        let told = |waiting: u64| {
-            let mut raised = Raised::new(1000);
+        let told = |segments: u64| {
+            let mut raised = holding(segments);
             raised.edge = FIRST_BYTE;
-            raised.advertise(FIRST_BYTE, waiting)
+            raised.advertise(FIRST_BYTE, 0)
         };
-        // Of 64,088 bytes a segment takes 1152. Half is rounded up; below it is rounded down; a sixteenth are 4005.
-        let expected = [(17, false), (15, true), (2, true), (0, true)];
-        assert_eq!([27_000, 28_000, 52_000, 53_000].map(told), expected);
+        // A segment of 1000 bytes takes 1152 of 64,088. Half is rounded up; below it is rounded down; a sixteenth are 4005.
+        assert_eq!([27, 28, 52, 53].map(told), [(17, false), (15, true), (2, true), (0, true)]);
     }
 
     #[test]
@@ -358,14 +338,15 @@ mod tests {
 
     #[test]
     fn what_the_application_has_not_read_takes_room() {
-        let mut raised = Raised::new(1000);
+        let mut raised = Raised { window: 90_000, edge: FIRST_BYTE, ..Raised::new(1000) };
         raised.size.window = 100_000;
-        raised.window = 90_000;
-        raised.edge = FIRST_BYTE;
         assert_eq!(raised.advertise(sent(0), 0), (44, false));
-        // Forty segments have filled a hole: they took 46,080 bytes before, and do until they are read.
+        // Forty segments have filled a hole: they take 46,080 bytes until they are read.
+        raised.packets = holding(39).packets;
+        raised.arrived(1, &segment(0), 0, false);
+        raised.filled(sent(40));
         assert!(!raised.holds(sent(40), 0) && !raised.doubles(sent(40), 0), "53,920 are less than 90,112");
-        raised.read(Instant::ZERO, sent(1), sent(40));
+        raised.read(Instant::ZERO, sent(40));
         assert!(raised.holds(sent(40), 0));
         assert!(!raised.doubles(sent(40), 0), "50,112 bytes are left of what was told");
         raised.edge = sent(85);
@@ -374,13 +355,14 @@ mod tests {
 
     #[test]
     fn of_a_read_the_first_packet_counts_in_the_round_that_it_ends() {
-        let mut raised = Raised::new(1000);
-        raised.rtt_x8 = 8 * 100_000;
-        raised.read(Instant::from_nanos(100_000_000), sent(12), sent(40));
+        let (rtt_x8, begun) = (8 * 100_000, FIRST_BYTE);
+        let mut raised = Raised { rtt_x8, begun, copied: sent(11), ..Raised::new(1000) };
+        (11..40).for_each(|n| _ = raised.arrived(1, &segment(n), 0, false));
+        raised.read(Instant::from_nanos(100_000_000), sent(40));
         assert_eq!((raised.size.space, raised.begun, raised.copied), (12_000, sent(12), sent(40)));
         let mut fragments = Raised::new(1000).with_fragments();
         fragments.rtt_x8 = 8 * 100_000;
-        fragments.read(Instant::from_nanos(100_000_000), sent(12), sent(40));
+        fragments.read(Instant::from_nanos(100_000_000), sent(40));
         assert_eq!((fragments.size.space, fragments.begun), (40_000, sent(40)));
     }
 
@@ -405,9 +387,8 @@ mod tests {
         let mut raised = Raised::new(1000);
         let at = |tick: u32| Instant::from_nanos(tick as u64 * 1_000_000);
         let mut take = |tick: u32, segments: u64| {
-            let grew =
-                raised.arrived(tick as u64, &Header { len: 1000, ts_ecr: tick - 100, ..Header::default() }, 0, false);
-            raised.read(at(tick), sent(segments), sent(segments));
+            let grew = raised.arrived(tick as u64, &Header { ts_ecr: tick - 100, ..segment(segments - 1) }, 0, false);
+            raised.read(at(tick), sent(segments));
             grew
         };
         // A round ends with the first segment, another one 100 ms later: thirty in it allow for 76 + 2 * 2 * 76.
@@ -433,34 +414,19 @@ mod tests {
         raised.size.round(79 * 1_448);
         assert_eq!(raised.size.window, 530 * 1_492);
         let header = Header { len: 1_448, flags: Flags::CUT, ts_ecr: 900, ..Header::default() };
-        assert_eq!((0..300).filter(|_| raised.arrived(1_000, &header, 0, false)).count(), 251);
-        assert_eq!(raised.window, 530 * 1_492 - 1_152);
+        let mut grows = |header: &Header| {
+            let grew = raised.arrived(1_000, header, 0, false);
+            raised.read(Instant::ZERO, FIRST_BYTE);
+            (grew, raised.window)
+        };
+        assert_eq!((0..300).filter(|_| grows(&header).0).count(), 251);
         // One that was sent alone takes 88 bytes less of the buffer, so that there is room for a little more.
         let alone = Header { flags: Flags::ACK, ..header };
-        assert!(raised.arrived(1_001, &alone, 0, false) && !raised.arrived(1_002, &alone, 0, false));
-        assert_eq!(raised.window, 530 * 1_492 - 1_108);
-    }
-
-    #[test]
-    fn segments_that_were_sent_alone_lie_two_in_a_block_and_cut_ones_each_in_theirs() {
-        // `sk_rmem_alloc` of Linux 6.1 before each.
-        let run = |cut: &[bool]| {
-            let mut lying = Lying::default();
-            let add = |(n, &cut): (usize, &bool)| {
-                let (waiting, before) = (n as u64 * 1_448, lying.memory);
-                let flags = Flags::ACK.with_if(Flags::CUT, cut);
-                lying.add(&Header { seq: sent(0) + waiting, len: 1_448, flags, ..Header::default() }, waiting, 2_304);
-                before
-            };
-            cut.iter().enumerate().map(add).collect::<Vec<_>>()
-        };
-        assert_eq!(run(&[true; 4]), [0, 2_304, 4_608, 6_912]);
-        assert_eq!(run(&[false; 6]), [0, 4_352, 4_352, 8_704, 8_704, 13_056]);
-        assert_eq!(run(&[false, true, true]), [0, 4_352, 4_352], "a cut one finds room behind one that was alone");
-        let mut lying = Lying { memory: 6_000, bytes: 3_000, end: 0, room: 0 };
-        assert_eq!([lying.of(1_000, 2_304, 1_448), lying.of(3_001, 2_304, 1_448)], [2_000, 8_304]);
-        lying.add(&Header { seq: 1, len: 1_448, flags: Flags::CUT, ..Header::default() }, 1_500, 2_304);
-        assert_eq!((lying.memory, lying.bytes), (5_304, 2_948), "half of it has left");
+        let most = 530 * 1_492;
+        assert_eq!(
+            [header, alone, alone].map(|header| grows(&header)),
+            [(false, most - 1_152), (true, most - 1_108), (false, most - 1_108)]
+        );
     }
 
     #[test]

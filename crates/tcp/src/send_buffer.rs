@@ -229,11 +229,9 @@ pub(crate) fn of_segment(bytes: u64) -> u64 {
     (bytes + HEADROOM).next_power_of_two() + DESCRIPTOR
 }
 
-/// Memory of a packet of `bytes` that was no burst and whose device made one block of it (`pskb_expand_head`), and how many
-/// more bytes the block has room for.
-pub(crate) fn of_lone(bytes: u64) -> (u64, u64) {
-    let block = (bytes + HEADROOM + SPARE).next_power_of_two();
-    (block + DESCRIPTOR, block - HEADROOM - bytes)
+/// Memory of a packet of `bytes` that was no burst and whose device made one block of it (`pskb_expand_head`).
+pub(crate) fn of_lone(bytes: u64) -> u64 {
+    (bytes + HEADROOM + SPARE).next_power_of_two() + DESCRIPTOR
 }
 
 /// Linux `tcp_wmem`: the size of a buffer before the connection is established.

@@ -61,6 +61,7 @@ const READ_IN: &[(&str, &[&str])] = &[
     ("quickacks_on_reordering", &["receiver/mod"]),
     ("quickacks_on_ecn", &["receiver/ecn"]),
     ("compressed_acks", &["receiver/mod"]),
+    ("forgets_blocks", &["receiver/mod"]),
     ("ato_min", &["receiver/delay"]),
 ];
 

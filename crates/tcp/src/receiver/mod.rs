@@ -76,6 +76,8 @@ pub struct Receiver {
     compression: Option<Compression>,
     /// The window, while it may grow.
     raised: Option<Box<Raised>>,
+    /// When the SYN was answered, if that was done once.
+    answered: Option<Instant>,
     /// Sampled once, by the handshake: a receiver that sends no data learns nothing more.
     rtt: RttEstimator,
     stack: &'static Stack,
@@ -89,6 +91,7 @@ impl Receiver {
             stack,
             clock: stack.clock(),
             at: Instant::ZERO,
+            answered: None,
             rtt: stack.rtt_estimator(),
             mss: config.mss,
             sack: config.sack,
@@ -234,6 +237,7 @@ impl Receiver {
     }
 
     fn on_syn(&mut self, now: Ticks, header: &Header, ecn: Ecn, wire: &mut impl Wire) {
+        self.answered = (!self.open).then_some(self.at);
         self.open = true;
         self.ts_recent = header.ts_val;
         if self.reassembly.open() {
@@ -252,10 +256,13 @@ impl Receiver {
         }
     }
 
-    /// The first segment after the SYN echoes the time of the SYN-ACK.
+    /// The first segment after the SYN echoes the time of the SYN-ACK. A stack that times segments more finely than by
+    /// timestamps does so with this one, too, unless it was sent again (`tcp_synack_rtt_meas`).
     #[inline(never)]
     fn measure(&mut self, now: Ticks, header: &Header) {
-        let rtt = now.saturating_sub(wide(now, header.ts_ecr)) as u32 * self.rtt.per_tick();
+        let echoed = || now.saturating_sub(wide(now, header.ts_ecr)) as u32 * self.rtt.per_tick();
+        let timed = self.answered.filter(|_| self.rtt.per_tick() > 1).map(|answered| self.at - answered);
+        let rtt = timed.map_or_else(echoed, |rtt| (rtt.as_nanos() / self.stack.rtt_unit.as_nanos()) as u32);
         self.rtt.sample(rtt, FIRST_BYTE, FIRST_BYTE);
         self.delay.bound(self.rtt.srtt_eighths(8));
         if let Some(raised) = &mut self.raised {
@@ -292,6 +299,9 @@ impl Receiver {
         }
         let had_hole = self.reassembly.has_hole();
         self.reassembly.advance(header.end_seq());
+        if had_hole {
+            self.fill();
+        }
         self.delay.adapt(now, || self.rtt.rto());
         self.delay.be_quick_once(grew);
         let hole_left = had_hole && self.reassembly.has_hole();
@@ -299,7 +309,7 @@ impl Receiver {
         self.pushed |= header.flags.contains(Flags::PSH) && self.stack.bursts && header.len as u32 >= self.mss;
         let asked = (had_hole && !hole_left) || asked;
         if self.raised.is_some() {
-            self.acknowledge_and_read(now, (had_hole, hole_left), asked, header.end_seq(), wire);
+            self.acknowledge_and_read(now, (had_hole, hole_left), asked, wire);
         } else {
             let pushed = self.pushed && !self.reads_later;
             self.acknowledge(now, asked || pushed, hole_left, wire);
@@ -319,14 +329,13 @@ impl Receiver {
         self.ecn.calm_under()
     }
 
-    /// Acknowledges now, when the application has read what has come, the first packet of it up to `first`, or later.
+    /// Acknowledges now, when the application has read what has come, or later.
     #[inline]
     fn acknowledge_and_read(
         &mut self,
         now: Ticks,
         (had_hole, hole_left): (bool, bool),
         asked: bool,
-        first: u64,
         wire: &mut impl Wire,
     ) {
         let nxt = self.reassembly.nxt();
@@ -341,9 +350,17 @@ impl Receiver {
             return;
         }
         let Some(raised) = &mut self.raised else { return };
-        raised.read(self.at, first, nxt);
+        raised.read(self.at, nxt);
         if nxt > self.rcv_wup && self.is_due_after_read(hole_left) {
             self.send_ack_here(now, wire);
+        }
+    }
+
+    /// What followed on a hole is in order now.
+    #[inline(never)]
+    fn fill(&mut self) {
+        if let Some(raised) = &mut self.raised {
+            raised.filled(self.reassembly.nxt());
         }
     }
 
@@ -351,7 +368,7 @@ impl Receiver {
     fn read_late(&mut self) {
         let nxt = self.reassembly.nxt();
         if let Some(raised) = self.raised.as_mut().filter(|_| !self.reads_later) {
-            raised.read(self.at, nxt, nxt);
+            raised.read(self.at, nxt);
         }
     }
 
@@ -383,7 +400,7 @@ impl Receiver {
             self.delay.be_quick_on_trouble();
         }
         let flushed = self.compression.is_some() && self.flush_compressed(block, now, wire);
-        self.reassembly.queue(block);
+        self.reassembly.queue(block, self.stack.forgets_blocks);
         // That it was due for this segment, too, is forgotten with what is sent (`inet_csk_ack_scheduled`).
         if !flushed {
             self.acknowledge(now, at_once, true, wire);
@@ -410,7 +427,9 @@ impl Receiver {
     /// Whether the acknowledgment of data that leaves a hole may wait; if so, its timer runs.
     #[inline(never)]
     fn may_wait(&mut self) -> bool {
-        let rtt = self.stack.rtt_unit * self.rtt.srtt() as i64;
+        // By the handshake, or by the segments since if that is shorter.
+        let (timed, echoed) = (i64::from(self.rtt.srtt_x8()), self.raised.as_ref().map(|raised| raised.rtt_x8()));
+        let rtt = self.stack.rtt_unit * echoed.map_or(timed, |echoed| timed.min(echoed)) / 8;
         let (now, nxt) = (self.at, self.reassembly.nxt());
         let delayed = self.delay.timer(self.clock);
         self.compression.as_mut().is_some_and(|c| c.holds(now, nxt, rtt, delayed))

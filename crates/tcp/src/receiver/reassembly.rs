@@ -151,32 +151,43 @@ impl Reassembly {
         self.count_waiting();
     }
 
-    /// `block` lies beyond a hole.
-    pub fn queue(&mut self, block: Block) {
+    /// `block` lies beyond a hole. The SACK option tells what it joins: of the blocks that the option remembers if it `forgets`
+    /// others, else of all that has arrived.
+    pub fn queue(&mut self, block: Block, forgets: bool) {
         let payload = self.payload_of(block);
         if let (Some(last), Some(told)) = (self.out_of_order.last_mut(), self.sacks.first_mut()) {
             // Mostly it goes on where the newest one ended, behind all others.
-            if last.1 == block.0 && last == told {
+            if last.1 == block.0 && last.1 == told.1 {
                 (last.1, told.1) = (block.1, block.1);
                 self.waiting += payload;
                 return;
             }
         }
-        self.merge(block);
+        self.merge(block, forgets);
         self.count_waiting();
     }
 
     #[inline(never)]
-    fn merge(&mut self, block: Block) {
+    fn merge(&mut self, block: Block, forgets: bool) {
         let i = self.out_of_order.partition_point(|b| b.1 < block.0);
         if self.out_of_order.get(i).is_some_and(|b| b.0 <= block.0 && block.1 <= b.1) {
             self.duplicate = Some(block);
         }
         let merged = merge_at(&mut self.out_of_order, i, block);
         // The block that holds the newest segment comes first; what it swallowed goes.
-        self.sacks.retain(|b| b.1 < merged.0 || merged.1 < b.0);
-        self.sacks.insert(0, merged);
+        let told = if forgets { self.joined(block) } else { merged };
+        self.sacks.retain(|b| b.1 < told.0 || told.1 < b.0);
+        self.sacks.insert(0, told);
         self.sacks.truncate(MOST_SACKS);
+    }
+
+    /// What `block` makes of the SACK blocks: first it extends the most recent that it touches, then that takes in others
+    /// (`tcp_sack_extend`, `tcp_sack_maybe_coalesce`).
+    fn joined(&self, block: Block) -> Block {
+        let union = |a: Block, b: Block| (a.0.min(b.0), a.1.max(b.1));
+        let first = self.sacks.get(self.touched_by(block)).map_or(block, |&touched| union(block, touched));
+        let touches = |a: Block, b: Block| a.0 <= b.1 && b.0 <= a.1;
+        self.sacks.iter().fold(first, |told, &b| if touches(told, b) { union(told, b) } else { told })
     }
 
     /// Which of the SACK blocks `block` touches, from the most recent; else how many there are.
@@ -256,7 +267,7 @@ mod tests {
         let mut reassembly = Reassembly::new();
         reassembly.open();
         for block in [(2000, 3000), (5000, 6000), (3000, 4000), (8000, 8100), (10_000, 11_000), (12_000, 13_000)] {
-            reassembly.queue(block);
+            reassembly.queue(block, false);
         }
         assert_eq!(reassembly.touched_by((4000, 4500)), 3);
         assert_eq!(reassembly.touched_by((9000, 9500)), 4, "none");
@@ -265,5 +276,22 @@ mod tests {
         reassembly.advance(8_000);
         assert_eq!((reassembly.nxt(), reassembly.waiting()), (8_100, 2_000));
         assert_eq!(told(&mut reassembly), [(12_000, 13_000), (10_000, 11_000)]);
+    }
+
+    #[test]
+    fn a_segment_joins_the_blocks_that_are_remembered_or_all_that_has_arrived() {
+        let told = |forgets| {
+            let mut reassembly = Reassembly::new();
+            reassembly.open();
+            // The first of five blocks is forgotten; what comes behind it and before the second touches both.
+            for n in 1..=5 {
+                reassembly.queue((n * 2_000, n * 2_000 + 1_000), forgets);
+            }
+            reassembly.queue((3_000, 4_000), forgets);
+            let first = reassembly.sacks[0];
+            assert_eq!(reassembly.out_of_order[0], (2_000, 5_000));
+            (first, reassembly.sacks.len())
+        };
+        assert_eq!((told(true), told(false)), (((3_000, 5_000), 4), ((2_000, 5_000), 4)));
     }
 }

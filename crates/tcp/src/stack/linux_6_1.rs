@@ -38,5 +38,6 @@ pub const STACK: Stack = Stack {
     quickacks_on_reordering: false,
     quickacks_on_ecn: true,
     compressed_acks: Some(CompressedAcks { delay: Duration::from_millis(1), rtt_divisor: 20, most: 44 }),
+    forgets_blocks: true,
     ..linux_3_13::STACK
 };

@@ -130,6 +130,8 @@ pub struct Stack {
     pub quickacks_on_ecn: bool,
     /// Acknowledgments of out-of-order data beyond the third may wait for each other.
     pub compressed_acks: Option<CompressedAcks>,
+    /// A segment beyond a hole joins those SACK blocks that the option still remembers, not all that has arrived.
+    pub forgets_blocks: bool,
     /// Least delay of a delayed acknowledgment, and unit of its adaptation.
     pub ato_min: Duration,
 }
