@@ -33,35 +33,28 @@ impl Linux2_6 {
         if self.leave_finished_state(episode, ack, cx) {
             return Rexmit::Nothing;
         }
-        let mut fast_retransmit = false;
-        match episode.state {
-            State::Recovery => {
-                if ack.advanced {
-                    do_lost = self.on_partial_ack(episode, ack, cx);
-                    // Reno without SACK is through: the window does not fall below the threshold.
-                    if episode.state == State::Open {
-                        return Rexmit::Nothing;
-                    }
-                } else if cx.board.is_reno() && is_dupack {
-                    episode.add_duplicate(cx.board);
+        let recovers = episode.state == State::Recovery;
+        if recovers {
+            if ack.advanced {
+                do_lost = self.on_partial_ack(episode, ack, cx);
+                // Reno without SACK is through: the window does not fall below the threshold.
+                if episode.state == State::Open {
+                    return Rexmit::Nothing;
                 }
+            } else if cx.board.is_reno() && is_dupack {
+                episode.add_duplicate(cx.board);
             }
-            State::Loss => {
+        } else {
+            if episode.state == State::Loss {
                 if let Some(rexmit) = self.on_ack_in_loss(episode, ack, cx) {
                     return rexmit;
                 }
-                if !self.finish_or_enter(episode, ack, is_dupack, cx) {
-                    return Rexmit::Nothing;
-                }
-                fast_retransmit = true;
             }
-            State::Open | State::Disorder | State::Cwr => {
-                if !self.finish_or_enter(episode, ack, is_dupack, cx) {
-                    return Rexmit::Nothing;
-                }
-                fast_retransmit = true;
+            if !self.finish_or_enter(episode, ack, is_dupack, cx) {
+                return Rexmit::Nothing;
             }
         }
+        let fast_retransmit = !recovers;
         let by_age = episode.reordering.uses_fack();
         if do_lost || (by_age && cx.head_timed_out()) {
             episode.mark_by_count(by_age, fast_retransmit, cx);
@@ -222,7 +215,7 @@ impl Linux2_6 {
     }
 
     /// Decides between the harmless states and recovery. Returns whether recovery was entered.
-    #[inline]
+    #[inline(always)]
     fn finish_or_enter(&mut self, episode: &mut Episode, ack: &Ack, is_dupack: bool, cx: &mut Cx) -> bool {
         if cx.board.is_reno() {
             if ack.advanced {
