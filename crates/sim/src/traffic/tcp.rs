@@ -24,9 +24,9 @@ pub(crate) struct TcpFlow {
     /// The receiver's card, if it joins segments.
     card: Option<Box<Card>>,
     receiver: Receiver,
-    size: Option<u64>,
     sender: Sender,
     begun: Instant,
+    size: Option<u64>,
 }
 
 impl TcpFlow {
