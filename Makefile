@@ -110,12 +110,13 @@ docs: $(VENV)/.made ## build the API documentation of the crates, warnings denie
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
 
 .PHONY: wheel
-wheel: $(VENV)/.release ## build wheels and source distributions into OUT=out: manylinux for glibc 2.28 where ziglang can be installed
+wheel: $(VENV)/.release ## build wheels and source distributions into OUT=out: manylinux for glibc 2.28 where ziglang can be installed; with PGO=1 a faster one, built twice (needs llvm-profdata)
 	@rm -rf "$(OUT)/dist"
-	@if $(BIN)/python -c 'import ziglang' 2>/dev/null; then portable="--zig --compatibility manylinux_2_28"; \
+	@if [ -n "$(PGO)" ]; then portable="--pgo"; echo "PGO: the wheel is for this machine's glibc or newer"; \
+	  elif $(BIN)/python -c 'import ziglang' 2>/dev/null; then portable="--zig --compatibility manylinux_2_28"; \
 	  else portable=""; echo "no ziglang: the wheel is for this machine's glibc or newer"; fi; \
 	PATH="$(CURDIR)/$(BIN):$$PATH" RUSTFLAGS="--remap-path-prefix=$${CARGO_HOME:-$$HOME/.cargo}=cargo" \
-	  $(BIN)/maturin build --release --locked --quiet $$portable --sdist --out "$(OUT)/dist"
+	  $(BIN)/maturin build --release --quiet $$portable --sdist --out "$(OUT)/dist"
 	@if [ -d packages/kernel ]; then \
 	  $(BIN)/python -m build --no-isolation --outdir "$(OUT)/dist" packages/kernel > "$(OUT)/dist/kernel.log" \
 	    || { cat "$(OUT)/dist/kernel.log" >&2; exit 1; }; \

@@ -17,14 +17,20 @@ from conftest import REPO
 
 
 @pytest.fixture(scope="module")
-def names(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
-    """Return what is in the source distribution."""
+def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the source distribution."""
     folder = tmp_path_factory.mktemp("dist")
     command = [sys.executable, "-m", "maturin", "sdist", "--out", str(folder)]
     made = subprocess.run(command, cwd=REPO, capture_output=True, text=True, timeout=240)
     assert made.returncode == 0, made.stderr
     [file] = folder.glob("sojourn-*.tar.gz")
-    with tarfile.open(file) as archive:
+    return file
+
+
+@pytest.fixture(scope="module")
+def names(sdist: Path) -> set[str]:
+    """Return what is in the source distribution."""
+    with tarfile.open(sdist) as archive:
         return {name.partition("/")[2] for name in archive.getnames()}
 
 
@@ -65,6 +71,20 @@ def test_every_file_of_the_package_is_in_it(names: set[str]) -> None:
 
 def test_the_gpl_part_is_not_in_it(names: set[str]) -> None:
     assert not any("edits.toml" in name or name.startswith("packages/kernel") for name in names)
+
+
+def test_its_crates_are_whole(sdist: Path, tmp_path: Path) -> None:
+    """The wheel is built from them, in a workspace without the crates that no wheel needs, by the locked versions."""
+    with tarfile.open(sdist) as archive:
+        archive.extractall(tmp_path, filter="data")
+    [root] = tmp_path.iterdir()
+    command = ["cargo", "metadata", "--offline", "--format-version", "1"]
+    told = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    assert told.returncode == 0, told.stderr
+    locked = (REPO / "Cargo.lock").read_text(encoding="utf-8")
+    entries = (root / "Cargo.lock").read_text(encoding="utf-8").split("[[package]]")[1:]
+    assert len(entries) > 50
+    assert all(entry.strip() in locked for entry in entries)
 
 
 @pytest.fixture(scope="module")

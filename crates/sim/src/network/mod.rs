@@ -382,7 +382,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
         }
     }
 
-    /// The discipline of a plain link has to decide of a packet that arrives, which it has [not let in](Plain::arrive). The
+    /// The discipline of a plain link has to decide of a packet that arrives, which it has not let in (`Plain::arrive`). The
     /// packet is looked up again, so that it need not be in memory for the others.
     #[inline(never)]
     fn judge(&mut self, now: Instant, (l, link): (usize, usize), handle: Handle) {
