@@ -339,6 +339,12 @@ impl Sender {
 
     #[inline(never)]
     fn on_any_segment(&mut self, now: Now, header: &Header, wire: &mut impl Wire) {
+        // A segment that arrives with the pacing timer's expiry finds sent what that has held: Linux runs expired timers before
+        // it takes in what a device has received meanwhile. Acknowledgments of a paced flow come at just these instants.
+        let Self { transmission: tx, recovery, control, .. } = self;
+        if tx.pacer.as_mut().is_some_and(|pacer| pacer.wake(now.at)) {
+            tx.send_held(now, control, recovery, wire);
+        }
         match self.handshake.phase() {
             Phase::Closed => {}
             Phase::SynSent => self.on_syn_ack(now, header, wire),

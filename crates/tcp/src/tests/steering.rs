@@ -280,6 +280,20 @@ fn bursts_leave_at_the_rate_that_the_control_sets() {
 }
 
 #[test]
+fn what_waits_for_the_instant_of_an_acknowledgment_leaves_before_it() {
+    // 1448 bytes take 2 ms.
+    let rate = Rate::from_bps(MSS * 4_000);
+    for (after_ms, in_flight, sent) in [(1, 10, vec![]), (2, 11, vec![10]), (4, 11, vec![10])] {
+        let (mut rig, told) = steered(30, Some(rate), linux(12));
+        assert_eq!(rig.sender.deadline(), ms(START_MS + 2));
+        rig.now_ms = START_MS + after_ms;
+        assert_eq!(rig.ack(1), sent, "{after_ms} ms");
+        let before: Vec<_> = samples(&take(&told)).into_iter().map(|sample| sample.3).collect();
+        assert_eq!(before, [in_flight], "{after_ms} ms");
+    }
+}
+
+#[test]
 fn a_stack_may_pace_any_control() {
     let paced: fn(&mut Stack) = |stack| (stack.bursts, stack.paces) = (false, true);
     let mut rig = Rig::new(lacking("linux-6.1", window(10), paced));
