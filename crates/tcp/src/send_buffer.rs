@@ -191,9 +191,9 @@ impl SendBuffer {
         self.waiting.front().map_or(u64::MAX, |piece| piece.end)
     }
 
-    /// Whether one burst is out at the most.
-    pub fn is_nearly_idle(&self) -> bool {
-        self.out.len() <= 1
+    /// How many bursts are out.
+    pub fn bursts_out(&self) -> usize {
+        self.out.len()
     }
 
     /// What is sent next, where segments have `mss` bytes.

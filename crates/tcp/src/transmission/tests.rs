@@ -185,6 +185,23 @@ fn two_bursts_wait_below_and_the_next_goes_when_the_second_begins_to_leave() {
     }
 }
 
+#[test]
+fn a_third_burst_of_a_connection_goes_though_its_device_still_has_the_acknowledgment_of_the_handshake() {
+    let mut rig = Rig::new(stack("linux-6.1"), 20, 1 << 20);
+    let sent_at = |rig: &mut Rig, ms| {
+        let now = rig.now(ms);
+        // The device is busy for another millisecond.
+        let wire = &mut Slow(&mut rig.sent, rig.tx.rtt.clock().instant(ms + 1));
+        rig.tx.send_new(now, &mut rig.control, &mut rig.recovery, wire);
+        rig.tx.write_ahead(now, &mut rig.control, &mut rig.recovery, wire);
+        rig.take().len()
+    };
+    assert_eq!(sent_at(&mut rig, 0), 6);
+    rig.clean(200, 6);
+    rig.tx.free_buffer();
+    assert_eq!(sent_at(&mut rig, 200), 4, "it is the first one no more");
+}
+
 /// A device that others have, too: what it takes stays there until somebody says that it has left.
 #[derive(Default)]
 struct Shared {
