@@ -69,6 +69,8 @@ pub fn record(cases: &[&Case]) -> io::Result<()> {
     // A case that is no more has no line.
     table.retain(|(_, case), _| Case::find(case).is_some());
     fs::write(file(), format!("{HEADER}{}", lines(&table)))?;
+    // What the page rounds is what the file has, which is rounded: 1923.498 is 1923.50 there, and 1924 here.
+    let table = read(&file())?;
     let page = fs::read_to_string(page())?;
     let with_table = with_rows(&page, &rows_of(&table, BUILD));
     fs::write(self::page(), with_table.ok_or_else(|| io::Error::other(format!("docs/cost.md lacks {BEGIN}")))?)
