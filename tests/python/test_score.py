@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from scipy.stats import binom
 
 from conftest import REPO, Cli, printed_json
 from sojourn._core import scenario_schema
@@ -303,7 +304,7 @@ def test_delays_have_the_order_of_the_ns3_suite() -> None:
 
 
 def test_the_same_queue_manager_twice_shows_no_difference() -> None:
-    """With other seeds: of all graded numbers of the loads at most one in twenty differs significantly."""
+    """With other seeds: of all graded numbers of the loads one in twenty differs significantly, as chance has it."""
     from sojourn.analysis.stats import paired_difference
 
     p_values = []
@@ -315,7 +316,7 @@ def test_the_same_queue_manager_twice_shows_no_difference() -> None:
             for number in ("sojourn_mean_ms", "utilisation", "drop_rate"):
                 values = of_aqm.sort("seed")[number].to_list()
                 p_values.append(paired_difference(values[:6], values[6:]).significant)
-    assert sum(p_values) <= 0.05 * len(p_values)
+    assert sum(p_values) <= binom.ppf(0.99, len(p_values), 0.05)
 
 
 @pytest.mark.parametrize(
