@@ -104,7 +104,7 @@ impl Mesh {
             let (before, behind) = (access()?, access()?);
             let along = |links: &[u16]| links.iter().map(|&link| usize::from(link)).collect::<Vec<_>>();
             let (to_client, to_server) = (along(&group.to_client), along(&group.to_server));
-            // The access link is where the data begin: before the other links on their way, behind them on the way back.
+            // The access link is where the data begin: before the other links on their way, behind them on the reverse path.
             let (to_client, to_server) = if group.downward {
                 ([before, to_client].concat(), [to_server, behind].concat())
             } else {

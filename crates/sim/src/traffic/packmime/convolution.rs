@@ -120,7 +120,7 @@ impl Spectrum {
         }
     }
 
-    /// The way back, decimation in time, without the division by BLOCK.
+    /// The inverse transform, decimation in time, without the division by BLOCK.
     fn backward(&mut self, roots: &Roots) {
         let mut half = 1;
         while half < BLOCK {
