@@ -5,6 +5,7 @@
 //! segment that is not acknowledged; the hints survive acknowledgments because they are sequence numbers.
 
 mod log;
+mod next;
 mod sacks;
 #[cfg(test)]
 mod tests;

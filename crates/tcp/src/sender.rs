@@ -178,7 +178,7 @@ impl Sender {
         let Self { transmission: tx, recovery, control, .. } = self;
         if tx.expects(header) {
             tx.on_expected(now, header, control, recovery, wire);
-        } else {
+        } else if !tx.may_tell_of_next(header) || !tx.on_next_sacked(now, header, control, recovery, wire) {
             self.on_any_segment(now, header, wire);
         }
         self.show(wire);
@@ -240,7 +240,7 @@ impl Sender {
     /// When [`Self::on_timer`] is to be called.
     pub fn deadline(&self) -> Instant {
         let tx = &self.transmission;
-        if tx.is_calm {
+        if tx.is_plain {
             return tx.timer.deadline(tx.rtt.clock());
         }
         let timer = tx.timer.deadline(tx.rtt.clock()).min(tx.has_room_below_at());

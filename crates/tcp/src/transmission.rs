@@ -7,6 +7,7 @@ mod below;
 mod by_pipe;
 mod expected;
 mod in_bursts;
+mod next_sacked;
 mod writing;
 
 use crate::ack::Books;

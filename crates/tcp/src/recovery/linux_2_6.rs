@@ -63,6 +63,37 @@ impl Linux2_6 {
         Rexmit::Lost
     }
 
+    /// The same of a duplicate that told of the next segment, without SACK's absence or a test of a time-out; `None`, and
+    /// nothing is done, where more may follow than from most of them.
+    #[inline(always)]
+    pub fn on_next_sacked(&self, episode: &mut Episode, ack: &Ack, cx: &mut Cx) -> Option<Rexmit> {
+        let (by_age, is_over) = (episode.reordering.uses_fack(), cx.queue.una() >= episode.high_seq);
+        match episode.state {
+            State::Open | State::Disorder => {
+                let is_open = episode.state == State::Open;
+                let may_end = !is_open && (is_over || episode.undo.by_duplicates());
+                if may_end || episode.is_time_to_recover(by_age, ack, cx) {
+                    return None;
+                }
+                if is_open {
+                    episode.undo.forget_stamp();
+                }
+                self.try_to_open(episode, ack, cx);
+                Some(Rexmit::Nothing)
+            }
+            State::Recovery if !is_over => {
+                episode.mark_by_count(by_age, false, cx);
+                episode.reduction.step(ack, 0, false, cx.control, cx.board);
+                Some(Rexmit::Lost)
+            }
+            State::Loss if !is_over && !episode.undo.is_due(cx.now.echoed(ack.ts_ecr), true) => {
+                moderate(episode, cx);
+                Some(Rexmit::Lost)
+            }
+            State::Cwr | State::Recovery | State::Loss => None,
+        }
+    }
+
     /// A time-out: everything is lost, unless F-RTO tests first whether it is.
     pub fn on_time_out(&mut self, episode: &mut Episode, cx: &mut Cx) {
         if self.frto.is_used() {
@@ -237,7 +268,8 @@ impl Linux2_6 {
         false
     }
 
-    fn try_to_open(&mut self, episode: &mut Episode, ack: &Ack, cx: &mut Cx) {
+    #[inline(always)]
+    fn try_to_open(&self, episode: &mut Episode, ack: &Ack, cx: &mut Cx) {
         if !self.frto.is_active() && cx.board.retrans_out == 0 {
             episode.undo.forget_stamp();
         }

@@ -179,6 +179,15 @@ impl Recovery {
         }
     }
 
+    /// The same of a duplicate that told of the next segment; `None` where [`Self::on_ack`] has to decide.
+    #[inline(always)]
+    pub fn on_next_sacked(&mut self, ack: &Ack, cx: &mut Cx) -> Option<Rexmit> {
+        match &self.machine {
+            Machine::Linux2_6(machine) => machine.on_next_sacked(&mut self.episode, ack, cx),
+            Machine::Linux3_10(_) | Machine::Ns2(_) => None,
+        }
+    }
+
     /// An acknowledgment that is not plain progress in the open state, from Linux 3.10 on.
     pub fn on_findings(&mut self, ack: &mut Findings, cx: &mut Cx) -> Rexmit {
         match &mut self.machine {
@@ -265,6 +274,23 @@ impl Recovery {
     #[inline]
     pub fn walks_forward(&self) -> bool {
         self.forward
+    }
+
+    /// Whether a [walk](Self::walk) in a window of `cwnd` would find nothing at its first step; what it would leave behind it is
+    /// left.
+    #[inline(always)]
+    pub fn sends_nothing_again(&self, cwnd: u32, queue: &SendQueue, right_edge: u64, board: &mut Scoreboard) -> bool {
+        let ends = match self.forward {
+            false => Marked::ends_at_once(cwnd, board),
+            true => {
+                let allowed = || self.state() == State::Recovery && !queue.fits(right_edge);
+                AndUnmissed::ends_at_once(cwnd, allowed, queue.una(), board)
+            }
+        };
+        if ends && board.retransmit_hint.is_none() {
+            board.retransmit_hint = board.head().map(|head| head.seq);
+        }
+        ends
     }
 
     /// The walk along what is to be sent again.

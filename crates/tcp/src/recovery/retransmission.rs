@@ -28,10 +28,16 @@ impl Marked {
         Self { i: None, hole: false }
     }
 
+    /// Whether the walk ends before its first step.
+    #[inline(always)]
+    pub fn ends_at_once(cwnd: u32, board: &Scoreboard) -> bool {
+        board.in_flight() >= cwnd || board.retrans_out >= board.lost_out
+    }
+
     /// The next segment to be sent again in a window of `cwnd`, if any.
     #[inline(always)]
     pub fn next(&mut self, cwnd: u32, board: &mut Scoreboard) -> Option<usize> {
-        if board.in_flight() >= cwnd || board.retrans_out >= board.lost_out {
+        if Self::ends_at_once(cwnd, board) {
             self.stop(board);
             return None;
         }
@@ -94,6 +100,16 @@ impl AndUnmissed {
             None => una,
         };
         Self { i, allowed, last_lost, hole: None, forward: false }
+    }
+
+    /// Whether the walk ends at its first step, where of what nobody missed nothing is sent unless that is `allowed`.
+    #[inline(always)]
+    pub fn ends_at_once(cwnd: u32, allowed: impl Fn() -> bool, una: u64, board: &mut Scoreboard) -> bool {
+        if board.lost_out == 0 {
+            board.retransmit_high = una;
+        }
+        let from = board.retransmit_hint.unwrap_or(una);
+        board.in_flight() >= cwnd || (from >= board.retransmit_high && !allowed())
     }
 
     /// The next segment to be sent again in a window of `cwnd`, if any.

@@ -52,6 +52,41 @@ fn data_sent_after_a_retransmission_tells_of_its_loss() {
 }
 
 #[test]
+fn what_was_sent_again_is_touched_until_it_is_acknowledged() {
+    let mut board = board(10, true);
+    board.resent(2, Instant::from_nanos(99));
+    let untouched = |board: &mut Scoreboard, una| {
+        board.acknowledge(una, |_| {});
+        board.is_untouched_from(una)
+    };
+    assert_eq!([0, 2_000, 3_000].map(|una| untouched(&mut board, una)), [false, false, true]);
+}
+
+#[test]
+fn the_next_segment_is_the_one_above_all_that_have_arrived() {
+    let mut board = board(10, true);
+    let first = [(4_000, 5_000)];
+    assert_eq!([0, 4_001].map(|una| board.next_sacked(&first, una)), [Some(4), None]);
+    board.sack_next(4, &first);
+    assert_eq!((board.sacked_out, board.fackets_out, board.highest_sack), (1, 5, 5_000));
+    assert!(!board.is_untouched_from(0));
+    let of_one = |board: &Scoreboard, blocks: &[Block]| board.next_sacked(blocks, 0);
+    assert_eq!(of_one(&board, &[(4_000, 6_000)]), Some(5), "the block has grown");
+    assert_eq!(of_one(&board, &[(7_000, 8_000), (4_000, 5_000)]), Some(7), "a new one lies before it");
+    for other in [
+        vec![],
+        vec![(4_000, 5_000)],
+        vec![(4_000, 7_000)],
+        vec![(4_000, 5_500)],
+        vec![(2_000, 3_000), (4_000, 5_000)],
+        vec![(7_000, 8_000), (2_000, 3_000)],
+        vec![(9_000, 11_000)],
+    ] {
+        assert_eq!(of_one(&board, &other), None, "{other:?}");
+    }
+}
+
+#[test]
 fn a_time_out_loses_what_is_not_sacked() {
     let mut board = board(10, true);
     board.tag(&[(5_000, 8_000)], 0, 0, |_, _| {});
