@@ -55,6 +55,8 @@ pub struct Marked {
 pub struct Receiver {
     /// Under which codepoints the next segment in order [needs nothing else](Self::calm_under) than its acknowledgment.
     calm_under: Codepoints,
+    /// Under which the next segment behind a hole, where the newest block of all ends, needs nothing else.
+    grows_under: Codepoints,
     open: bool,
     sack: bool,
     /// More is about to come up at this instant, and the application reads then.
@@ -96,6 +98,7 @@ impl Receiver {
             mss: config.mss,
             sack: config.sack,
             calm_under: Codepoints::NONE,
+            grows_under: Codepoints::NONE,
             ack_len: Header::ip_overhead_of(stack),
             open: false,
             reassembly: Reassembly::new(),
@@ -165,11 +168,31 @@ impl Receiver {
         }
     }
 
+    /// Takes the next segment behind a hole where no more than its acknowledgment is to be thought of, which goes at once.
+    #[inline(never)]
+    fn on_growth(&mut self, now: Instant, header: &Header, wire: &mut impl Wire) {
+        let now = self.clock.ticks(now);
+        debug_assert_eq!((self.ecn.of_ack(), self.pushed), ((Flags::ACK, Ecn::NotEct), false));
+        if self.stack.quickacks_on_reordering {
+            self.delay.be_quick_on_trouble();
+        }
+        self.reassembly.grow_to(header.seq + u64::from(header.len));
+        self.delay.sent();
+        self.rcv_wup = self.reassembly.nxt();
+        let mut header = Header { seq: FIRST_BYTE, flags: Flags::ACK, ..self.blank(now) };
+        self.reassembly.tell(&mut header.sack);
+        wire.send_ack(&header, header.ip_len_of(self.stack), Ecn::NotEct);
+    }
+
     #[inline(never)]
     fn on_any_segment(&mut self, now: Instant, header: &Header, ecn: Ecn, wire: &mut impl Wire) {
+        // Asked here and not in `on_segment`, which is compiled into the loop of events.
+        if self.grows_under.has(ecn) && self.reassembly.grows(header) {
+            return self.on_growth(now, header, wire);
+        }
         self.at = now;
         let now = self.clock.ticks(now);
-        self.calm_under = Codepoints::NONE;
+        (self.calm_under, self.grows_under) = (Codepoints::NONE, Codepoints::NONE);
         if header.flags.contains(Flags::SYN) {
             self.on_syn(now, header, ecn, wire);
         } else if self.open {
@@ -313,20 +336,18 @@ impl Receiver {
         } else {
             let pushed = self.pushed && !self.reads_later;
             self.acknowledge(now, asked || pushed, hole_left, wire);
-            if !hole_left {
-                self.calm_under = self.calm_under();
+            if !hole_left && self.reassembly.is_calm() {
+                self.calm_under = self.codepoints_of_no_interest();
             }
         }
     }
 
-    /// Under which codepoints the next segment in order needs nothing else than its acknowledgment: none, unless nothing
-    /// waits for others before it and the receiver has none of the mechanisms that look at every segment.
-    fn calm_under(&self) -> Codepoints {
+    /// Under which codepoints a segment that the reassembly expects needs nothing else than its acknowledgment: none, unless the
+    /// receiver has none of the mechanisms that look at every segment.
+    fn codepoints_of_no_interest(&self) -> Codepoints {
         let looks = self.raised.is_some() || self.compression.is_some() || self.stack.bursts;
-        if looks || !self.open || !self.rtt.is_measured() || !self.reassembly.is_calm() {
-            return Codepoints::NONE;
-        }
-        self.ecn.calm_under()
+        let knows = self.open && self.rtt.is_measured();
+        if looks || !knows { Codepoints::NONE } else { self.ecn.calm_under() }
     }
 
     /// Acknowledges now, when the application has read what has come, or later.
@@ -401,6 +422,9 @@ impl Receiver {
         }
         let flushed = self.compression.is_some() && self.flush_compressed(block, now, wire);
         self.reassembly.queue(block, self.stack.forgets_blocks);
+        if self.sack && self.compression.is_none() && self.reassembly.is_calm_but_for_holes() {
+            self.grows_under = self.codepoints_of_no_interest();
+        }
         // That it was due for this segment, too, is forgotten with what is sent (`inet_csk_ack_scheduled`).
         if !flushed {
             self.acknowledge(now, at_once, true, wire);

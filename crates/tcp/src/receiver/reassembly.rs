@@ -117,6 +117,29 @@ impl Reassembly {
         !self.has_hole() && self.sacks.is_empty() && self.duplicate.is_none() && self.fin == u64::MAX
     }
 
+    /// Whether nothing but holes is to be thought of, and the newest segment lies behind all others.
+    pub fn is_calm_but_for_holes(&self) -> bool {
+        let (last, told) = (self.out_of_order.last(), self.sacks.first());
+        let ends = |block: &Block| block.1;
+        self.duplicate.is_none() && self.fin == u64::MAX && last.is_some() && last.map(ends) == told.map(ends)
+    }
+
+    /// Whether a segment of data is the next one behind all others, where that [is calm](Self::is_calm_but_for_holes).
+    #[inline(always)]
+    pub fn grows(&self, header: &Header) -> bool {
+        let follows = self.out_of_order.last().is_some_and(|last| last.1 == header.seq);
+        follows & (header.len > 0) & !header.flags.has_any(TOLD)
+    }
+
+    /// What has arrived last ends there now, where a segment [has come behind it](Self::grows).
+    #[inline(always)]
+    pub fn grow_to(&mut self, to: u64) {
+        if let (Some(last), Some(told)) = (self.out_of_order.last_mut(), self.sacks.first_mut()) {
+            self.waiting += to - last.1;
+            (last.1, told.1) = (to, to);
+        }
+    }
+
     /// Whether a segment of data is the next one.
     #[inline(always)]
     pub fn is_next(&self, header: &Header) -> bool {

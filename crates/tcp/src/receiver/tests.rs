@@ -191,20 +191,20 @@ fn told(receiver: &mut Receiver, act: impl FnOnce(&mut Receiver, &mut dyn FnMut(
 }
 
 #[test]
-fn the_next_segment_in_order_is_dealt_with_as_any_other() {
+fn the_next_segment_in_order_or_behind_a_hole_is_dealt_with_as_any_other() {
     let named = |name: &str| *Stack::find(name).expect("a stack");
     let quick_on_ecn = Stack { quickacks_on_ecn: true, ..named("linux-3.13") };
     let stacks =
         crate::stack::NAMES.iter().map(|&(name, _)| (name, named(name))).chain([("quick on ECN", quick_on_ecn)]);
     let stacks: Vec<(&str, &'static Stack)> = stacks.map(|(name, stack)| (name, &*Box::leak(stack.into()))).collect();
-    let mut calm = 0;
+    let (mut calm, mut grown) = (0, 0);
     for (seed, &(name, stack)) in (0..40).flat_map(|seed| stacks.iter().map(move |stack| (seed, stack))) {
         let (mut rng, mss) = (Rng::stream(seed, name, 0), MSS as u32);
         let [sack, delayed_ack, ecn] = [0.8, 0.8, 0.5].map(|share| rng.uniform() < share);
         let config = ReceiverConfig { stack, mss, sack, delayed_ack, ecn, receive_window: Some(1 << 20) };
         let mut quick = Receiver::new(config);
         let mut slow = quick.clone();
-        let (mut now, mut next) = (Instant::ZERO, 0);
+        let (mut now, mut next, mut behind) = (Instant::ZERO, 0, 1);
         let syn = Flags::SYN.with_if(Flags::ECE.with(Flags::CWR), ecn);
         for n in 0..400 {
             now += Duration::from_nanos((rng.uniform() * rng.uniform() * 3e7) as i64);
@@ -218,7 +218,10 @@ fn the_next_segment_in_order_is_dealt_with_as_any_other() {
             // Losses come in bouts, with calm times between them.
             let lossy = (n / 50) % 2 == 1;
             let odd = lossy && rng.uniform() < 0.3;
+            // Of what follows on a loss most comes in order.
+            let goes_on = lossy && behind > first && rng.uniform() < 0.8;
             let seq = match rng.below(6) {
+                _ if goes_on => behind,
                 0 if odd => first + MSS * (1 + rng.below(3)),
                 1 if odd => first.saturating_sub(MSS * rng.below(3)),
                 2 if odd => first + rng.below(2 * MSS),
@@ -231,13 +234,15 @@ fn the_next_segment_in_order_is_dealt_with_as_any_other() {
             let header = Header { seq, len, flags, ts_val: tick.wrapping_sub(40), ts_ecr: tick, ..Header::default() };
             let ecn = if rng.below(40) == 0 { Ecn::ALL[rng.below(4) as usize] } else { Ecn::Ect0 };
             calm += u32::from(quick.calm_under.has(ecn) && quick.reassembly.is_next(&header));
-            slow.calm_under = Codepoints::NONE;
+            grown += u32::from(quick.grows_under.has(ecn) && quick.reassembly.grows(&header));
+            (slow.calm_under, slow.grows_under) = (Codepoints::NONE, Codepoints::NONE);
             let on_segment = |receiver: &mut Receiver, wire: &mut dyn FnMut(&Header, Ecn)| {
                 receiver.on_segment(now, &header, ecn, &mut |header: &Header, ecn: Ecn| wire(header, ecn));
             };
             assert_eq!(told(&mut quick, on_segment), told(&mut slow, on_segment), "{name}, {seed}, {n}");
+            behind = header.end_seq().max(behind);
             next = (quick.reassembly.nxt().saturating_sub(1)) / MSS;
         }
     }
-    assert!(calm > 10_000, "{calm} segments took the short way");
+    assert!(calm > 10_000 && grown > 5_000, "{calm} and {grown} segments took a short way");
 }
