@@ -62,10 +62,16 @@ impl Reduction {
     }
 
     /// A step; `lost` segments were newly marked, `first` asks for the first fast retransmission.
+    #[inline(always)]
     pub fn step(&mut self, ack: &Ack, lost: u32, first: bool, control: &mut Control, board: &Scoreboard) {
         if self.form == stack::Reduction::RateHalving {
             return halve(ack, control, board);
         }
+        self.step_in_proportion(ack, lost, first, control, board);
+    }
+
+    #[inline(never)]
+    fn step_in_proportion(&mut self, ack: &Ack, lost: u32, first: bool, control: &mut Control, board: &Scoreboard) {
         let careful = self.form == stack::Reduction::CarefulPrr;
         if careful && ack.delivered == 0 {
             return;
@@ -103,15 +109,15 @@ impl Reduction {
 }
 
 /// Rate halving: one segment less for every second acknowledgment.
+#[inline(always)]
 fn halve(ack: &Ack, control: &mut Control, board: &Scoreboard) {
     if !(ack.any_progress() || ack.sacked.duplicate || (board.is_reno() && ack.is_duplicate())) {
         return;
     }
-    let least = control.cc.min_cwnd(&control.window);
-    let window = &mut control.window;
+    let Control { cc, window, .. } = control;
     let decrement = window.cwnd_cnt + 1;
     window.cwnd_cnt = decrement & 1;
-    if decrement > 1 && window.cwnd > least {
+    if decrement > 1 && window.cwnd > cc.min_cwnd(window) {
         window.cwnd -= decrement >> 1;
     }
     window.cwnd = window.cwnd.min(board.in_flight() + 1);

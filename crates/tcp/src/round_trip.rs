@@ -137,6 +137,7 @@ impl RoundTrip {
     }
 
     /// Whether a segment has been out for longer than the time-out.
+    #[inline(always)]
     pub fn has_timed_out(&self, now: Now, segment: &Segment) -> bool {
         // As ticks(sent) < now - rto, without the division.
         segment.sent < self.clock.instant(now.tick.saturating_sub(self.rto()))

@@ -339,10 +339,15 @@ impl Scoreboard {
     }
 
     /// FACK's rule for retransmissions: data sent after one was SACKed, so it was lost again.
+    #[inline(always)]
     pub fn mark_lost_retransmissions(&mut self, snd_nxt: u64) {
-        if self.retrans_out == 0 || self.highest_sack <= self.lost_retrans_low {
-            return;
+        if self.retrans_out > 0 && self.highest_sack > self.lost_retrans_low {
+            self.mark_some_retransmissions(snd_nxt);
         }
+    }
+
+    #[inline(never)]
+    fn mark_some_retransmissions(&mut self, snd_nxt: u64) {
         let (mut low, mut seen, out) = (snd_nxt, 0, self.retrans_out);
         for i in 0..self.segments.len() {
             if seen == out {
@@ -374,8 +379,23 @@ impl Scoreboard {
 
     /// Marks the first `packets` segments lost, as far as they lie below `high_seq`; with `count_sacked`
     /// only SACKed ones are counted (RFC 3517's rule).
-    #[inline]
+    #[inline(always)]
     pub fn mark_head_lost(&mut self, packets: u32, high_seq: u64, count_sacked: bool) {
+        // Mostly all up to there are marked, or but for the last.
+        let last = packets.wrapping_sub(1) as usize;
+        match self.segments.get(last).filter(|_| !count_sacked).map(|last| (last.seq, last.end())) {
+            Some((_, end)) if end <= self.lost_hint => {}
+            Some((seq, end)) if seq == self.lost_hint && end <= high_seq => {
+                self.mark_lost(last);
+                self.lost_hint = end;
+            }
+            _ if self.lost_hint >= high_seq && !count_sacked => {}
+            _ => self.mark_head_from_hint(packets, high_seq, count_sacked),
+        }
+    }
+
+    #[inline(never)]
+    fn mark_head_from_hint(&mut self, packets: u32, high_seq: u64, count_sacked: bool) {
         let start = if count_sacked { 0 } else { self.position(self.lost_hint) };
         let mut counted = if count_sacked { 0 } else { start as u32 };
         for i in start..self.segments.len() {
@@ -392,7 +412,7 @@ impl Scoreboard {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn mark_lost(&mut self, i: usize) {
         if !self.segments[i].tags.any(Tags::LOST.or(Tags::SACKED)) {
             self.verify_hint(i);

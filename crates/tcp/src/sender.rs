@@ -2,16 +2,16 @@
 //!
 //! Source: Linux `tcp_input.c`, `tcp_output.c` and `tcp_timer.c`.
 //!
-//! Acknowledgments are taken in one of three orders. Up to Linux 3.9 the window grows before recovery is considered; from
-//! 3.10 on recovery decides first, then the window moves, then segments go out; ns-2 tells progress from duplicates.
+//! Acknowledgments are taken in one of three orders. Up to Linux 3.9 the window grows before recovery is considered
+//! (`transmission/any_ack.rs`); from 3.10 on recovery decides first, then the window moves, then segments go out; ns-2 tells
+//! progress from duplicates.
 
-use crate::ack::{Ack, Before, Findings, take_sample};
+use crate::ack::{Before, Findings, take_sample};
 use crate::cc::{self, CongestionControl, Window};
 use crate::config::{SenderConfig, SenderStats, State};
 use crate::control::Control;
 use crate::handshake::{Handshake, Phase};
 use crate::recovery::{Recovery, Rexmit};
-use crate::segment::{Acked, Sacked};
 use crate::stack::{Machine, Stack};
 use crate::timer::Purpose;
 use crate::transmission::Transmission;
@@ -351,7 +351,7 @@ impl Sender {
             // The handshake's last acknowledgment was lost: the receiver asks again.
             Phase::Established if header.flags.contains(Flags::SYN) => self.transmission.send_pure_ack(now, wire),
             Phase::Established => match self.machine {
-                Machine::Linux2_6 => self.on_any_ack(now, header, wire),
+                Machine::Linux2_6 => tx.on_any_ack(now, header, control, recovery, wire),
                 Machine::Linux3_10 if self.needs_no_findings() && self.is_expected(header) => {
                     self.on_expected_ack_recovery_first(now, header, wire);
                 }
@@ -370,65 +370,6 @@ impl Sender {
         let is_plain = header.sack.is_empty() & !tx.ecn.is_echo(header);
         let is_calm = (recovery.state() == State::Open) & !recovery.tests_time_out() & tx.board.is_untouched_from(una);
         (una < header.ack) & (header.ack <= tx.queue.nxt()) & is_plain & is_calm
-    }
-
-    /// Takes any acknowledgment: the window grows before recovery is considered.
-    fn on_any_ack(&mut self, now: Now, header: &Header, wire: &mut impl Wire) {
-        let Self { transmission: tx, recovery, control, .. } = self;
-        if header.ack > tx.queue.nxt() {
-            return;
-        }
-        tx.output.heard(header.ts_val);
-        let has_sack = !header.sack.is_empty() && !tx.board.is_reno();
-        let before = Before::of(&tx.queue, &tx.board);
-        if header.ack < before.una {
-            // An old acknowledgment can still bring SACKs.
-            if has_sack {
-                recovery.on_sacks(header, &tx.queue, &mut tx.board, |_, _, _| {});
-            }
-            return;
-        }
-        let bytes = tx.queue.acknowledge(header.ack);
-        control.count_bytes(bytes, recovery.state());
-        let mut sacked = Sacked::default();
-        if has_sack {
-            recovery.episode.undo.count_duplicate(header, before.una, &tx.board);
-            sacked = recovery.on_sacks(header, &tx.queue, &mut tx.board, |_, _, _| {});
-        }
-        if tx.board.packets_out() == 0 {
-            return self.send_new(now, wire);
-        }
-        // Of a duplicate there is nothing to remove.
-        let mut acked = Acked::default();
-        if bytes > 0 {
-            let fackets = tx.board.fackets_out;
-            acked = tx.clean(now, header);
-            if acked.packets > 0 {
-                recovery.episode.on_acknowledged(&acked, fackets, before.fackets, &mut tx.board);
-            }
-        }
-        let ece = tx.ecn.is_echo(header);
-        let ack_of = |delivered| Ack { advanced: bytes > 0, acked, sacked, ece, ts_ecr: header.ts_ecr, delivered };
-        let held = recovery.tests_time_out() && recovery.test_time_out(&ack_of(0), &mut tx.cx(now, control));
-        let state = recovery.state();
-        let is_duplicate = bytes == 0 && acked.packets == 0;
-        let suspicious = is_duplicate || sacked.new || ece || state != State::Open;
-        if acked.packets > 0 {
-            let may_raise = || (!ece || control.window.cwnd < control.window.ssthresh) && !recovery.is_reducing();
-            let may_grow = !held && (!suspicious || may_raise());
-            let (tx, packets, last) = (&*tx, acked.packets, acked.sent_once());
-            let news = move || tx.news(now, packets, last, state);
-            control.hear(packets, may_grow, (before.in_flight, recovery.reordering()), news);
-        }
-        if suspicious {
-            let delivered = (acked.packets + tx.board.sacked_out).saturating_sub(before.sacked);
-            let rexmit = recovery.on_ack(&ack_of(delivered), &mut tx.cx(now, control));
-            if rexmit != Rexmit::Nothing {
-                self.send_again(rexmit, now, wire);
-            }
-        }
-        let Self { transmission: tx, recovery, control, .. } = self;
-        tx.send_new(now, control, recovery, wire);
     }
 
     /// Whether nobody asks what one that [is expected](Self::is_expected) tells beside its segments and their RTT.

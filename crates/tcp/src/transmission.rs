@@ -3,6 +3,7 @@
 //! Source: Linux `tcp_write_xmit`, `tcp_event_new_data_sent`, `tcp_retransmit_skb`. How many segments a burst has is in
 //! `segmentation.rs`, how bursts go out in `in_bursts.rs`.
 
+mod any_ack;
 mod below;
 mod by_pipe;
 mod expected;
@@ -235,7 +236,10 @@ impl Transmission {
     #[inline]
     pub fn retransmit_lost(&mut self, now: Now, cwnd: u32, recovery: &mut Recovery, wire: &mut impl Wire) {
         // A pacer that holds leaves no more to do, but for the walk that begins anew with every look.
-        if recovery.walks_forward() || !self.is_held(now) {
+        let walks = recovery.walks_forward() || !self.is_held(now);
+        let right_edge = self.right_edge();
+        let is_over = self.is_plain && recovery.sends_nothing_again(cwnd, &self.queue, right_edge, &mut self.board);
+        if walks && !is_over {
             self.retransmit_as_allowed(now, cwnd, recovery, wire);
         }
     }

@@ -4,6 +4,7 @@
 //! `tcp_time_to_recover`.
 
 use super::Cx;
+use crate::Now;
 use crate::ack::{Ack, Findings};
 use crate::cc::CongestionControl;
 use crate::config::State;
@@ -12,6 +13,7 @@ use crate::queue::SendQueue;
 use crate::rack::Rack;
 use crate::reduction::Reduction;
 use crate::reordering::Reordering;
+use crate::round_trip::RoundTrip;
 use crate::scoreboard::Scoreboard;
 use crate::segment::{Acked, Sacked};
 use crate::stack::Stack;
@@ -208,7 +210,14 @@ impl Episode {
     }
 
     /// What the number of SACKs or duplicates tells of losses; with `by_age` also what is older than the time-out.
+    #[inline(never)]
     pub fn mark_by_count(&self, by_age: bool, fast_retransmit: bool, cx: &mut Cx) {
+        self.mark_by_count_here(by_age, fast_retransmit, cx);
+    }
+
+    /// The same, compiled into the caller.
+    #[inline(always)]
+    pub fn mark_by_count_here(&self, by_age: bool, fast_retransmit: bool, cx: &mut Cx) {
         let beyond = self.marks_beyond_high_seq && !cx.board.is_reno();
         let (upto_seq, degree) = (if beyond { cx.queue.nxt() } else { self.high_seq }, self.reordering.degree());
         let board = &mut *cx.board;
@@ -222,11 +231,7 @@ impl Episode {
             board.mark_head_lost(upto, upto_seq, true);
         }
         if by_age && cx.head_timed_out() {
-            let mut i = 0;
-            while cx.board.get(i).is_some_and(|segment| cx.rtt.has_timed_out(cx.now, segment)) {
-                cx.board.mark_lost(i);
-                i += 1;
-            }
+            mark_by_age(cx.now, cx.rtt, cx.board);
         }
     }
 
@@ -278,13 +283,28 @@ impl Episode {
         cx.ecn.reduction_begins();
     }
 
-    #[inline]
+    #[inline(always)]
     fn retransmits_early(&self, ack: &Ack, cx: &mut Cx) -> bool {
-        if !self.early.is_used(self.reordering.is_seen()) || !self.early.fits(cx.board, cx.may_send_now()) {
+        self.early.is_used(self.reordering.is_seen()) && self.may_retransmit_early(ack, cx)
+    }
+
+    #[inline(never)]
+    fn may_retransmit_early(&self, ack: &Ack, cx: &mut Cx) -> bool {
+        if !self.early.fits(cx.board, cx.may_send_now()) {
             return false;
         }
         let Some(delay) = self.early.delay(cx.now, ack.ece, cx.rtt, cx.timer.expiry()) else { return true };
         cx.timer.set(Purpose::EarlyRetransmit, cx.now, delay);
         false
+    }
+}
+
+/// What is older than the time-out is lost.
+#[inline(never)]
+fn mark_by_age(now: Now, rtt: &RoundTrip, board: &mut Scoreboard) {
+    let mut i = 0;
+    while board.get(i).is_some_and(|segment| rtt.has_timed_out(now, segment)) {
+        board.mark_lost(i);
+        i += 1;
     }
 }

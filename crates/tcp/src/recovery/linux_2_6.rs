@@ -23,6 +23,7 @@ impl Linux2_6 {
     }
 
     /// Runs on every acknowledgment that is not plain progress in the open state.
+    #[inline(always)]
     pub fn on_ack(&mut self, episode: &mut Episode, ack: &Ack, cx: &mut Cx) -> Rexmit {
         let is_dupack = ack.is_duplicate();
         let mut do_lost = is_dupack || (ack.sacked.new && cx.board.reach() > episode.reordering.degree());
@@ -82,7 +83,7 @@ impl Linux2_6 {
                 Some(Rexmit::Nothing)
             }
             State::Recovery if !is_over => {
-                episode.mark_by_count(by_age, false, cx);
+                episode.mark_by_count_here(by_age, false, cx);
                 episode.reduction.step(ack, 0, false, cx.control, cx.board);
                 Some(Rexmit::Lost)
             }
@@ -189,7 +190,7 @@ impl Linux2_6 {
     }
 
     /// Ends a state whose `high_seq` is acknowledged. Returns whether that was all there is to do.
-    #[inline]
+    #[inline(always)]
     fn leave_finished_state(&mut self, episode: &mut Episode, ack: &Ack, cx: &mut Cx) -> bool {
         if episode.state == State::Open {
             episode.undo.forget_stamp();
@@ -231,6 +232,7 @@ impl Linux2_6 {
     }
 
     /// An acknowledgment in the loss state. Returns what to send again, unless the state was left for the open one.
+    #[inline(always)]
     fn on_ack_in_loss(&mut self, episode: &mut Episode, ack: &Ack, cx: &mut Cx) -> Option<Rexmit> {
         if ack.data_acked() {
             episode.timeouts = 0;
@@ -287,6 +289,7 @@ impl Linux2_6 {
     }
 
     /// A partial acknowledgment in recovery. Returns whether the next hole is to be marked lost.
+    #[inline(always)]
     fn on_partial_ack(&mut self, episode: &mut Episode, ack: &Ack, cx: &mut Cx) -> bool {
         if cx.board.is_reno() && cx.control.cc.partial_ack_ends_recovery() {
             cx.board.forget_duplicates();
@@ -309,6 +312,7 @@ impl Linux2_6 {
     }
 
     /// Returns whether the old state is held (without SACK, until something above `high_seq` is acknowledged).
+    #[inline(always)]
     fn try_undo_recovery(&mut self, episode: &mut Episode, ack: &Ack, cx: &mut Cx) -> bool {
         if episode.undo.is_due(cx.now.echoed(ack.ts_ecr), true) {
             self.undo(episode, true, cx);
@@ -323,6 +327,7 @@ impl Linux2_6 {
         false
     }
 
+    #[inline(always)]
     fn try_undo_loss(&mut self, episode: &mut Episode, ack: &Ack, cx: &mut Cx) -> bool {
         if !episode.undo.is_due(cx.now.echoed(ack.ts_ecr), true) {
             return false;
@@ -337,6 +342,7 @@ impl Linux2_6 {
         true
     }
 
+    #[inline(always)]
     fn try_undo_by_duplicates(&mut self, episode: &mut Episode, cx: &mut Cx) {
         if episode.undo.by_duplicates() {
             self.undo(episode, true, cx);
@@ -344,6 +350,7 @@ impl Linux2_6 {
         }
     }
 
+    #[inline(never)]
     fn undo(&self, episode: &mut Episode, restore_ssthresh: bool, cx: &mut Cx) {
         episode.undo.apply(restore_ssthresh, episode.reduction.prior_cwnd(), cx.control, cx.ecn);
         if self.moderation == Moderation::Always {

@@ -55,6 +55,7 @@ impl Cx<'_> {
     }
 
     /// Whether the oldest segment has been out for longer than the time-out.
+    #[inline(always)]
     pub fn head_timed_out(&self) -> bool {
         self.board.head().is_some_and(|head| self.rtt.has_timed_out(self.now, head))
     }
@@ -171,8 +172,14 @@ impl Recovery {
     }
 
     /// An acknowledgment that is not plain progress in the open state, up to Linux 3.9.
-    #[inline]
+    #[inline(never)]
     pub fn on_ack(&mut self, ack: &Ack, cx: &mut Cx) -> Rexmit {
+        self.on_ack_here(ack, cx)
+    }
+
+    /// The same, compiled into the caller.
+    #[inline(always)]
+    pub fn on_ack_here(&mut self, ack: &Ack, cx: &mut Cx) -> Rexmit {
         match &mut self.machine {
             Machine::Linux2_6(machine) => machine.on_ack(&mut self.episode, ack, cx),
             Machine::Linux3_10(_) | Machine::Ns2(_) => Rexmit::Nothing,

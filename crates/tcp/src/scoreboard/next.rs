@@ -17,8 +17,7 @@ impl Scoreboard {
             return None;
         }
         // Without a division where it follows on the highest.
-        let follows = from == self.highest_sack && self.fackets_out > 0;
-        let i = if follows { self.fackets_out as usize } else { self.position(from) };
+        let i = if from == self.highest_sack { self.fackets_out as usize } else { self.position(from) };
         let segment = self.segments.get(i)?;
         let is_whole = (segment.seq == from) & (segment.end() == end);
         (self.sack & is_whole & (segment.tags == Tags::default())).then_some(i)
@@ -31,7 +30,7 @@ impl Scoreboard {
         segment.tags.set(Tags::SACKED);
         self.highest_sack = segment.end();
         self.sacked_out += 1;
-        self.fackets_out = self.fackets_out.max(i as u32 + 1);
+        self.fackets_out = i as u32 + 1;
         self.seen = std::array::from_fn(|n| blocks.get(n).copied().unwrap_or_default());
     }
 }

@@ -1,6 +1,7 @@
 //! The scoreboard alone: blocks and acknowledgments in, counters out.
 
 use super::*;
+use sojourn_aqm::Rng;
 
 /// `n` segments of a thousand bytes from zero on.
 fn board(n: u64, sack: bool) -> Scoreboard {
@@ -84,6 +85,36 @@ fn the_next_segment_is_the_one_above_all_that_have_arrived() {
     ] {
         assert_eq!(of_one(&board, &other), None, "{other:?}");
     }
+}
+
+#[test]
+fn what_is_marked_step_by_step_is_what_a_walk_from_the_hint_marks() {
+    let mut rng = Rng::stream(1, "marks", 0);
+    let mut marked = 0;
+    for _ in 0..400 {
+        let mut quick = board(2 + rng.below(12), true);
+        let mut slow = quick.clone();
+        for _ in 0..24 {
+            let out = quick.packets_out() as u64;
+            let (packets, high_seq, count_sacked) =
+                (rng.below(out + 3) as u32, 1000 * rng.below(16), rng.below(5) == 0);
+            let (from, una) = (1000 * rng.below(16), 1000 * rng.below(16));
+            let what = rng.below(10);
+            for board in [&mut quick, &mut slow] {
+                let _ = match what {
+                    0 => board.tag(&[(from, from + 2_000)], 0, 0, |_, _| {}).new,
+                    1 if una < 8_000 => board.acknowledge(una, |_| {}).retransmitted,
+                    2 => board.mark_all_lost(false),
+                    _ => false,
+                };
+            }
+            quick.mark_head_lost(packets, high_seq, count_sacked);
+            slow.mark_head_from_hint(packets, high_seq, count_sacked);
+            assert_eq!(format!("{quick:?}"), format!("{slow:?}"), "{packets} up to {high_seq}, {count_sacked}");
+            marked += quick.lost_out;
+        }
+    }
+    assert!(marked > 10_000, "{marked}");
 }
 
 #[test]

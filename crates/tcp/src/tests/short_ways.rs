@@ -133,15 +133,26 @@ impl Bout {
     }
 }
 
+/// One of the registry, or, half of the time, one without the mechanisms after Linux 2.6, of whose own some may be off.
+fn drawn_stack(rng: &mut Rng) -> &'static Stack {
+    let name = |place: u64| stack::NAMES[place as usize].0;
+    let drawn = Stack::find(name(rng.below(stack::NAMES.len() as u64))).expect("a stack");
+    let plain = Stack::find("linux-2.6.29").expect("a stack");
+    let [fack, frto, forward_retransmit, disorder_while_undoable] =
+        [0.8, 0.6, 0.7, 0.8].map(|share| rng.uniform() < share);
+    match rng.below(4) {
+        0 | 1 => drawn,
+        2 => plain,
+        _ => Box::leak(Box::new(Stack { fack, frto, forward_retransmit, disorder_while_undoable, ..*plain })),
+    }
+}
+
 #[test]
 fn an_acknowledgment_on_a_short_way_does_what_it_does_on_the_long_one() {
     let mut short = BTreeMap::new();
     for seed in 0..CONNECTIONS {
         let mut rng = Rng::stream(seed, "short ways", 0);
-        let names = stack::NAMES;
-        // Half of them without the mechanisms after Linux 2.6.
-        let stack = if rng.below(2) == 0 { "linux-2.6.29" } else { names[rng.below(names.len() as u64) as usize].0 };
-        let stack = Stack::find(stack).expect("a stack");
+        let stack = drawn_stack(&mut rng);
         let [sack, delayed_ack, ecn, counts_bytes, writes, ends] =
             [0.9, 0.7, 0.3, 0.1, 0.3, 0.5].map(|share| rng.uniform() < share);
         let cc = AnyCc::new(if rng.below(3) == 0 { "cubic" } else { "reno" }).expect("a control");

@@ -44,10 +44,8 @@ impl Transmission {
             None => self.decide_on_sacked(now, header.ts_ecr, control, recovery),
         };
         let cwnd = control.window.cwnd;
-        if rexmit == Rexmit::Lost
-            && !recovery.sends_nothing_again(cwnd, &self.queue, self.right_edge(), &mut self.board)
-        {
-            self.retransmit_as_allowed(now, cwnd, recovery, wire);
+        if rexmit == Rexmit::Lost {
+            self.retransmit_lost(now, cwnd, recovery, wire);
         }
         if self.board.room(cwnd) > 0 || self.queue.is_dry() {
             self.send_plain(now, control, recovery, wire);

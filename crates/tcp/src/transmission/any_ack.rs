@@ -1,0 +1,98 @@
+//! Any acknowledgment up to Linux 3.9: the window grows before recovery is considered.
+//!
+//! Source: Linux 2.6.29 `tcp_ack`.
+
+use super::Transmission;
+use crate::ack::{Ack, Before};
+use crate::config::State;
+use crate::control::Control;
+use crate::recovery::{Recovery, Rexmit};
+use crate::segment::{Acked, Sacked};
+use crate::{Flags, Header, Now, Wire};
+
+impl Transmission {
+    /// Takes an acknowledgment.
+    pub fn on_any_ack(
+        &mut self,
+        now: Now,
+        header: &Header,
+        control: &mut Control,
+        recovery: &mut Recovery,
+        wire: &mut impl Wire,
+    ) {
+        // Without SACKs most bring new data and tell nothing else.
+        let tells = !header.sack.is_empty() | header.flags.contains(Flags::ECE) | recovery.tests_time_out();
+        match tells || header.ack <= self.queue.una() {
+            true => self.on_ack::<false>(now, header, control, recovery, wire),
+            false => self.on_ack::<true>(now, header, control, recovery, wire),
+        }
+    }
+
+    /// The same, where it brings nothing but new data if it is `PROGRESS`.
+    #[inline(never)]
+    fn on_ack<const PROGRESS: bool>(
+        &mut self,
+        now: Now,
+        header: &Header,
+        control: &mut Control,
+        recovery: &mut Recovery,
+        wire: &mut impl Wire,
+    ) {
+        if header.ack > self.queue.nxt() {
+            return;
+        }
+        self.output.heard(header.ts_val);
+        let has_sack = !PROGRESS && !header.sack.is_empty() && !self.board.is_reno();
+        let before = Before::of(&self.queue, &self.board);
+        if !PROGRESS && header.ack < before.una {
+            // An old acknowledgment can still bring SACKs.
+            if has_sack {
+                recovery.on_sacks(header, &self.queue, &mut self.board, |_, _, _| {});
+            }
+            return;
+        }
+        let bytes = self.queue.acknowledge(header.ack);
+        let advanced = PROGRESS || bytes > 0;
+        control.count_bytes(bytes, recovery.state());
+        let mut sacked = Sacked::default();
+        if has_sack {
+            recovery.episode.undo.count_duplicate(header, before.una, &self.board);
+            sacked = recovery.on_sacks(header, &self.queue, &mut self.board, |_, _, _| {});
+        }
+        if self.board.packets_out() == 0 {
+            return self.send_new(now, control, recovery, wire);
+        }
+        // Of a duplicate there is nothing to remove.
+        let mut acked = Acked::default();
+        if advanced {
+            let fackets = self.board.fackets_out;
+            acked = self.clean(now, header);
+            if acked.packets > 0 {
+                recovery.episode.on_acknowledged(&acked, fackets, before.fackets, &mut self.board);
+            }
+        }
+        let ece = !PROGRESS && self.ecn.is_echo(header);
+        let ack_of = |delivered| Ack { advanced, acked, sacked, ece, ts_ecr: header.ts_ecr, delivered };
+        let tests = !PROGRESS && recovery.tests_time_out();
+        let held = tests && recovery.test_time_out(&ack_of(0), &mut self.cx(now, control));
+        let state = recovery.state();
+        let is_duplicate = !advanced && acked.packets == 0;
+        let suspicious = is_duplicate || sacked.new || ece || state != State::Open;
+        if acked.packets > 0 {
+            let may_raise = || (!ece || control.window.cwnd < control.window.ssthresh) && !recovery.is_reducing();
+            let may_grow = !held && (!suspicious || may_raise());
+            let (tx, packets, last) = (&*self, acked.packets, acked.sent_once());
+            let news = move || tx.news(now, packets, last, state);
+            control.hear(packets, may_grow, (before.in_flight, recovery.reordering()), news);
+        }
+        if suspicious {
+            let delivered = (acked.packets + self.board.sacked_out).saturating_sub(before.sacked);
+            let (ack, mut cx) = (ack_of(delivered), self.cx(now, control));
+            let rexmit = if PROGRESS { recovery.on_ack_here(&ack, &mut cx) } else { recovery.on_ack(&ack, &mut cx) };
+            if rexmit == Rexmit::Lost {
+                self.retransmit_lost(now, control.window.cwnd, recovery, wire);
+            }
+        }
+        self.send_new(now, control, recovery, wire);
+    }
+}
