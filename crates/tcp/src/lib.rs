@@ -255,7 +255,7 @@ impl Header {
             // MSS, SACK permitted, timestamps, window scale.
             () if self.flags.contains(Flags::SYN) => 20,
             () if self.sack.blocks().is_empty() => TIMESTAMPS,
-            () => TIMESTAMPS + 4 + 8 * self.sack.blocks().len() as u32,
+            () => TIMESTAMPS + SACK_HEADER + 8 * self.sack.blocks().len() as u32,
         };
         IP_HEADER + TCP_HEADER + options + self.len as u32
     }
@@ -277,7 +277,7 @@ impl Header {
         match () {
             () if self.flags.contains(Flags::SYN) => 8,
             () if self.sack.blocks().is_empty() => 0,
-            () => 4,
+            () => SACK_HEADER,
         }
     }
 }
@@ -366,6 +366,23 @@ impl Sack {
     pub const MOST: usize = 3;
     /// No blocks.
     const NONE: Self = Self { blocks: [(0, 0); Self::MOST], count: 0 };
+
+    /// Those that fit of `blocks`, from the first on.
+    #[inline(always)]
+    fn of(blocks: &[Block]) -> Self {
+        let mut sack = Self::NONE;
+        sack.count = blocks.len().min(Self::MOST) as u8;
+        for (told, &block) in sack.blocks.iter_mut().zip(blocks) {
+            *told = block;
+        }
+        sack
+    }
+
+    /// Bytes of the option, which is not empty, as `stack` sends it.
+    #[inline(always)]
+    fn ip_len_of(&self, stack: &stack::Stack) -> u32 {
+        8 * u32::from(self.count) + if stack.pads_options { SACK_HEADER } else { 0 }
+    }
 
     /// Adds a block behind the others; one that does not fit is left out.
     #[inline]
@@ -507,6 +524,8 @@ const IP_HEADER: u32 = 20;
 const TCP_HEADER: u32 = 20;
 /// The timestamp option, padded.
 const TIMESTAMPS: u32 = 12;
+/// What the SACK option takes beside its blocks, padded.
+const SACK_HEADER: u32 = 4;
 
 /// Sequence number of the first data byte: the SYN takes 0.
 const FIRST_BYTE: u64 = 1;

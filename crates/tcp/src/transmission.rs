@@ -236,24 +236,36 @@ impl Transmission {
     #[inline]
     pub fn retransmit_lost(&mut self, now: Now, cwnd: u32, recovery: &mut Recovery, wire: &mut impl Wire) {
         // A pacer that holds leaves no more to do, but for the walk that begins anew with every look.
-        let walks = recovery.walks_forward() || !self.is_held(now);
-        let right_edge = self.right_edge();
-        let is_over = self.is_plain && recovery.sends_nothing_again(cwnd, &self.queue, right_edge, &mut self.board);
-        if walks && !is_over {
-            self.retransmit_as_allowed(now, cwnd, recovery, wire);
+        if recovery.walks_forward() || !self.is_held(now) {
+            self.retransmit_as_allowed::<false>(now, cwnd, recovery, wire);
+        }
+    }
+
+    /// The same where there is no pacer, without a walk that would find nothing.
+    #[inline(always)]
+    fn retransmit_lost_plain(&mut self, now: Now, cwnd: u32, recovery: &mut Recovery, wire: &mut impl Wire) {
+        if !recovery.sends_nothing_again(cwnd, &self.queue, self.right_edge(), &mut self.board) {
+            self.retransmit_as_allowed::<true>(now, cwnd, recovery, wire);
         }
     }
 
     #[inline(never)]
-    fn retransmit_as_allowed(&mut self, now: Now, cwnd: u32, recovery: &mut Recovery, wire: &mut impl Wire) {
+    fn retransmit_as_allowed<const PLAIN: bool>(
+        &mut self,
+        now: Now,
+        cwnd: u32,
+        recovery: &mut Recovery,
+        wire: &mut impl Wire,
+    ) {
         match recovery.walk(&self.queue, self.right_edge(), &mut self.board) {
-            Walk::Marked(mut walk) => self.follow(|board| walk.next(cwnd, board), now, recovery, wire),
-            Walk::AndUnmissed(mut walk) => self.follow(|board| walk.next(cwnd, board), now, recovery, wire),
+            Walk::Marked(mut walk) => self.follow::<PLAIN>(|board| walk.next(cwnd, board), now, recovery, wire),
+            Walk::AndUnmissed(mut walk) => self.follow::<PLAIN>(|board| walk.next(cwnd, board), now, recovery, wire),
         }
     }
 
+    /// Sends again what a walk finds, without a look at pacer and device in a stack that is `PLAIN`.
     #[inline(always)]
-    fn follow(
+    fn follow<const PLAIN: bool>(
         &mut self,
         mut next: impl FnMut(&mut Scoreboard) -> Option<usize>,
         now: Now,
@@ -261,9 +273,12 @@ impl Transmission {
         wire: &mut impl Wire,
     ) {
         let mut head_sent = false;
-        while !self.is_held(now) && !self.is_full_below(now, self.queue.mss(), 1, wire) {
+        while PLAIN || (!self.is_held(now) && !self.is_full_below(now, self.queue.mss(), 1, wire)) {
             let Some(i) = next(&mut self.board) else { break };
-            self.retransmit(i, now, &mut recovery.episode, wire);
+            match PLAIN {
+                true => self.retransmit_here::<true>(i, now, &mut recovery.episode, wire),
+                false => self.retransmit(i, now, &mut recovery.episode, wire),
+            }
             head_sent |= i == 0;
         }
         if head_sent && self.timer.purpose() != Purpose::Reordering {
@@ -273,12 +288,24 @@ impl Transmission {
 
     /// Sends segment `i` of the queue again.
     pub fn retransmit(&mut self, i: usize, now: Now, episode: &mut Episode, wire: &mut impl Wire) {
+        self.retransmit_here::<false>(i, now, episode, wire);
+    }
+
+    /// The same, compiled into the caller.
+    #[inline(always)]
+    fn retransmit_here<const PLAIN: bool>(&mut self, i: usize, now: Now, episode: &mut Episode, wire: &mut impl Wire) {
         self.board.retransmitted(i, self.queue.nxt());
         episode.undo.on_retransmission(now.tick);
         if episode.is_reducing() {
             episode.reduction.sent(1);
         }
-        self.retransmit_uncounted(i, now, episode, wire);
+        if PLAIN {
+            let segment = self.board.resent(i, now.at);
+            self.bursts.on_sent(now.at);
+            self.output.again(&segment, self.ecn.of_retransmission(), now, wire);
+        } else {
+            self.retransmit_uncounted(i, now, episode, wire);
+        }
     }
 
     /// Sends segment `i` again without believing it lost, as a probe does.

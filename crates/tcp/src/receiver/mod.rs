@@ -179,9 +179,11 @@ impl Receiver {
         self.reassembly.grow_to(header.seq + u64::from(header.len));
         self.delay.sent();
         self.rcv_wup = self.reassembly.nxt();
-        let mut header = Header { seq: FIRST_BYTE, flags: Flags::ACK, ..self.blank(now) };
-        self.reassembly.tell(&mut header.sack);
-        wire.send_ack(&header, header.ip_len_of(self.stack), Ecn::NotEct);
+        let sack = self.reassembly.most_recent();
+        let len = self.ack_len + sack.ip_len_of(self.stack);
+        let header = Header { seq: FIRST_BYTE, flags: Flags::ACK, sack, ..self.blank(now) };
+        debug_assert_eq!(len, header.ip_len_of(self.stack));
+        wire.send_ack(&header, len, Ecn::NotEct);
     }
 
     #[inline(never)]

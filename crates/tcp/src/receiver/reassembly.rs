@@ -219,6 +219,12 @@ impl Reassembly {
         touching.unwrap_or(self.sacks.len())
     }
 
+    /// The SACK option while there is no duplicate to be told, and something else is.
+    #[inline(always)]
+    pub fn most_recent(&self) -> Sack {
+        Sack::of(&self.sacks)
+    }
+
     /// Fills in the SACK option; a duplicate is told once, before the others.
     #[inline(always)]
     pub fn tell(&mut self, sack: &mut Sack) {

@@ -178,12 +178,13 @@ impl Episode {
     }
 
     /// The state Open, or Disorder while something is unclear.
+    #[inline(always)]
     pub fn keep_open(&mut self, cx: &mut Cx) {
-        let open_question = match self.disorder_while_undoable {
+        let open_question = || match self.disorder_while_undoable {
             true => self.undo.is_open(),
             false => cx.board.any_retransmission_out(),
         };
-        let disordered = cx.board.any_lost_bookkeeping() || open_question;
+        let disordered = cx.board.any_lost_bookkeeping() || open_question();
         let state = if disordered { State::Disorder } else { State::Open };
         if self.state != state {
             self.enter(state, cx);

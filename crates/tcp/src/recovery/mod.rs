@@ -287,17 +287,12 @@ impl Recovery {
     /// left.
     #[inline(always)]
     pub fn sends_nothing_again(&self, cwnd: u32, queue: &SendQueue, right_edge: u64, board: &mut Scoreboard) -> bool {
-        let ends = match self.forward {
-            false => Marked::ends_at_once(cwnd, board),
-            true => {
-                let allowed = || self.state() == State::Recovery && !queue.fits(right_edge);
-                AndUnmissed::ends_at_once(cwnd, allowed, queue.una(), board)
-            }
-        };
-        if ends && board.retransmit_hint.is_none() {
-            board.retransmit_hint = board.head().map(|head| head.seq);
+        if !self.forward {
+            return Marked::ends_at_once(cwnd, board);
         }
-        ends
+        let is_reno = board.is_reno();
+        let allowed = || self.state() == State::Recovery && !is_reno && !queue.fits(right_edge);
+        AndUnmissed::ends_at_once(cwnd, allowed, queue.una(), board)
     }
 
     /// The walk along what is to be sent again.

@@ -28,16 +28,25 @@ impl Marked {
         Self { i: None, hole: false }
     }
 
-    /// Whether the walk ends before its first step.
+    /// Whether the walk ends before its first step; the next one begins where this would have begun.
     #[inline(always)]
-    pub fn ends_at_once(cwnd: u32, board: &Scoreboard) -> bool {
+    pub fn ends_at_once(cwnd: u32, board: &mut Scoreboard) -> bool {
+        let ends = Self::is_over(cwnd, board);
+        if ends {
+            Self::new().stop(board);
+        }
+        ends
+    }
+
+    #[inline(always)]
+    fn is_over(cwnd: u32, board: &Scoreboard) -> bool {
         board.in_flight() >= cwnd || board.retrans_out >= board.lost_out
     }
 
     /// The next segment to be sent again in a window of `cwnd`, if any.
     #[inline(always)]
     pub fn next(&mut self, cwnd: u32, board: &mut Scoreboard) -> Option<usize> {
-        if Self::ends_at_once(cwnd, board) {
+        if Self::is_over(cwnd, board) {
             self.stop(board);
             return None;
         }
@@ -102,14 +111,19 @@ impl AndUnmissed {
         Self { i, allowed, last_lost, hole: None, forward: false }
     }
 
-    /// Whether the walk ends at its first step, where of what nobody missed nothing is sent unless that is `allowed`.
+    /// Whether the walk ends at its first step, where of what nobody missed nothing is sent unless that is `allowed`; the
+    /// next one begins where this would have begun.
     #[inline(always)]
     pub fn ends_at_once(cwnd: u32, allowed: impl Fn() -> bool, una: u64, board: &mut Scoreboard) -> bool {
         if board.lost_out == 0 {
             board.retransmit_high = una;
         }
         let from = board.retransmit_hint.unwrap_or(una);
-        board.in_flight() >= cwnd || (from >= board.retransmit_high && !allowed())
+        let ends = board.in_flight() >= cwnd || (from >= board.retransmit_high && !allowed());
+        if ends && board.retransmit_hint.is_none() {
+            board.retransmit_hint = board.head().map(|head| head.seq);
+        }
+        ends
     }
 
     /// The next segment to be sent again in a window of `cwnd`, if any.

@@ -90,7 +90,11 @@ impl Transmission {
             let (ack, mut cx) = (ack_of(delivered), self.cx(now, control));
             let rexmit = if PROGRESS { recovery.on_ack_here(&ack, &mut cx) } else { recovery.on_ack(&ack, &mut cx) };
             if rexmit == Rexmit::Lost {
-                self.retransmit_lost(now, control.window.cwnd, recovery, wire);
+                let cwnd = control.window.cwnd;
+                match self.is_plain {
+                    true => self.retransmit_lost_plain(now, cwnd, recovery, wire),
+                    false => self.retransmit_lost(now, cwnd, recovery, wire),
+                }
             }
         }
         self.send_new(now, control, recovery, wire);

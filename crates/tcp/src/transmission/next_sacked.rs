@@ -45,7 +45,7 @@ impl Transmission {
         };
         let cwnd = control.window.cwnd;
         if rexmit == Rexmit::Lost {
-            self.retransmit_lost(now, cwnd, recovery, wire);
+            self.retransmit_lost_plain(now, cwnd, recovery, wire);
         }
         if self.board.room(cwnd) > 0 || self.queue.is_dry() {
             self.send_plain(now, control, recovery, wire);
