@@ -61,10 +61,16 @@ impl Reduction {
         self.out += segments;
     }
 
+    /// Whether it is one of rate halving.
+    #[inline]
+    pub fn is_by_halves(&self) -> bool {
+        self.form == stack::Reduction::RateHalving
+    }
+
     /// A step; `lost` segments were newly marked, `first` asks for the first fast retransmission.
     #[inline(always)]
     pub fn step(&mut self, ack: &Ack, lost: u32, first: bool, control: &mut Control, board: &Scoreboard) {
-        if self.form == stack::Reduction::RateHalving {
+        if self.is_by_halves() {
             return halve(ack, control, board);
         }
         self.step_in_proportion(ack, lost, first, control, board);
@@ -110,7 +116,7 @@ impl Reduction {
 
 /// Rate halving: one segment less for every second acknowledgment.
 #[inline(always)]
-fn halve(ack: &Ack, control: &mut Control, board: &Scoreboard) {
+pub(crate) fn halve(ack: &Ack, control: &mut Control, board: &Scoreboard) {
     if !(ack.any_progress() || ack.sacked.duplicate || (board.is_reno() && ack.is_duplicate())) {
         return;
     }

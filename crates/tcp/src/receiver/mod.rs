@@ -172,11 +172,17 @@ impl Receiver {
     #[inline(never)]
     fn on_growth(&mut self, now: Instant, header: &Header, wire: &mut impl Wire) {
         let now = self.clock.ticks(now);
-        debug_assert_eq!((self.ecn.of_ack(), self.pushed), ((Flags::ACK, Ecn::NotEct), false));
         if self.stack.quickacks_on_reordering {
             self.delay.be_quick_on_trouble();
         }
         self.reassembly.grow_to(header.seq + u64::from(header.len));
+        self.tell_of_holes(now, wire);
+    }
+
+    /// Acknowledges at once what lies behind a hole, of which there is no more to tell.
+    #[inline(never)]
+    fn tell_of_holes(&mut self, now: Ticks, wire: &mut impl Wire) {
+        debug_assert_eq!((self.ecn.of_ack(), self.pushed), ((Flags::ACK, Ecn::NotEct), false));
         self.delay.sent();
         self.rcv_wup = self.reassembly.nxt();
         let sack = self.reassembly.most_recent();
@@ -426,6 +432,9 @@ impl Receiver {
         self.reassembly.queue(block, self.stack.forgets_blocks);
         if self.sack && self.compression.is_none() && self.reassembly.is_calm_but_for_holes() {
             self.grows_under = self.codepoints_of_no_interest();
+            if self.grows_under != Codepoints::NONE {
+                return self.tell_of_holes(now, wire);
+            }
         }
         // That it was due for this segment, too, is forgotten with what is sent (`inet_csk_ack_scheduled`).
         if !flushed {

@@ -113,6 +113,7 @@ impl Episode {
     }
 
     /// Congestion avoidance is in `state` from now on, and the control is told.
+    #[inline(always)]
     pub fn enter(&mut self, state: State, cx: &mut Cx) {
         self.state = state;
         cx.control.cc.state_changed(state, cx.now.at, cx.queue.nxt());
@@ -196,6 +197,12 @@ impl Episode {
     /// segment, if `by_age`. Where early retransmit has to wait first, its timer is set.
     #[inline(always)]
     pub fn is_time_to_recover(&mut self, by_age: bool, ack: &Ack, cx: &mut Cx) -> bool {
+        self.is_time_by_count(by_age, cx) || self.retransmits_early(ack, cx)
+    }
+
+    /// The same without early retransmit.
+    #[inline(always)]
+    pub fn is_time_by_count(&self, by_age: bool, cx: &Cx) -> bool {
         let board = &*cx.board;
         let degree = self.reordering.degree();
         let duplicates = if self.reordering.uses_fack() { board.fackets_out } else { board.sacked_out + 1 };
@@ -203,11 +210,7 @@ impl Episode {
         // Nothing more will come to tell of the loss: the connection is limited by its application.
         let application_limited =
             out <= degree && board.sacked_out >= (out / 2).max(self.reordering.initial()) && !cx.may_send_now();
-        board.lost_out > 0
-            || duplicates > degree
-            || (by_age && cx.head_timed_out())
-            || application_limited
-            || self.retransmits_early(ack, cx)
+        board.lost_out > 0 || duplicates > degree || (by_age && cx.head_timed_out()) || application_limited
     }
 
     /// What the number of SACKs or duplicates tells of losses; with `by_age` also what is older than the time-out.

@@ -8,6 +8,7 @@ use crate::ack::Ack;
 use crate::cc::CongestionControl;
 use crate::config::State;
 use crate::frto::{Frto, Outcome};
+use crate::reduction;
 use crate::stack::{Moderation, Stack};
 
 /// The machine's own state.
@@ -73,18 +74,18 @@ impl Linux2_6 {
             State::Open | State::Disorder => {
                 let is_open = episode.state == State::Open;
                 let may_end = !is_open && (is_over || episode.undo.by_duplicates());
-                if may_end || episode.is_time_to_recover(by_age, ack, cx) {
+                if may_end || episode.early.is_on() || episode.is_time_by_count(by_age, cx) {
                     return None;
                 }
-                if is_open {
+                if is_open || cx.board.retrans_out == 0 {
                     episode.undo.forget_stamp();
                 }
-                self.try_to_open(episode, ack, cx);
+                self.stay_open(episode, cx);
                 Some(Rexmit::Nothing)
             }
-            State::Recovery if !is_over => {
+            State::Recovery if !is_over && episode.reduction.is_by_halves() => {
                 episode.mark_by_count_here(by_age, false, cx);
-                episode.reduction.step(ack, 0, false, cx.control, cx.board);
+                reduction::halve(ack, cx.control, cx.board);
                 Some(Rexmit::Lost)
             }
             State::Loss if !is_over && !episode.undo.is_due(cx.now.echoed(ack.ts_ecr), true) => {
@@ -281,10 +282,15 @@ impl Linux2_6 {
         if episode.state == State::Cwr {
             episode.reduction.step(ack, 0, false, cx.control, cx.board);
         } else {
-            episode.keep_open(cx);
-            if self.moderation == Moderation::Always || episode.state != State::Open {
-                moderate(episode, cx);
-            }
+            self.stay_open(episode, cx);
+        }
+    }
+
+    #[inline(always)]
+    fn stay_open(&self, episode: &mut Episode, cx: &mut Cx) {
+        episode.keep_open(cx);
+        if self.moderation == Moderation::Always || episode.state != State::Open {
+            moderate(episode, cx);
         }
     }
 
@@ -384,6 +390,7 @@ pub(super) fn lose_everything(episode: &mut Episode, always: bool, cx: &mut Cx) 
 }
 
 /// The window is cut to what is in flight plus a small burst.
+#[inline(always)]
 fn moderate(episode: &Episode, cx: &mut Cx) {
     cx.control.limit(cx.board.in_flight() + episode.reordering.degree());
 }

@@ -50,6 +50,7 @@ pub(crate) struct Cx<'a> {
 
 impl Cx<'_> {
     /// Whether something new could be sent at once.
+    #[inline(always)]
     pub fn may_send_now(&self) -> bool {
         self.board.in_flight() < self.control.window.cwnd && self.queue.fits(self.right_edge)
     }
@@ -290,9 +291,7 @@ impl Recovery {
         if !self.forward {
             return Marked::ends_at_once(cwnd, board);
         }
-        let is_reno = board.is_reno();
-        let allowed = || self.state() == State::Recovery && !is_reno && !queue.fits(right_edge);
-        AndUnmissed::ends_at_once(cwnd, allowed, queue.una(), board)
+        AndUnmissed::ends_at_once(cwnd, self.state() == State::Recovery, (queue, right_edge), board)
     }
 
     /// The walk along what is to be sent again.

@@ -2,6 +2,7 @@
 //!
 //! Source: Linux `tcp_xmit_retransmit_queue`, of 2.6.29 to 4.9 and of 6.1.
 
+use crate::queue::SendQueue;
 use crate::scoreboard::Scoreboard;
 use crate::segment::Tags;
 
@@ -111,15 +112,22 @@ impl AndUnmissed {
         Self { i, allowed, last_lost, hole: None, forward: false }
     }
 
-    /// Whether the walk ends at its first step, where of what nobody missed nothing is sent unless that is `allowed`; the
-    /// next one begins where this would have begun.
+    /// Whether the walk ends at its first step; the next one begins where this would have begun. What nobody missed is sent
+    /// while the sender `recovers` and the queue has nothing new up to the right edge.
     #[inline(always)]
-    pub fn ends_at_once(cwnd: u32, allowed: impl Fn() -> bool, una: u64, board: &mut Scoreboard) -> bool {
+    pub fn ends_at_once(
+        cwnd: u32,
+        recovers: bool,
+        (queue, right_edge): (&SendQueue, u64),
+        board: &mut Scoreboard,
+    ) -> bool {
+        let una = queue.una();
         if board.lost_out == 0 {
             board.retransmit_high = una;
         }
         let from = board.retransmit_hint.unwrap_or(una);
-        let ends = board.in_flight() >= cwnd || (from >= board.retransmit_high && !allowed());
+        let is_through = from >= board.retransmit_high && (!recovers || board.is_reno() || queue.fits(right_edge));
+        let ends = board.in_flight() >= cwnd || is_through;
         if ends && board.retransmit_hint.is_none() {
             board.retransmit_hint = board.head().map(|head| head.seq);
         }
