@@ -68,29 +68,30 @@ impl Choices {
     #[inline(always)]
     fn observe(&mut self, at: u64, value: u64, beats: impl Fn(u64, u64) -> bool) {
         let new = Choice { value, at };
-        let kept = self.best.filter(|[first, _, third]| !beats(value, first.value) && at - third.at <= self.span);
-        let Some([mut first, mut second, mut third]) = kept else {
+        let kept = |[first, _, third]: &&mut [Choice; 3]| !beats(value, first.value) && at - third.at <= self.span;
+        // In place: most samples change nothing.
+        let Some([first, second, third]) = self.best.as_mut().filter(kept) else {
             self.best = Some([new; 3]);
             return;
         };
-        if beats(value, second.value) {
-            (second, third) = (new, new);
-        } else if beats(value, third.value) {
-            third = new;
+        if beats(value, third.value) {
+            *third = new;
+            if beats(value, second.value) {
+                *second = new;
+            }
         }
         let age = at - first.at;
         if age > self.span {
             // The first is out of the window; the second may be as well, the third was looked at above.
-            (first, second, third) = (second, third, new);
+            (*first, *second, *third) = (*second, *third, new);
             if at - first.at > self.span {
-                (first, second, third) = (second, third, new);
+                (*first, *second, *third) = (*second, *third, new);
             }
         } else if second.at == first.at && age > self.span / 4 {
-            (second, third) = (new, new);
+            (*second, *third) = (new, new);
         } else if third.at == second.at && age > self.span / 2 {
-            third = new;
+            *third = new;
         }
-        self.best = Some([first, second, third]);
     }
 }
 
