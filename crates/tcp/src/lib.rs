@@ -114,6 +114,7 @@ mod reduction;
 mod reordering;
 mod round_trip;
 mod rtt;
+mod sack;
 mod scoreboard;
 mod segment;
 mod segmentation;
@@ -132,13 +133,14 @@ mod watch;
 pub use config::{SenderConfig, SenderStats, State};
 pub use rate_sample::RateSample;
 pub use receiver::{Marked, Receiver, ReceiverConfig};
+pub use sack::{Block, Sack};
 pub use sender::Sender;
 pub use small_queue::memory_below;
 pub use timer::Purpose;
 pub use watch::{Event, Loss, Standing};
 
+use sack::SACK_HEADER;
 use sojourn_aqm::{Duration, Ecn, Instant};
-use std::fmt;
 
 /// Takes the segments that an endpoint sends.
 pub trait Wire {
@@ -351,90 +353,6 @@ impl Flags {
     }
 }
 
-/// Up to three SACK blocks (what fits beside timestamps), most recent first; a D-SACK, if any, before them.
-#[derive(Clone, Copy)]
-pub struct Sack {
-    blocks: [Block; Self::MOST],
-    count: u8,
-}
-
-/// A range of sequence numbers: first, and one past the last.
-pub type Block = (u64, u64);
-
-impl Sack {
-    /// Blocks that fit beside a timestamp option.
-    pub const MOST: usize = 3;
-    /// No blocks.
-    const NONE: Self = Self { blocks: [(0, 0); Self::MOST], count: 0 };
-
-    /// Those that fit of `blocks`, from the first on.
-    #[inline(always)]
-    fn of(blocks: &[Block]) -> Self {
-        let mut sack = Self::NONE;
-        sack.count = blocks.len().min(Self::MOST) as u8;
-        for (told, &block) in sack.blocks.iter_mut().zip(blocks) {
-            *told = block;
-        }
-        sack
-    }
-
-    /// Bytes of the option, which is not empty, as `stack` sends it.
-    #[inline(always)]
-    fn ip_len_of(&self, stack: &stack::Stack) -> u32 {
-        8 * u32::from(self.count) + if stack.pads_options { SACK_HEADER } else { 0 }
-    }
-
-    /// Adds a block behind the others; one that does not fit is left out.
-    #[inline]
-    pub fn push(&mut self, block: Block) {
-        if (self.count as usize) < Self::MOST {
-            self.blocks[self.count as usize] = block;
-            self.count += 1;
-        }
-    }
-
-    /// The blocks.
-    #[inline]
-    pub fn blocks(&self) -> &[Block] {
-        &self.blocks[..self.count as usize]
-    }
-
-    /// Whether there are none.
-    #[inline]
-    pub fn is_empty(&self) -> bool {
-        self.count == 0
-    }
-
-    /// Takes all blocks away.
-    #[inline]
-    pub fn clear(&mut self) {
-        self.count = 0;
-    }
-}
-
-/// A constant: the default of an array is made by a loop.
-impl Default for Sack {
-    #[inline]
-    fn default() -> Self {
-        Self::NONE
-    }
-}
-
-/// What lies behind the blocks means nothing.
-impl PartialEq for Sack {
-    fn eq(&self, other: &Self) -> bool {
-        self.blocks() == other.blocks()
-    }
-}
-
-impl Eq for Sack {}
-
-impl fmt::Debug for Sack {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.blocks()).finish()
-    }
-}
-
 /// A time on a host's coarse clock, or a span. Timestamps on the wire are its low 32 bits.
 pub type Ticks = u64;
 
@@ -524,8 +442,6 @@ const IP_HEADER: u32 = 20;
 const TCP_HEADER: u32 = 20;
 /// The timestamp option, padded.
 const TIMESTAMPS: u32 = 12;
-/// What the SACK option takes beside its blocks, padded.
-const SACK_HEADER: u32 = 4;
 
 /// Sequence number of the first data byte: the SYN takes 0.
 const FIRST_BYTE: u64 = 1;

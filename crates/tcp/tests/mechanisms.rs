@@ -18,7 +18,7 @@ const READ_IN: &[(&str, &[&str])] = &[
     ("moderation", &["recovery/linux_2_6"]),
     ("acks_handshake", &["output"]),
     ("timestamps", &["round_trip", "lib", "stack/mod"]),
-    ("pads_options", &["lib"]),
+    ("pads_options", &["lib", "sack"]),
     ("rto", &["stack/mod"]),
     ("most_window", &["offered", "control"]),
     ("acks_every_segment", &["receiver/delay"]),

@@ -127,7 +127,7 @@ impl Bout {
             1 => Self { lost: many, ..Self::default() },
             2 => Self { lost: rare, late: rare, most: 4_000_000, ..Self::default() },
             3 => Self { late: many, most: 30_000_000, ..Self::default() },
-            4 => Self { late: rare, lost: rare, most: 900_000_000, ..Self::default() },
+            4 => Self { late: 5 * many, lost: rare, most: 900_000_000, ..Self::default() },
             5 => Self { marked: many, lost: rare, ..Self::default() },
             6 => Self { lost: many, acks_lost: 3 * many, ..Self::default() },
             _ => {
