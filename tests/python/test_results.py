@@ -98,6 +98,23 @@ def test_stored_result_equals_the_computed_one(tmp_path: Path) -> None:
         assert stored.table(name).equals(computed.table(name)), name
 
 
+def test_a_run_into_a_folder_gives_what_is_read_from_there(tmp_path: Path) -> None:
+    scenario = sj.Scenario.parse(SHORT, {"probes.packets": True, "probes.queue": "10 ms"})
+    given = store.run(scenario, 3, tmp_path, ["sojourn", "run"])
+    assert given.folder is not None
+    read = store.load(given.folder)
+    assert given.totals == read.totals
+    assert given.scenario == read.scenario
+    assert (given.seed, given.engine, given.found) == (read.seed, read.engine, read.found)
+    assert given.own_parameters == read.own_parameters
+    assert given.table_names == read.table_names
+    for name in given.table_names:
+        assert given.table(name).equals(read.table(name)), name
+    (given.folder / "packets.parquet").write_bytes(b"")
+    with pytest.raises(sj.InputError, match="not as it was written"):
+        given.table("packets")
+
+
 def test_hash_covers_what_decides_the_numbers(tmp_path: Path) -> None:
     base = sj.Scenario.parse(SHORT)
     hashes = {

@@ -99,9 +99,14 @@ def temporary_folder(prefix: str, place: str | None = None) -> Iterator[Path]:
 
 def check_writable(folder: Path) -> None:
     """Raise now what writing into `folder`, there already or not, would raise after the work."""
-    there = next(place for place in (folder.absolute(), *folder.absolute().parents) if place.exists())
+    there = folder if folder.is_dir() else _nearest(folder.absolute())
     if there.is_dir() and not os.access(there, os.W_OK | os.X_OK):
         raise PermissionError(errno.EACCES, "Permission denied", str(folder))
+
+
+def _nearest(folder: Path) -> Path:
+    """What is there of a path: itself, or the nearest folder above it."""
+    return next(place for place in (folder, *folder.parents) if place.exists())
 
 
 def clean(folder: Path) -> None:
@@ -159,8 +164,11 @@ def _new_part(path: Path) -> Path:
 
 
 def _make_empty(part: Path) -> None:
-    _remove(part)  # a killed process may have had our number
-    part.mkdir()
+    try:
+        part.mkdir()
+    except FileExistsError:
+        _remove(part)  # a killed process had our number
+        part.mkdir()
 
 
 def _remove(part: Path) -> None:
@@ -172,7 +180,9 @@ def _remove(part: Path) -> None:
 
 
 def _make_parents(folder: Path) -> list[Path]:
-    if folder.exists() and not folder.is_dir():
+    if folder.is_dir():
+        return []
+    if folder.exists():
         raise NotADirectoryError(errno.ENOTDIR, "Not a folder", str(folder))
     missing = [f for f in (folder, *folder.parents) if not f.exists()]
     folder.mkdir(parents=True, exist_ok=True)

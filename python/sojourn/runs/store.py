@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+import stat
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,7 @@ def run_hash(scenario: Scenario, seed: int, engine: str = SIMULATE) -> str:
 
     The files are traces, tables of distributions, and the sources of queue managers in Python.
     """
-    return _hash(scenario.document, _traces(scenario), _sources(scenario), seed, engine)
+    return _hash(_subject(scenario, *map(_pairs, (_traces(scenario), _sources(scenario)))), seed, engine)
 
 
 def run(
@@ -59,30 +60,32 @@ def run(
     name = run_hash(scenario, seed, engines.identity(engine))
     with new_folder(root / name) as part:
         result = engines.run(scenario, seed, engine, progress, part)
-        write_unseen(part / MANIFEST, _manifest(result, name, part, command))
-    return load(root / name)
+        manifest = _manifest(result, name, part, command)
+        write_unseen(part / MANIFEST, _text(manifest))
+    # What would be read and checked was written just now, in as many steps as the rest of a short run takes.
+    return _result(root / name, manifest, scenario)
 
 
 def save(result: Result, root: Path, command: list[str]) -> Result:
     """Write a result to ``root/<hash>`` and return it as read from there."""
     name = run_hash(result.scenario, result.seed, result.engine)
     with new_folder(root / name) as part:
-        write_unseen(part / MANIFEST, _manifest(result, name, part, command))
+        write_unseen(part / MANIFEST, _text(_manifest(result, name, part, command)))
     return load(root / name)
 
 
 def save_in(result: Result, folder: Path, command: list[str]) -> Result:
     """Write a result into a folder that is there, beside what it was made from."""
     name = run_hash(result.scenario, result.seed, result.engine)
-    text = _manifest(result, name, folder, command)
+    text = _text(_manifest(result, name, folder, command))
     write_file(folder / MANIFEST, lambda file: file.write(text))
     return load(folder)
 
 
-def _manifest(result: Result, name: str, folder: Path, command: list[str]) -> bytes:
+def _manifest(result: Result, name: str, folder: Path, command: list[str]) -> dict[str, Any]:
     """What tells all of the run called `name` but its tables, which are written into the folder if need be."""
     tables = {name: _write_table(folder, name, result) for name in result.table_names}
-    manifest = {
+    return {
         "format": FORMAT,
         "hash": name,
         "engine": result.engine,
@@ -97,8 +100,11 @@ def _manifest(result: Result, name: str, folder: Path, command: list[str]) -> by
         "summary": result.totals,
         "tables": tables,
     }
+
+
+def _text(manifest: dict[str, Any]) -> bytes:
     # A line for each key: indenting all of it is done in Python, and takes as long as a short run.
-    lines = (f" {json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}" for key, value in manifest.items())
+    lines = (f" {json.dumps(key)}: {_encoded(value)}" for key, value in manifest.items())
     return ("{\n" + ",\n".join(lines) + "\n}\n").encode()
 
 
@@ -139,10 +145,11 @@ def check_source(folder: Path, names: Iterable[str]) -> None:
     raise InputError(f"{folder}: holds no run of this study; give the folder of one of its shards")
 
 
-def _result(folder: Path, manifest: dict[str, Any]) -> Result:
+def _result(folder: Path, manifest: dict[str, Any], scenario: Scenario | None = None) -> Result:
+    """The result that a manifest tells of; without its `scenario` that is read from the manifest, too."""
     tables = {name: (lambda name=name: _read_table(folder, manifest, name)) for name in manifest["tables"]}
-    canonical = json.dumps(manifest["scenario"], ensure_ascii=False)
-    result = Result(Scenario(canonical), manifest["seed"], manifest["summary"], tables)
+    scenario = scenario or Scenario(json.dumps(manifest["scenario"], ensure_ascii=False))
+    result = Result(scenario, manifest["seed"], manifest["summary"], tables)
     result.folder = folder
     result.files = {name: partial(_checked_table, folder, manifest, name) for name in manifest["tables"]}
     result.engine = manifest["engine"]
@@ -216,8 +223,8 @@ def _digest_once(path: Path, _modified_ns: int, _size: int) -> str:
 
 def _check_manifest(folder: Path, manifest: dict[str, Any]) -> None:
     try:
-        sources = manifest.get("aqms", {})
-        name = _hash(manifest["scenario"], manifest["traces"], sources, manifest["seed"], manifest["engine"])
+        subject = _by_content(manifest["scenario"], manifest["traces"], manifest.get("aqms", {}))
+        name = _hash(_sorted(subject), manifest["seed"], manifest["engine"])
         same = manifest["summary"]["fingerprint"] == manifest["fingerprint"]
         sizes = {name: about["bytes"] for name, about in manifest["tables"].items() if about["sha256"]}
     except (KeyError, TypeError, AttributeError, ValueError):
@@ -233,10 +240,14 @@ def _check_manifest(folder: Path, manifest: dict[str, Any]) -> None:
         damaged(folder, f"scenario and summary in {MANIFEST} have different links")
     for table, size in sizes.items():
         file = folder / f"{table}.parquet"
-        if not file.is_file():
+        try:
+            about = file.stat()
+        except OSError:
             damaged(folder, f"{file.name} is missing")
-        if file.stat().st_size != size:
-            damaged(folder, f"{file.name} has {file.stat().st_size} of {size} bytes")
+        if not stat.S_ISREG(about.st_mode):
+            damaged(folder, f"{file.name} is missing")
+        if about.st_size != size:
+            damaged(folder, f"{file.name} has {about.st_size} of {size} bytes")
 
 
 def _traces(scenario: Scenario) -> dict[str, str]:
@@ -247,10 +258,20 @@ def _sources(scenario: Scenario) -> dict[str, str]:
     return {name: digest(name) for name in scenario.user_aqms()}
 
 
-def _hash(document: dict[str, Any], traces: dict[str, str], sources: dict[str, str], seed: int, engine: str) -> str:
-    subject = {"scenario": _by_content(document, traces, sources), "seed": seed, "engine": engine, "format": FORMAT}
-    text = json.dumps(subject, sort_keys=True, ensure_ascii=False)
+def _hash(subject: str, seed: int, engine: str) -> str:
+    """Of the JSON text of these four with sorted keys; `subject` is that of the scenario."""
+    text = f'{{"engine": {_sorted(engine)}, "format": {FORMAT}, "scenario": {subject}, "seed": {_sorted(seed)}}}'
     return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+@lru_cache(maxsize=256)
+def _subject(scenario: Scenario, traces: _Pairs, sources: _Pairs) -> str:
+    """What a scenario is in a hash. Kept, because runs of it differ in their seeds, and each is looked for and done."""
+    return _sorted(_by_content(scenario.document, dict(traces), dict(sources)))
+
+
+def _pairs(digests: dict[str, str]) -> _Pairs:
+    return tuple(digests.items())
 
 
 def _by_content(document: dict[str, Any], traces: dict[str, str], sources: dict[str, str]) -> dict[str, Any]:
@@ -286,7 +307,8 @@ def _write_table(folder: Path, name: str, result: Result) -> dict[str, Any]:
         frame = result.table(name)
         write_file(path, lambda file: frame.write_parquet(file))
         rows = frame.height
-    return {"rows": rows, "bytes": path.stat().st_size, "sha256": _digest(path)}
+    size, digest = _size_and_digest(path)
+    return {"rows": rows, "bytes": size, "sha256": digest}
 
 
 def _read_table(folder: Path, manifest: dict[str, Any], name: str) -> pl.DataFrame:
@@ -320,13 +342,24 @@ def _copy(path: Path, folder: Path) -> None:
 
 
 def _digest(path: Path) -> str:
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
+    return _size_and_digest(path)[1]
+
+
+def _size_and_digest(path: Path) -> tuple[int, str]:
+    """Bytes of a file and their SHA-256."""
+    size, digest = 0, hashlib.sha256()
+    with path.open("rb", buffering=0) as file:  # a buffer takes three more system calls, and a small file is one read
         while block := file.read(1 << 20):
+            size += len(block)
             digest.update(block)
-    return digest.hexdigest()
+    return size, digest.hexdigest()
 
 
+_encoded = json.JSONEncoder(ensure_ascii=False).encode
+_sorted = json.JSONEncoder(ensure_ascii=False, sort_keys=True).encode
+"""JSON text of a value, without and with sorted keys."""
+_Pairs = tuple[tuple[str, str], ...]
+"""Digests of files by their names, as an argument of what is kept."""
 LARGE = 1_000_000
 """Rows of a table from which on it is asked whether there is memory to read it."""
 _WIDTHS = {"UInt8": 1, "UInt32": 4}

@@ -121,13 +121,22 @@ class Scenario:
 
     def traces(self) -> list[Path]:
         """Files that the scenario reads: traces of links, captures, and tables of distributions."""
+        return list(self._traces)
+
+    def user_aqms(self) -> list[str]:
+        """Names of the queue managers that are written in Python or are in shared libraries."""
+        return list(self._user_aqms)
+
+    @cached_property
+    def _traces(self) -> list[Path]:
+        """Kept, as the next one is, because both are asked for several times for every run."""
         links = [link for hop in self.hops.values() for link in hop]
         captures = [flow["file"] for flow in self.document["flows"] if flow["kind"] == "pcap"]
         named = [file for aqm in self._all_aqms() for file in tables(aqm)]
         return [Path(file) for file in [*(link["trace"] for link in links if link.get("trace")), *captures, *named]]
 
-    def user_aqms(self) -> list[str]:
-        """Names of the queue managers that are written in Python or are in shared libraries."""
+    @cached_property
+    def _user_aqms(self) -> list[str]:
         return list(dict.fromkeys(name for aqm in self._all_aqms() for name in references(aqm)))
 
     def _all_aqms(self) -> list[dict[str, Any]]:
