@@ -10,12 +10,12 @@ use ::parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
 use ::parquet::column::writer::ColumnCloseResult;
 use ::parquet::data_type::{DataType, DoubleType, Int32Type, Int64Type};
 use ::parquet::errors::{ParquetError, Result};
-use ::parquet::file::metadata::ColumnChunkMetaData;
+use ::parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 use ::parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
 use ::parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use ::parquet::schema::types::Type;
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -66,7 +66,7 @@ impl Files {
     /// Ends every file; gives the name of each table and its rows.
     pub fn finish(self) -> Result<Vec<(&'static str, u64)>, WriteError> {
         let finish = |(name, mut writer): (_, Writer)| {
-            let about = writer.out.finish().map_err(failed(&writer.file))?;
+            let about = writer.finish().map_err(failed(&writer.file))?;
             Ok((name, about.file_metadata().num_rows() as u64))
         };
         self.open.into_iter().map(finish).collect()
@@ -87,7 +87,22 @@ fn failed(file: &Path) -> impl FnOnce(ParquetError) -> WriteError {
 #[derive(Debug)]
 struct Writer {
     file: PathBuf,
-    out: SerializedFileWriter<File>,
+    out: SerializedFileWriter<Kept>,
+}
+
+/// A file to which bytes go when there are many, or at its end: the library flushes behind every column of a row group, which
+/// would be as many calls of the system for a table of a few rows as for a large one.
+#[derive(Debug)]
+struct Kept(BufWriter<File>);
+
+impl Write for Kept {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 impl Writer {
@@ -107,8 +122,16 @@ impl Writer {
         if let Some((first, _)) = table.columns.first() {
             properties = properties.set_column_statistics_enabled(first.as_str().into(), EnabledStatistics::Chunk);
         }
-        let out = SerializedFileWriter::new(File::create(file)?, Arc::new(schema), Arc::new(properties.build()))?;
+        let kept = Kept(BufWriter::with_capacity(KEPT, File::create(file)?));
+        let out = SerializedFileWriter::new(kept, Arc::new(schema), Arc::new(properties.build()))?;
         Ok(Self { file: file.to_path_buf(), out })
+    }
+
+    /// Ends the file.
+    fn finish(&mut self) -> Result<ParquetMetaData> {
+        let about = self.out.finish()?;
+        self.out.inner_mut().0.flush()?;
+        Ok(about)
     }
 
     fn write(&mut self, table: &Table) -> Result<()> {
@@ -137,7 +160,7 @@ impl Writer {
     /// Goes on in a file with the columns of that table, which has the row groups so far as they are, and NaN in their new
     /// columns.
     fn widen(&mut self, table: &Table) -> Result<()> {
-        let about = self.out.finish()?;
+        let about = self.finish()?;
         let narrow = File::open(&self.file)?;
         // It can be read as long as it is open.
         fs::remove_file(&self.file)?;
@@ -173,7 +196,7 @@ fn field(name: &str, column: &Column) -> Result<Type> {
 }
 
 /// Writes the next column of a row group.
-fn put<T: DataType>(group: &mut SerializedRowGroupWriter<'_, File>, values: impl Iterator<Item = T::T>) -> Result<()> {
+fn put<T: DataType>(group: &mut SerializedRowGroupWriter<'_, Kept>, values: impl Iterator<Item = T::T>) -> Result<()> {
     let mut column = group.next_column()?.ok_or_else(|| ParquetError::General("a column too many".into()))?;
     column.typed::<T>().write_batch(&values.collect::<Vec<_>>(), None, None)?;
     column.close()
@@ -193,6 +216,8 @@ fn closed(chunk: &ColumnChunkMetaData, rows: usize) -> ColumnCloseResult {
 
 /// Bytes of a dictionary from which on a column goes on without one: 256 values of eight bytes, whose numbers fit into a byte.
 const DICTIONARY: usize = 256 * 8;
+/// Bytes of a file that are kept until there are more of them, or until it ends.
+const KEPT: usize = 1 << 15;
 
 #[cfg(test)]
 mod tests {
