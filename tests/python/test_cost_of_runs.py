@@ -44,6 +44,13 @@ def test_a_run_is_stored_by_six_hundred_calls(tmp_path: Path) -> None:
     assert calls / len(runs[1:]) < 750  # 2,350 where what was written is read and checked, and every hash made anew
 
 
+def test_tables_that_nobody_asks_for_are_not_made(tmp_path: Path) -> None:
+    runs = _runs(tmp_path)
+    runs[0].scenario.run()
+    calls = _calls(lambda: [run.scenario.run(run.seed) for run in runs])
+    assert calls / len(runs) < 150  # 340 where the histogram, the only table here, becomes a frame
+
+
 def test_waiting_for_a_run_takes_few_calls_however_many_there_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

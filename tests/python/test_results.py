@@ -98,6 +98,16 @@ def test_stored_result_equals_the_computed_one(tmp_path: Path) -> None:
         assert stored.table(name).equals(computed.table(name)), name
 
 
+def test_a_table_is_the_same_whenever_it_is_asked_for() -> None:
+    result = sj.Scenario.parse(SHORT, {"probes.packets": True}).run()
+    first = result.table("packets")
+    assert first.height > 0
+    first.insert_column(0, pl.Series("mine", [1] * first.height))
+    again = result.table("packets")
+    assert again.columns == first.columns[1:]
+    assert again.equals(first.drop("mine"))
+
+
 def test_a_run_into_a_folder_gives_what_is_read_from_there(tmp_path: Path) -> None:
     scenario = sj.Scenario.parse(SHORT, {"probes.packets": True, "probes.queue": "10 ms"})
     given = store.run(scenario, 3, tmp_path, ["sojourn", "run"])

@@ -15,7 +15,8 @@ import polars as pl
 from sojourn.base.errors import InputError
 from sojourn.base.files import write_file
 from sojourn.base.inputs import read_text
-from sojourn.results.result import FATES, Result, in_memory
+from sojourn.results.result import FATES, Result
+from sojourn.results.tables import in_memory
 
 FORMATS = ("mahimahi", "ns2")
 

@@ -20,6 +20,7 @@ from sojourn.base.frames import to_pandas
 from sojourn.base.notebook import lab_of
 from sojourn.figures.api import Plots
 from sojourn.results.queues import Queue, queues_of
+from sojourn.results.tables import in_memory, of_columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -94,7 +95,7 @@ class Result:
     @classmethod
     def of(cls, scenario: Scenario, seed: int, output: Output, folder: Path | None = None) -> Result:
         """Wrap what the core returned; the tables that it has written are in `folder`."""
-        tables = in_memory({name: pl.DataFrame(columns) for name, columns in output.tables().items()})
+        tables = of_columns(output.tables())
         if folder is not None:
             tables |= {name: partial(pl.read_parquet, folder / f"{name}.parquet") for name in output.written}
         result = cls(scenario, seed, json.loads(output.summary), tables)
@@ -462,11 +463,6 @@ class Result:
 
     def _repr_html_(self) -> str:
         return str(self.summary._repr_html_())
-
-
-def in_memory(frames: Mapping[str, pl.DataFrame]) -> dict[str, Callable[[], pl.DataFrame]]:
-    """Tables that are there, in the form of those that are read when they are asked for."""
-    return {name: partial(pl.DataFrame.clone, frame) for name, frame in frames.items()}
 
 
 def flat_summary(totals: Mapping[str, Any]) -> dict[str, Any]:

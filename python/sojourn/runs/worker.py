@@ -30,7 +30,8 @@ from sojourn.aqms.spelling import in_files
 from sojourn.base.errors import INTERRUPTED, AqmError, InputError, LostError, MissingError, said
 from sojourn.base.files import abandon
 from sojourn.base.guard import is_of_memory
-from sojourn.results.result import Result, in_memory
+from sojourn.results.result import Result
+from sojourn.results.tables import in_memory
 from sojourn.runs import store
 from sojourn.scenarios.scenario import Scenario
 
