@@ -12,7 +12,7 @@ use sojourn_aqm::Instant;
 /// A congestion control, its window, and when that may grow. In this order, so that
 /// what every segment is asked for lies together.
 #[repr(C)]
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Control {
     pub window: Window,
     /// The control is Reno, beside the window: most acknowledgments ask nothing else of it.
@@ -33,6 +33,13 @@ pub(crate) struct Control {
     /// The state that such a control was last told of, unless a reduction has begun since.
     told: Option<State>,
     pub cc: AnyCc,
+}
+
+cloned_in_place! {
+    Control {
+        window, is_reno, usage, steers, hears, minds_losses, minds_deliveries, windows_in_buffer, grows_before_sending,
+        counts_delivered, told, cc,
+    }
 }
 
 impl Control {

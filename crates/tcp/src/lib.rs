@@ -87,6 +87,9 @@
 //! assert!(sender.stats().retransmissions > 0, "the pipe loses packets");
 //! ```
 
+#[macro_use]
+mod cloned;
+
 mod ack;
 pub mod cc;
 mod compressed_ack;

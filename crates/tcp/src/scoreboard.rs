@@ -21,7 +21,7 @@ use sojourn_aqm::deque::Deque;
 /// The queue and what is known of each segment in it. In this order, so that
 /// what every segment is asked for lies together.
 #[repr(C)]
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Scoreboard {
     /// It grows with the window: where there are many flows, most windows are small.
     segments: Deque<Segment>,
@@ -50,6 +50,13 @@ pub(crate) struct Scoreboard {
     seen: [Block; 3],
     /// What was marked, for a host that watches.
     log: Log,
+}
+
+cloned_in_place! {
+    Scoreboard {
+        segments, sacked_out, lost_out, retrans_out, fackets_out, sack, resent_high, retransmit_hint, highest_sack, lost_hint,
+        lost_retrans_low, retransmit_high, lost_total, seen, log,
+    }
 }
 
 impl Scoreboard {

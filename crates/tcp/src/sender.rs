@@ -21,7 +21,7 @@ use sojourn_aqm::{Instant, Rate, Rng};
 /// The sending half of a connection. In this order, so that what every segment is asked for comes first, beside what its
 /// host has in front of it.
 #[repr(C)]
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Sender {
     /// In which order an acknowledgment is dealt with.
     machine: Machine,
@@ -30,6 +30,8 @@ pub struct Sender {
     control: Control,
     handshake: Handshake,
 }
+
+cloned_in_place! { Sender { machine, transmission, recovery, control, handshake } }
 
 impl Sender {
     /// A closed connection.
@@ -115,7 +117,7 @@ impl Sender {
     /// segments that it has it keeps.
     pub fn become_like(&mut self, other: &Self, rng: Rng) {
         let memory = self.transmission.board.take_memory();
-        *self = other.clone();
+        self.clone_from(other);
         self.transmission.board.put_memory(memory);
         self.control.cc.seed(rng);
     }

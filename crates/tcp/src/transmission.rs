@@ -38,7 +38,7 @@ use sojourn_aqm::{Instant, Rate};
 /// The sending side: the send sequence, what is out, and how it goes out. In this order, so that
 /// what every segment is asked for lies together.
 #[repr(C)]
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Transmission {
     /// Nothing is suspicious: the next acknowledgment may be one that [is expected](Self::expects).
     pub is_calm: bool,
@@ -69,6 +69,13 @@ pub(crate) struct Transmission {
     /// The host paces whatever the control needs, at this rate at the most if there is one.
     host_paces: Option<Option<Rate>>,
     stack: &'static Stack,
+}
+
+cloned_in_place! {
+    Transmission {
+        is_calm, is_plain, counts, offloads, ecn, queue, output, timer, rtt, pacer, small, buffer, sampler, offered, board, bursts,
+        rate, host_paces, stack,
+    }
 }
 
 impl Transmission {

@@ -136,7 +136,7 @@ impl Template {
     /// Makes both ends anew, with the memory that those of a connection that has ended have.
     pub(super) fn renew(&self, sender: &mut Sender, receiver: &mut Receiver, rng: Rng) {
         sender.become_like(&self.sender, rng);
-        receiver.become_like(&self.receiver);
+        receiver.clone_from(&self.receiver);
     }
 
     /// The card of a receiving host, if it joins segments.

@@ -51,7 +51,7 @@ pub struct Marked {
 /// The receiving half of a connection. In this order, so that
 /// what every segment is asked for lies together.
 #[repr(C)]
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Receiver {
     /// Under which codepoints the next segment in order [needs nothing else](Self::calm_under) than its acknowledgment.
     calm_under: Codepoints,
@@ -85,6 +85,13 @@ pub struct Receiver {
     stack: &'static Stack,
 }
 
+cloned_in_place! {
+    Receiver {
+        calm_under, open, sack, reads_later, pushed, mss, ts_recent, ack_len, rcv_wup, clock, delay, reassembly, at, ecn,
+        compression, raised, answered, rtt, stack,
+    }
+}
+
 impl Receiver {
     /// A receiver that listens.
     pub fn new(config: ReceiverConfig) -> Self {
@@ -111,14 +118,6 @@ impl Receiver {
             reads_later: false,
             pushed: false,
         }
-    }
-
-    /// Becomes a copy of `other`, to which nothing has come; the memory that it has it keeps.
-    pub fn become_like(&mut self, other: &Self) {
-        let memory = std::mem::replace(&mut self.reassembly, Reassembly::new());
-        *self = other.clone();
-        self.reassembly = memory;
-        self.reassembly.forget();
     }
 
     /// The same at the other end of a sender whose congestion control has `needs`: both hosts run it, so ECN, its form and

@@ -7,7 +7,7 @@ use crate::{Block, FIRST_BYTE, Flags, Header, Sack};
 /// The receive sequence and what lies beyond it. In this order, so that
 /// what every segment is asked for lies together.
 #[repr(C)]
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Reassembly {
     nxt: u64,
     /// Sequence number of the FIN; beyond all others until it arrives.
@@ -20,6 +20,8 @@ pub(super) struct Reassembly {
     /// SACK blocks, most recent first.
     sacks: Vec<Block>,
 }
+
+cloned_in_place! { Reassembly { nxt, fin, waiting, duplicate, out_of_order, sacks } }
 
 /// What became of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,14 +38,6 @@ impl Reassembly {
     /// Nothing has arrived.
     pub fn new() -> Self {
         Self { nxt: 0, waiting: 0, out_of_order: Vec::new(), sacks: Vec::new(), duplicate: None, fin: u64::MAX }
-    }
-
-    /// Nothing has arrived.
-    pub fn forget(&mut self) {
-        let (mut out_of_order, mut sacks) = (std::mem::take(&mut self.out_of_order), std::mem::take(&mut self.sacks));
-        out_of_order.clear();
-        sacks.clear();
-        *self = Self { out_of_order, sacks, ..Self::new() };
     }
 
     /// The SYN has arrived. Returns whether it was the first.

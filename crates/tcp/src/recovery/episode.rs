@@ -24,7 +24,7 @@ use crate::undo::Undo;
 /// Where recovery stands, and the mechanisms that it uses. In this order, so that
 /// what every segment is asked for lies together.
 #[repr(C)]
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Episode {
     pub state: State,
     /// F-RTO's test before the loss state runs.
@@ -43,6 +43,13 @@ pub(crate) struct Episode {
     /// Losses are told by time.
     pub rack: Option<Box<Rack>>,
     pub probe: LossProbe,
+}
+
+cloned_in_place! {
+    Episode {
+        state, tests_time_out, timeouts, high_seq, reordering, undo, reduction, early, disorder_while_undoable,
+        reduces_after_timeout, marks_beyond_high_seq, rack, probe,
+    }
 }
 
 impl Episode {

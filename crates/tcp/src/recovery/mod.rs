@@ -91,12 +91,14 @@ pub(crate) struct Progress {
 }
 
 /// Loss recovery with the state machine of a stack.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Recovery {
     pub episode: Episode,
     machine: Machine,
     forward: bool,
 }
+
+cloned_in_place! { Recovery { episode, machine, forward } }
 
 // A plain tag: one hidden among the fields takes more instructions to read.
 #[repr(u8)]
