@@ -193,6 +193,7 @@ impl DialogueFlow {
     }
 
     /// A segment, or several as one, comes up to the client.
+    #[inline(always)]
     fn arrived_at_client(&mut self, now: Instant, header: &Header, ecn: Ecn, host: &mut impl Host) {
         let client = &mut self.client;
         if !header.flags.contains(Flags::ANSWER) {
@@ -217,6 +218,7 @@ impl DialogueFlow {
     }
 
     /// … to the server.
+    #[inline(always)]
     fn arrived_at_server(&mut self, now: Instant, header: &Header, ecn: Ecn, host: &mut impl Host) {
         let server = &mut self.server;
         if header.flags.contains(Flags::ANSWER) {
@@ -236,6 +238,24 @@ impl DialogueFlow {
             }
         }
         self.notice_end(host);
+    }
+
+    /// What the client's card has comes up.
+    #[inline(never)]
+    fn poll_at_client(&mut self, now: Instant, host: &mut impl Host) {
+        for (left, header, ecn) in self.client.polled(now) {
+            self.client.receiver.expect(left > 0);
+            self.arrived_at_client(now, &header, ecn, host);
+        }
+    }
+
+    /// … the server's card.
+    #[inline(never)]
+    fn poll_at_server(&mut self, now: Instant, host: &mut impl Host) {
+        for (left, header, ecn) in self.server.polled(now) {
+            self.server.receiver.expect(left > 0);
+            self.arrived_at_server(now, &header, ecn, host);
+        }
     }
 
     fn notice_end(&mut self, host: &mut impl Host) {
@@ -275,9 +295,8 @@ impl Endpoints for DialogueFlow {
         if now >= self.answer_at {
             self.answer(now, host);
         }
-        for (left, header, ecn) in self.server.polled(now) {
-            self.server.receiver.expect(left > 0);
-            self.arrived_at_server(now, &header, ecn, host);
+        if self.server.card.is_some() {
+            self.poll_at_server(now, host);
         }
         self.server.sender.on_timer(now, &mut Half::of_server(host));
         self.server.receiver.on_timer(now, &mut Half::of_client(host));
@@ -294,9 +313,8 @@ impl Endpoints for DialogueFlow {
         if now >= self.ask_at {
             self.put(now, host);
         }
-        for (left, header, ecn) in self.client.polled(now) {
-            self.client.receiver.expect(left > 0);
-            self.arrived_at_client(now, &header, ecn, host);
+        if self.client.card.is_some() {
+            self.poll_at_client(now, host);
         }
         self.client.sender.on_timer(now, &mut Half::of_client(host));
         self.client.receiver.on_timer(now, &mut Half::of_server(host));
