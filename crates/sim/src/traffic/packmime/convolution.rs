@@ -10,6 +10,8 @@ use std::collections::VecDeque;
 
 /// Values in a block.
 pub(super) const BLOCK: usize = 128;
+/// Values whose weights are added up together; a block is made of whole groups.
+const GROUP: usize = 8;
 
 /// Past values in whole blocks, weights by their lag, and what the two make of the values to come.
 #[derive(Clone, Debug)]
@@ -58,12 +60,31 @@ impl Convolution {
     /// Values of the next block: each is what `next` makes of its place and of the weighted sum of all values before it.
     pub fn block(&self, values: &mut [f64], mut next: impl FnMut(usize, f64) -> f64) {
         let mut sums = self.sums();
-        for place in 0..values.len() {
-            let value = next(place, sums[place]);
-            values[place] = value;
-            // Left to right, so that each sum gets its terms in the order of time.
-            let later = &mut sums[place + 1..];
-            later.iter_mut().zip(&self.near[1..]).for_each(|(sum, weight)| *sum += weight * value);
+        for from in (0..values.len()).step_by(GROUP) {
+            let mut group = [0.0; GROUP];
+            for place in from..values.len().min(from + GROUP) {
+                let value = next(place, sums[place]);
+                (values[place], group[place - from]) = (value, value);
+                let later = &mut sums[place + 1..from + GROUP];
+                later.iter_mut().zip(&self.near[1..]).for_each(|(sum, weight)| *sum += weight * value);
+            }
+            self.add_group(&group, from, &mut sums);
+        }
+    }
+
+    /// What the values of a group, which begins at `from`, add to the sums of the groups behind it. Left to right, so that each
+    /// sum gets its terms in the order of time; a group at a time, so that each sum is read and written once.
+    fn add_group(&self, group: &[f64; GROUP], from: usize, sums: &mut [f64; BLOCK]) {
+        for at in (from + GROUP..BLOCK).step_by(GROUP) {
+            // Of the lags from the last value of the group to the first place, to those from its first value to the last place.
+            let weights: &[f64; 2 * GROUP - 1] =
+                self.near[at - from - GROUP + 1..][..2 * GROUP - 1].try_into().expect("so many");
+            let later: &mut [f64; GROUP] = (&mut sums[at..at + GROUP]).try_into().expect("so many");
+            let mut sum = *later;
+            for (value, weights) in group.iter().zip(weights.windows(GROUP).rev()) {
+                sum.iter_mut().zip(weights).for_each(|(sum, weight)| *sum += weight * value);
+            }
+            *later = sum;
         }
     }
 
