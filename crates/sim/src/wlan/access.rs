@@ -149,14 +149,4 @@ impl Wlan {
             self.concerned.push(node);
         }
     }
-
-    /// Something comes into the ring of `node`.
-    #[inline(always)]
-    pub(super) fn enters_ring(&mut self, now: Instant, node: usize, load: Load) {
-        self.nodes[node].push(now, load);
-        if !self.dcf.is_contending(node) {
-            self.dcf.frame_came(now, node);
-            self.calls.channel = true;
-        }
-    }
 }

@@ -1,9 +1,12 @@
 //! How drivers take packets from the queues into their rings.
 
-use super::node::{Frame, Load};
-use super::sockets::is_counted;
+use super::dcf::Dcf;
+use super::interface::Interface;
+use super::node::{Frame, Load, Node};
+use super::rtt::Rtts;
+use super::sockets::{Sockets, is_counted};
 use super::turns::{Offer, Turns};
-use super::{ACCESS_POINT, Wlan};
+use super::{ACCESS_POINT, Calls, Wlan};
 use crate::link::{Books, Metered};
 use crate::packet::{Handle, Origin, Packet};
 use crate::probe::Probe;
@@ -61,47 +64,68 @@ impl Wlan {
         self.pull_some(now, until, l, books)
     }
 
+    /// Calls the driver at the queue of `l` at `now`, and again as [`Self::on_driver`] says.
     #[inline(never)]
-    fn pull_some<P: Probe>(
-        &mut self,
-        mut now: Instant,
-        until: Instant,
-        l: usize,
-        books: &mut Books<P>,
-    ) -> (Instant, u64) {
-        let mut more = 0;
-        let at = loop {
-            match self.nodes[l].asks_at() {
-                None => break Instant::NEVER,
-                Some(at) if at > now && self.interfaces[l].tally().waiting() > 0 => {
-                    if at >= until || self.calls.channel || !self.sockets.roomy.is_empty() {
-                        break at;
-                    }
-                    (now, more) = (at, more + 1);
-                }
-                Some(_) => {}
-            }
-            if let Err(at) = self.feed_ring(now, l, books) {
-                break at;
+    fn pull_some<P: Probe>(&mut self, now: Instant, until: Instant, l: usize, books: &mut Books<P>) -> (Instant, u64) {
+        books.link = self.first + l;
+        let (mut last, mut more) = (now, 0);
+        let at = match self.nodes[l].turns.take() {
+            None => self.pull_frames((&mut last, &mut more), until, l, books),
+            Some(mut turns) => {
+                let at = self.pull_in_turn((&mut last, &mut more), until, l, &mut turns, books);
+                self.nodes[l].turns = Some(turns);
+                at
             }
         };
         if self.nodes[l].is_called_anew(at) {
             self.calls.drivers.push((self.first + l, at));
         }
-        (now, more)
+        (last, more)
     }
 
-    /// Puts something into the ring of `l`. If there is nothing, tells when there may be.
-    fn feed_ring<P: Probe>(&mut self, now: Instant, l: usize, books: &mut Books<P>) -> Result<(), Instant> {
-        if let Some(mut turns) = self.nodes[l].turns.take() {
-            let load = self.load_in_turn(now, l, &mut turns, books);
-            self.nodes[l].turns = Some(turns);
-            self.enters_ring(now, l, load?);
-        } else {
-            let frame = self.take_packet(now, l, books)?;
-            self.enters_ring(now, l, Load::Frame(frame));
+    /// Puts packets into the ring as they come out of the queue. Returns when the driver is to be called next; `now` is when it
+    /// was called last.
+    #[inline(always)]
+    fn pull_frames<P: Probe>(
+        &mut self,
+        (now, more): (&mut Instant, &mut u64),
+        until: Instant,
+        l: usize,
+        books: &mut Books<P>,
+    ) -> Instant {
+        let mut driver = self.driver(l);
+        loop {
+            match driver.goes_on(*now, until) {
+                Err(at) => return at,
+                Ok(at) => (*now, *more) = (at, *more + u64::from(at > *now)),
+            }
+            match driver.take_packet(*now, books) {
+                Err(at) => return at,
+                Ok(frame) => driver.enters_ring(*now, Load::Frame(frame)),
+            }
         }
-        Ok(())
+    }
+
+    /// The same with what the receivers get by turns.
+    #[inline(never)]
+    fn pull_in_turn<P: Probe>(
+        &mut self,
+        (now, more): (&mut Instant, &mut u64),
+        until: Instant,
+        l: usize,
+        turns: &mut Turns,
+        books: &mut Books<P>,
+    ) -> Instant {
+        loop {
+            match self.driver(l).goes_on(*now, until) {
+                Err(at) => return at,
+                Ok(at) => (*now, *more) = (at, *more + u64::from(at > *now)),
+            }
+            match self.load_in_turn(*now, l, turns, books) {
+                Err(at) => return at,
+                Ok(load) => self.driver(l).enters_ring(*now, load),
+            }
+        }
     }
 
     /// What is sent to the receiver whose turn it is.
@@ -199,16 +223,62 @@ impl Wlan {
     }
 
     /// Takes a packet from the queue of `l`. If there is none, tells when there may be.
-    #[inline(always)]
     fn take_packet<P: Probe>(&mut self, now: Instant, l: usize, books: &mut Books<P>) -> Result<Frame, Instant> {
-        books.link = self.first + l;
-        let interface = &mut self.interfaces[l];
-        if let Some((meta, handle)) = interface.head_that_goes(now, books) {
-            let (len, to) = (meta.len, meta.hosts.1);
-            return Ok(self.frame_of(now, l, (len, to), handle, books));
+        self.driver(l).take_packet(now, books)
+    }
+
+    /// What the driver of node `l` has to do with.
+    #[inline(always)]
+    fn driver(&mut self, l: usize) -> Driver<'_> {
+        let Self { nodes, interfaces, rtts, sockets, dcf, calls, first_host, .. } = self;
+        let (node, interface) = (&mut nodes[l], &mut interfaces[l]);
+        Driver { l, first_host: *first_host, node, interface, rtts, sockets, dcf, calls }
+    }
+
+    /// The station at either end of the way over the channel of a packet to a host, which crosses it from `node`.
+    #[inline(always)]
+    fn station_of(&self, node: usize, to: u32) -> usize {
+        station_of(self.first_host, node, to)
+    }
+}
+
+/// A driver, and what it has to do with. It is looked up once for all packets that it takes together.
+struct Driver<'a> {
+    /// The number of its node.
+    l: usize,
+    first_host: u32,
+    node: &'a mut Node,
+    interface: &'a mut Interface,
+    rtts: &'a mut Rtts,
+    sockets: &'a mut Sockets,
+    dcf: &'a mut Dcf,
+    calls: &'a mut Calls,
+}
+
+impl Driver<'_> {
+    /// When it asks its queue next, if that is now or before `until`, and nobody else has to act before; else when it is to be
+    /// called.
+    #[inline(always)]
+    fn goes_on(&self, now: Instant, until: Instant) -> Result<Instant, Instant> {
+        match self.node.asks_at() {
+            None => Err(Instant::NEVER),
+            Some(at) if at > now && self.interface.tally().waiting() > 0 => {
+                let others = at >= until || self.calls.channel || !self.sockets.roomy.is_empty();
+                if others { Err(at) } else { Ok(at) }
+            }
+            Some(_) => Ok(now),
         }
-        match interface.dequeue(now, books, &mut self.sockets) {
-            Dequeued::Packet(meta, handle) => Ok(self.frame_of(now, l, (meta.len, meta.hosts.1), handle, books)),
+    }
+
+    /// Takes a packet from the queue. If there is none, tells when there may be.
+    #[inline(always)]
+    fn take_packet<P: Probe>(&mut self, now: Instant, books: &mut Books<P>) -> Result<Frame, Instant> {
+        if let Some((meta, handle)) = self.interface.head_that_goes(now, books) {
+            let (len, to) = (meta.len, meta.hosts.1);
+            return Ok(self.frame_of(now, (len, to), handle, books));
+        }
+        match self.interface.dequeue(now, books, self.sockets) {
+            Dequeued::Packet(meta, handle) => Ok(self.frame_of(now, (meta.len, meta.hosts.1), handle, books)),
             Dequeued::Empty => Err(Instant::NEVER),
             Dequeued::NotBefore(at) => Err(at),
         }
@@ -216,33 +286,35 @@ impl Wlan {
 
     /// The frame of a packet to a host, which its queue counts as `len` bytes.
     #[inline(always)]
-    fn frame_of<P>(
-        &mut self,
-        now: Instant,
-        l: usize,
-        (len, to): (u32, u32),
-        handle: Handle,
-        books: &Books<P>,
-    ) -> Frame {
-        let (packet, is_station) = (books.packets.packet(handle), l != ACCESS_POINT);
-        let station = self.station_of(l, to);
+    fn frame_of<P>(&mut self, now: Instant, (len, to): (u32, u32), handle: Handle, books: &Books<P>) -> Frame {
+        let (packet, is_station) = (books.packets.packet(handle), self.l != ACCESS_POINT);
+        let station = station_of(self.first_host, self.l, to);
         if is_station && packet.to_sink {
             self.rtts.tapped(now, packet.slot, &books.packets.header(handle));
         }
-        let node = &mut self.nodes[l];
-        let chain = node.choose(now, station);
-        node.took(now, len);
+        let chain = self.node.choose(now, station);
+        self.node.took(now, len);
         let mut frame = Frame::new(now, handle, packet.len, station, chain);
         (frame.slot, frame.counts) = (packet.slot, is_counted(is_station, books.packets, handle));
         frame
     }
 
-    /// The station at either end of the way over the channel of a packet to a host, which crosses it from `node`.
+    /// Something comes into the ring.
     #[inline(always)]
-    fn station_of(&self, node: usize, to: u32) -> usize {
-        match node {
-            ACCESS_POINT => (to - self.station_host(0)) as usize,
-            station => station - 1,
+    fn enters_ring(&mut self, now: Instant, load: Load) {
+        self.node.push(now, load);
+        if !self.dcf.is_contending(self.l) {
+            self.dcf.frame_came(now, self.l);
+            self.calls.channel = true;
         }
+    }
+}
+
+/// See [`Wlan::station_of`].
+#[inline(always)]
+fn station_of(first_host: u32, node: usize, to: u32) -> usize {
+    match node {
+        ACCESS_POINT => (to - first_host) as usize,
+        station => station - 1,
     }
 }

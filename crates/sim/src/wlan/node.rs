@@ -229,7 +229,8 @@ impl Node {
         self.stopped = self.ring.len() >= self.stop;
     }
 
-    /// The head of the ring leaves it.
+    /// The head of the ring leaves it. Compiled into its caller, who needs a part of it.
+    #[inline(always)]
     pub fn pop(&mut self, now: Instant) -> Load {
         let load = self.ring.pop_front().expect("who transmits has a load");
         self.aggregates -= usize::from(load.is_aggregate());
@@ -245,7 +246,9 @@ impl Node {
     /// The card is through with a frame.
     #[inline(always)]
     pub fn report(&mut self, now: Instant, frame: &Frame, acknowledged: bool) {
-        self.control(frame.station).report(now, &frame.chain, frame.attempts, acknowledged);
+        // A copy of its own, so that the frame need not lie in memory for the sake of it.
+        let chain = frame.chain;
+        self.control(frame.station).report(now, &chain, frame.attempts, acknowledged);
     }
 
     /// An empty aggregate.
