@@ -1,6 +1,6 @@
 //! Wireless LANs in a network: what their caller does for them.
 
-use super::{Component, Network, Topology, books};
+use super::{Component, Layout, Network, Topology, books};
 use crate::event::EventSet as _;
 use crate::link::Left;
 use crate::packet::{Handle, Packet};
@@ -12,16 +12,19 @@ use sojourn_tcp::Header;
 impl<P: Probe, T: Topology> Network<P, T> {
     /// The first event of every channel.
     pub fn expect_channels(&mut self) {
-        (0..self.air.cells().len()).for_each(|cell| self.after_cell(cell));
+        for (number, wlan) in self.air.cells_mut().iter_mut().enumerate() {
+            obey(wlan, number, &mut self.events, self.layout);
+        }
     }
 
     /// On a channel an access starts, or one ends that has consequences. What has arrived then is there to be
     /// [taken](Self::next_over_channel).
     #[inline(always)]
     pub fn on_channel(&mut self, now: Instant, cell: usize) {
-        let mut books = books!(self, self.air.cells()[cell].first);
-        self.air.cells_mut()[cell].on_channel(now, &mut books);
-        self.after_cell(cell);
+        let wlan = &mut self.air.cells_mut()[cell];
+        let mut books = books!(self, wlan.first);
+        wlan.on_channel(now, &mut books);
+        obey(wlan, cell, &mut self.events, self.layout);
     }
 
     /// The wireless LAN whose driver asks the queue of this number, if it is of one.
@@ -42,19 +45,8 @@ impl<P: Probe, T: Topology> Network<P, T> {
         let mut books = books!(self, queue);
         let wlan = &mut self.air.cells_mut()[cell];
         let calls = wlan.on_driver(now, until, queue - wlan.first, &mut books);
-        self.after_cell(cell);
+        obey(wlan, cell, &mut self.events, self.layout);
         calls
-    }
-
-    /// Does what a wireless LAN has asked for.
-    #[inline(always)]
-    pub(super) fn after_cell(&mut self, number: usize) {
-        if let Some(at) = self.air.cells_mut()[number].channel_moved() {
-            self.set(Component::Channel(number), at);
-        }
-        while let Some((queue, at)) = self.air.cells_mut()[number].calls.drivers.pop() {
-            self.set(Component::Server(queue), at);
-        }
     }
 
     /// Of what has arrived over a channel at `now`, and was not yet looked at, the next packet that is at the far end of its
@@ -126,5 +118,16 @@ impl<P: Probe, T: Topology> Network<P, T> {
         if tenant == packet.flow {
             self.tell_cells(packet.slot, |cell| cell.rtts.answered(now, packet.slot, group, header));
         }
+    }
+}
+
+/// Does what wireless LAN `number` has asked for.
+#[inline(always)]
+pub(super) fn obey<T: Topology>(wlan: &mut Wlan, number: usize, events: &mut T::Events, layout: Layout<T>) {
+    if let Some(at) = wlan.channel_moved() {
+        events.set(layout.slot(Component::Channel(number)), at);
+    }
+    while let Some((queue, at)) = wlan.calls.drivers.pop() {
+        events.set(layout.slot(Component::Server(queue)), at);
     }
 }

@@ -371,8 +371,9 @@ impl<P: Probe, T: Topology> Network<P, T> {
         let link = match self.air.place(l) {
             Place::Link(link) => link,
             Place::Cell(cell) => {
-                self.air.cells_mut()[cell].arrive(now, handle, packet, origin, &mut books);
-                return self.after_cell(cell);
+                let wlan = &mut self.air.cells_mut()[cell];
+                wlan.arrive(now, handle, packet, origin, &mut books);
+                return cell::obey(wlan, cell, &mut self.events, self.layout);
             }
         };
         let Some(mut plain) = self.links[link].as_plain() else { return self.arrive_any(now, (l, link), handle) };
