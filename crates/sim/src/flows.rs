@@ -270,9 +270,14 @@ impl Flows {
             let ends = &mut self.ends[slot as usize];
             let mut port = Port::new(network, now, slot, from_source);
             ends.flow.on_room(now, from_source, &mut port);
-            let (source, sink) = (ends.flow.source_deadline(), ends.flow.sink_deadline());
-            ends.arm_source(source, slot, network);
-            ends.arm_sink(sink, slot, network);
+            // The other end has done nothing.
+            if from_source {
+                let deadline = ends.flow.source_deadline();
+                ends.arm_source(deadline, slot, network);
+            } else {
+                let deadline = ends.flow.sink_deadline();
+                ends.arm_sink(deadline, slot, network);
+            }
         }
     }
 

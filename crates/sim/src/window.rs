@@ -156,6 +156,12 @@ impl<T: Part> Parts<T> {
         }
     }
 
+    /// The present part, if a span that begins in it has its end there, too.
+    #[inline(always)]
+    pub fn present_until(&mut self, end: Instant) -> Option<&mut T> {
+        (end <= self.until).then_some(&mut self.now)
+    }
+
     #[cold]
     #[inline(never)]
     fn several_pieces(&mut self, start: Instant, end: Instant, piece: &mut dyn FnMut(&mut T, Instant, Instant)) {

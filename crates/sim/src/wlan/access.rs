@@ -1,6 +1,5 @@
 //! An access to the channel: who transmits, how long, and what becomes of it. All of it is known when it begins.
 
-use super::node::Load;
 use super::stats::{Attempt, Ending};
 use super::{ACCESS_POINT, BEACON_INTERVAL, Beacon, Wlan};
 use crate::radio::phy::{ACK_BYTES, BLOCK_ACK_BYTES, Bitrate, SIFS};
@@ -65,9 +64,11 @@ impl Wlan {
         } else {
             Ending::Acknowledged
         };
+        let spent = if ending == Ending::Lost { airtime } else { airtime + answered };
+        let mut attempt = Attempt::new(node, station, rate, ending, spent);
+        let became = load.attempted(&mut attempt);
         // Who has understood the frame stays silent until its acknowledgment is over, also if that never comes.
         self.dcf.all_heard(idle);
-        let spent = if ending == Ending::Lost { airtime } else { airtime + answered };
         match ending {
             Ending::Lost => {
                 let receiver = if node == ACCESS_POINT { station + 1 } else { ACCESS_POINT };
@@ -78,7 +79,7 @@ impl Wlan {
             Ending::Acknowledged | Ending::Collided => {}
         }
         self.interfaces[node].transmits(now, spent);
-        self.attempted(now, node, rate, ending, spent);
+        self.attempted(now, &attempt, became);
         now + spent
     }
 
@@ -99,7 +100,7 @@ impl Wlan {
             let (rate, airtime) = self.next_attempt(node);
             self.dcf.heard_nothing(node, now + airtime, end);
             self.interfaces[node].transmits(now, airtime);
-            self.attempted(now, node, rate, Ending::Collided, airtime);
+            self.collided(now, node, rate, airtime);
         }
         end
     }
@@ -111,35 +112,23 @@ impl Wlan {
         (rate, load.airtime(rate))
     }
 
-    /// Notes an attempt of `node` and what comes of it.
-    #[inline]
-    fn attempted(&mut self, now: Instant, node: usize, rate: Bitrate, ending: Ending, airtime: Duration) {
+    /// Notes an attempt of `node` that has collided.
+    #[inline(never)]
+    fn collided(&mut self, now: Instant, node: usize, rate: Bitrate, airtime: Duration) {
         let load = self.nodes[node].head();
-        let heard = matches!(ending, Ending::Acknowledged | Ending::AckLost);
-        let answered = ending == Ending::Acknowledged;
-        let mut attempt = Attempt::new(node, load.station(), rate, ending, airtime);
-        let (arrives, is_over) = match load {
-            Load::Frame(frame) => {
-                frame.attempted(heard, answered);
-                attempt.count(frame);
-                (frame.arrives, frame.through.is_some())
-            }
-            Load::Aggregate(aggregate) => {
-                attempt.is_aggregate = true;
-                let (mut arrives, mut is_over) = (false, answered);
-                for frame in &mut aggregate.frames {
-                    frame.attempted(heard, answered);
-                    attempt.count(frame);
-                    arrives |= frame.arrives;
-                    is_over |= frame.through.is_some();
-                }
-                (arrives, is_over)
-            }
-        };
+        let mut attempt = Attempt::new(node, load.station(), rate, Ending::Collided, airtime);
+        let became = load.attempted(&mut attempt);
+        self.attempted(now, &attempt, became);
+    }
+
+    /// Notes an attempt, and whether with it something arrives, and its sender is through with something.
+    #[inline(always)]
+    fn attempted(&mut self, now: Instant, attempt: &Attempt, (arrives, is_over): (bool, bool)) {
+        let &Attempt { node, airtime, .. } = attempt;
         if let Some(turns) = &mut self.nodes[ACCESS_POINT].turns {
             turns.charge(attempt.station, airtime);
         }
-        self.tally.attempt(now, &attempt);
+        self.tally.attempt(now, attempt);
         if is_over {
             self.dcf.through(node);
         } else {

@@ -23,7 +23,8 @@ impl Wlan {
         self.ends_at = None;
         let mut concerned = std::mem::take(&mut self.concerned);
         for node in concerned.drain(..) {
-            match self.nodes[node].head() {
+            let sender = &mut self.nodes[node];
+            match sender.head() {
                 Load::Frame(head) => {
                     let (arrives, is_over) = (std::mem::take(&mut head.arrives), head.through.is_some());
                     if arrives {
@@ -36,8 +37,11 @@ impl Wlan {
                 }
                 Load::Aggregate(_) => {}
             }
-            match self.nodes[node].pop(now) {
-                Load::Frame(frame) => self.is_through(now, node, &frame, books),
+            match sender.pop(now) {
+                Load::Frame(frame) => {
+                    sender.report(now, &frame);
+                    self.is_through(now, node, &frame, books);
+                }
                 Load::Aggregate(aggregate) => self.aggregate_ends(now, node, aggregate, books),
             }
             self.ring_moved(now, node, books);
@@ -63,6 +67,7 @@ impl Wlan {
                 tid.agreement.given_up(frame.number);
             }
             tid.agreement.through(frame.number);
+            self.nodes[node].report(now, &frame);
             self.is_through(now, node, &frame, books);
         }
         while let Some((handle, since)) = self.nodes[node].tids[receiver].agreement.release() {
@@ -78,9 +83,7 @@ impl Wlan {
     /// The sender is through with a frame, which was acknowledged or given up.
     #[inline(always)]
     fn is_through<P>(&mut self, now: Instant, node: usize, frame: &Frame, books: &mut Books<P>) {
-        let acknowledged = frame.through == Some(true);
-        self.nodes[node].report(now, frame, acknowledged);
-        self.tally.through(now, node, acknowledged, frame.entered, frame.first);
+        self.tally.through(now, node, frame.is_acknowledged(), frame.entered, frame.first);
         if frame.counts {
             self.sockets.left(frame.slot);
         }

@@ -1,6 +1,7 @@
 //! A sender: the driver's ring below its queue, and the rates it chooses for each receiver.
 
 use super::rate::{AnyControl, Chain, RateControl};
+use super::stats::{Attempt, Ending};
 use super::tid::{Aggregate, Tid};
 use super::turns::Turns;
 use crate::packet::Handle;
@@ -104,6 +105,11 @@ impl Frame {
         }
     }
 
+    /// Whether its sender is through with it because it was acknowledged.
+    pub fn is_acknowledged(&self) -> bool {
+        self.through == Some(true)
+    }
+
     /// It was sent: `heard` tells whether the receiver could understand the access, `answered` whether the sender could
     /// understand the answer.
     #[inline]
@@ -167,6 +173,32 @@ impl Load {
     /// Bytes that each packet becomes longer by.
     pub fn overhead(&self) -> u32 {
         if self.is_aggregate() { QOS_OVERHEAD } else { MAC_OVERHEAD }
+    }
+
+    /// It was sent, and its frames hear what became of them and are counted. Returns whether something arrives, and whether
+    /// the sender is through with something.
+    #[inline(always)]
+    pub fn attempted(&mut self, attempt: &mut Attempt) -> (bool, bool) {
+        let heard = matches!(attempt.ending, Ending::Acknowledged | Ending::AckLost);
+        let answered = attempt.ending == Ending::Acknowledged;
+        match self {
+            Self::Frame(frame) => {
+                frame.attempted(heard, answered);
+                attempt.count(frame);
+                (frame.arrives, frame.through.is_some())
+            }
+            Self::Aggregate(aggregate) => {
+                attempt.is_aggregate = true;
+                let (mut arrives, mut is_over) = (false, answered);
+                for frame in &mut aggregate.frames {
+                    frame.attempted(heard, answered);
+                    attempt.count(frame);
+                    arrives |= frame.arrives;
+                    is_over |= frame.through.is_some();
+                }
+                (arrives, is_over)
+            }
+        }
     }
 
     fn first(&self) -> &Frame {
@@ -245,10 +277,10 @@ impl Node {
 
     /// The card is through with a frame.
     #[inline(always)]
-    pub fn report(&mut self, now: Instant, frame: &Frame, acknowledged: bool) {
+    pub fn report(&mut self, now: Instant, frame: &Frame) {
         // A copy of its own, so that the frame need not lie in memory for the sake of it.
         let chain = frame.chain;
-        self.control(frame.station).report(now, &chain, frame.attempts, acknowledged);
+        self.control(frame.station).report(now, &chain, frame.attempts, frame.is_acknowledged());
     }
 
     /// An empty aggregate.

@@ -1,5 +1,6 @@
 //! What the channel and its stations have done inside the statistics window.
 
+use super::ACCESS_POINT;
 use super::node::Frame;
 use crate::histogram::Histogram;
 use crate::quantiles::Quantiles;
@@ -243,15 +244,15 @@ impl ChannelTally {
             tally.aggregated += u64::from(frames);
             tally.failed += u64::from(frames - acknowledged);
         }
-        self.spend(start, start + airtime, |counts, spent| {
-            counts.node(node).airtime += spent;
-            if node == 0 {
-                *at(&mut counts.down, station) += spent;
-            }
-        });
+        // As a rule in that part to its end.
+        match self.counts.present_until(start + airtime) {
+            Some(counts) => counts.spend(node, station, airtime.as_nanos() as u64),
+            None => self.spend(start, start + airtime, |counts, spent| counts.spend(node, station, spent)),
+        }
     }
 
     /// `node` is through with a frame that came into its ring at `entered` and to its head at `first`.
+    #[inline(always)]
     pub fn through(&mut self, now: Instant, node: usize, acknowledged: bool, entered: Instant, first: Instant) {
         let tally = self.counts.at(now).node(node);
         tally.frames += u64::from(acknowledged);
@@ -300,6 +301,15 @@ impl ChannelTally {
 }
 
 impl ChannelCounts {
+    /// A node has the channel for so many nanoseconds, for a packet to a station or from it.
+    #[inline(always)]
+    fn spend(&mut self, node: usize, station: usize, spent: u64) {
+        self.node(node).airtime += spent;
+        if node == ACCESS_POINT {
+            *at(&mut self.down, station) += spent;
+        }
+    }
+
     fn node(&mut self, node: usize) -> &mut NodeTally {
         at(&mut self.nodes, node)
     }
