@@ -58,7 +58,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
         if self.air.cells()[cell].calls.arrived.is_empty() { None } else { self.take_arrived(now, cell) }
     }
 
-    #[inline(never)]
+    #[inline(always)]
     fn take_arrived(&mut self, now: Instant, cell: usize) -> Option<Handle> {
         loop {
             let (queue, handle) = self.air.cells_mut()[cell].calls.next_arrived()?;

@@ -33,8 +33,8 @@ struct Contender {
     pause: Duration,
     /// Slots are counted from here on.
     available: Instant,
-    /// Slots still to count.
-    backoff: u32,
+    /// How long those take that are still to count.
+    backoff: Duration,
     /// The back-off is drawn from 0 to this.
     window: u32,
     /// Whether there is a frame to send.
@@ -58,7 +58,7 @@ impl Dcf {
             rules,
             pause: SIFS + slot * i64::from(rules.aifs),
             available: Instant::ZERO,
-            backoff: 0,
+            backoff: Duration::ZERO,
             window: rules.least,
             waits: false,
             start: Instant::NEVER,
@@ -74,12 +74,12 @@ impl Dcf {
         let it = &mut self.contenders[i];
         debug_assert!(!it.waits, "a station with a frame is contending");
         it.waits = true;
-        if now >= it.counted(self.slot) {
-            (it.available, it.backoff) = (now, 0);
-        } else if now < it.available && it.backoff == 0 {
-            it.draw();
+        if now >= it.counted() {
+            (it.available, it.backoff) = (now, Duration::ZERO);
+        } else if now < it.available && it.backoff == Duration::ZERO {
+            it.draw(self.slot);
         }
-        it.count(self.slot);
+        it.count();
     }
 
     /// Station `i` has nothing left to send. Its back-off goes on.
@@ -111,75 +111,76 @@ impl Dcf {
         let slot = self.slot.as_nanos() as u64;
         for (i, it) in self.contenders.iter_mut().enumerate() {
             if it.start == now {
-                it.backoff = 0;
+                it.backoff = Duration::ZERO;
                 who.push(i);
-            } else if it.backoff > 0 && now > it.available {
-                let slots = (now - it.available).as_nanos() as u64 / slot;
-                it.backoff -= slots.min(u64::from(it.backoff)) as u32;
+            } else if it.backoff > Duration::ZERO && now > it.available {
+                let idle = (now - it.available).as_nanos() as u64;
+                let counted = Duration::from_nanos((idle - idle % slot) as i64);
+                it.backoff -= counted.min(it.backoff);
             }
         }
     }
 
     /// Station `i` has heard everything well up to `end`, when the medium falls idle.
     pub fn heard(&mut self, i: usize, end: Instant) {
-        self.contenders[i].waits_from(end, self.slot);
+        self.contenders[i].waits_from(end);
     }
 
     /// The same of all of them.
     pub fn all_heard(&mut self, end: Instant) {
-        self.contenders.iter_mut().for_each(|it| it.waits_from(end, self.slot));
+        self.contenders.iter_mut().for_each(|it| it.waits_from(end));
     }
 
     /// Station `i` has heard something up to `end` that it could not understand.
     pub fn heard_garbled(&mut self, i: usize, end: Instant) {
-        self.contenders[i].waits_from(end + self.after_error, self.slot);
+        self.contenders[i].waits_from(end + self.after_error);
     }
 
     /// Nobody answers station `i`, whose frame ends at `end`; the medium is busy until `idle`.
     pub fn heard_nothing(&mut self, i: usize, end: Instant, idle: Instant) {
         let noticed = end + ACK_TIMEOUT_EXTRA + self.slot;
-        self.contenders[i].waits_from(idle.max(noticed), self.slot);
+        self.contenders[i].waits_from(idle.max(noticed));
     }
 
     /// The attempt of station `i` was in vain and there will be another one: its window doubles.
     pub fn failed(&mut self, i: usize) {
         let it = &mut self.contenders[i];
         it.window = (2 * it.window + 1).min(it.rules.most);
-        it.draw();
-        it.count(self.slot);
+        it.draw(self.slot);
+        it.count();
     }
 
     /// Station `i` is through with a frame: acknowledged, or given up.
     pub fn through(&mut self, i: usize) {
         let it = &mut self.contenders[i];
         it.window = it.rules.least;
-        it.draw();
-        it.count(self.slot);
+        it.draw(self.slot);
+        it.count();
     }
 }
 
 impl Contender {
     /// The medium is idle from `end` on, as far as it can tell.
     #[inline(always)]
-    fn waits_from(&mut self, end: Instant, slot: Duration) {
+    fn waits_from(&mut self, end: Instant) {
         self.available = end + self.pause;
-        self.count(slot);
+        self.count();
     }
 
     /// Looks when its slots are counted.
     #[inline(always)]
-    fn count(&mut self, slot: Duration) {
-        self.start = if self.waits { self.counted(slot) } else { Instant::NEVER };
+    fn count(&mut self) {
+        self.start = if self.waits { self.counted() } else { Instant::NEVER };
     }
 
     /// When the last of its slots is over.
     #[inline(always)]
-    fn counted(&self, slot: Duration) -> Instant {
-        self.available + slot * i64::from(self.backoff)
+    fn counted(&self) -> Instant {
+        self.available + self.backoff
     }
 
-    fn draw(&mut self) {
-        self.backoff = self.rng.below(u64::from(self.window) + 1) as u32;
+    fn draw(&mut self, slot: Duration) {
+        self.backoff = slot * self.rng.below(u64::from(self.window) + 1) as i64;
     }
 }
 
@@ -207,15 +208,22 @@ mod tests {
         let mut dcf = usual(backoffs.len(), true);
         for (i, &backoff) in backoffs.iter().enumerate() {
             dcf.heard(i, end);
-            dcf.contenders[i].backoff = backoff;
+            dcf.contenders[i].backoff = dcf.slot * i64::from(backoff);
             dcf.contenders[i].waits = true;
-            dcf.contenders[i].count(dcf.slot);
+            dcf.contenders[i].count();
         }
         dcf
     }
 
     fn backoffs(dcf: &Dcf) -> Vec<u32> {
-        dcf.contenders.iter().map(|it| it.backoff).collect()
+        (0..dcf.contenders.len()).map(|i| slots(dcf, i)).collect()
+    }
+
+    /// The slots that a station has still to count.
+    fn slots(dcf: &Dcf, i: usize) -> u32 {
+        let backoff = dcf.contenders[i].backoff.as_nanos();
+        assert_eq!(backoff % dcf.slot.as_nanos(), 0, "whole slots");
+        (backoff / dcf.slot.as_nanos()) as u32
     }
 
     #[test]
@@ -254,7 +262,7 @@ mod tests {
         let with = |backoff, now| {
             let mut dcf = usual(1, true);
             dcf.heard(0, us(100));
-            dcf.contenders[0].backoff = backoff;
+            dcf.contenders[0].backoff = dcf.slot * backoff;
             dcf.frame_came(us(now), 0);
             (dcf.next(), backoffs(&dcf)[0])
         };
@@ -289,7 +297,7 @@ mod tests {
         let mut drawn = [0; 16];
         for _ in 0..16_000 {
             dcf.through(0);
-            drawn[dcf.contenders[0].backoff as usize] += 1;
+            drawn[slots(&dcf, 0) as usize] += 1;
         }
         assert!(drawn.iter().all(|&n| (850..1150).contains(&n)), "uniform from 0 to 15: {drawn:?}");
     }
@@ -327,7 +335,7 @@ mod tests {
             dcf.contenders[0].window
         });
         assert_eq!(windows, [31, 63, 63, 63]);
-        dcf.contenders[0].backoff = 3;
-        assert_eq!(dcf.contenders[0].counted(LONG_SLOT), us(60));
+        dcf.contenders[0].backoff = LONG_SLOT * 3;
+        assert_eq!(dcf.contenders[0].counted(), us(60));
     }
 }

@@ -225,6 +225,7 @@ impl ChannelTally {
     }
 
     /// One of them.
+    #[inline(always)]
     pub fn attempt(&mut self, start: Instant, attempt: &Attempt) {
         let &Attempt { node, station, rate, ending, airtime, frames, acknowledged, .. } = attempt;
         if let Some(recorder) = &mut self.recorder {
