@@ -123,6 +123,13 @@ impl<A: Aqm, P> SingleQueue<A, P> {
         Some((meta, packet))
     }
 
+    /// Whether no packet waits, and none is left out of what the algorithm sees: a dequeue asks the algorithm and does nothing
+    /// else.
+    #[inline(always)]
+    pub fn rests(&self) -> bool {
+        self.left_out.is_none() && self.books.ring.is_empty()
+    }
+
     /// [`Qdisc::dequeue`], compiled into the caller.
     #[inline(always)]
     pub fn dequeue_here(&mut self, now: Instant, sink: &mut dyn Sink<P>) -> Dequeued<P> {

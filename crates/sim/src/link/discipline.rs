@@ -107,6 +107,12 @@ impl AnyDiscipline {
         }
     }
 
+    /// Whether a dequeue does nothing and finds nothing: under tail drop, whose algorithm does not mind, if no packet waits.
+    #[inline(always)]
+    pub fn has_nothing_to_do(&self) -> bool {
+        if let Self::DropTail(queue) = self { queue.rests() } else { false }
+    }
+
     /// [`FlowQueue::lets_head_go`].
     #[inline(always)]
     pub fn lets_head_of_flow_go(&mut self, now: Instant) -> Option<(&Meta, Handle)> {

@@ -277,6 +277,9 @@ impl Driver<'_> {
             let (len, to) = (meta.len, meta.hosts.1);
             return Ok(self.frame_of(now, (len, to), handle, books));
         }
+        if self.interface.has_nothing_to_do() {
+            return Err(Instant::NEVER);
+        }
         match self.interface.dequeue(now, books, self.sockets) {
             Dequeued::Packet(meta, handle) => Ok(self.frame_of(now, (meta.len, meta.hosts.1), handle, books)),
             Dequeued::Empty => Err(Instant::NEVER),

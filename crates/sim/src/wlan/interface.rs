@@ -100,6 +100,12 @@ impl Interface {
         }
     }
 
+    /// Whether asking its queue for a packet does nothing and finds none.
+    #[inline(always)]
+    pub fn has_nothing_to_do(&self) -> bool {
+        if let Queued::Together(queue) = &self.queue { queue.qdisc.has_nothing_to_do() } else { false }
+    }
+
     /// Takes the next packet.
     #[inline(never)]
     pub fn dequeue<P: Probe>(&mut self, now: Instant, books: &mut Books<P>, sockets: &mut Sockets) -> Dequeued<Handle> {

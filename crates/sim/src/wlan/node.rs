@@ -158,6 +158,7 @@ impl Load {
     }
 
     /// Time on the air at a rate.
+    #[inline(always)]
     pub fn airtime(&self, rate: Bitrate) -> Duration {
         match self {
             Self::Frame(frame) => rate.airtime(frame.bytes + MAC_OVERHEAD),

@@ -9,14 +9,14 @@ use crate::histogram::Histogram;
 use crate::quantiles::Quantiles;
 use crate::window::{Part, Parts, Window};
 use sojourn_aqm::Instant;
+use sojourn_aqm::deque::Deque;
 use sojourn_tcp::{Flags, Header};
-use std::collections::VecDeque;
 
 /// The round-trip times of all flows, by their groups.
 #[derive(Debug)]
 pub(crate) struct Rtts {
     /// Segments that are not acknowledged, by the slot of their flow, in the order of their numbers.
-    pending: Vec<VecDeque<Segment>>,
+    pending: Vec<Deque<Segment>>,
     groups: usize,
     /// By group.
     times: Parts<Vec<Times>>,
@@ -58,7 +58,7 @@ impl Rtts {
     /// The flow in `slot` is another one from now on.
     pub fn forget(&mut self, slot: u32) {
         if let Some(pending) = self.pending.get_mut(slot as usize) {
-            pending.clear();
+            pending.clear_to(KEPT);
         }
     }
 
@@ -69,7 +69,7 @@ impl Rtts {
         }
         let slot = slot as usize;
         if slot >= self.pending.len() {
-            self.pending.resize_with(slot + 1, VecDeque::new);
+            self.pending.resize_with(slot + 1, Deque::new);
         }
         let (pending, end) = (&mut self.pending[slot], header.end_seq());
         if pending.back().is_none_or(|last| last.end < end) {
@@ -130,7 +130,7 @@ fn is_of_source(header: &Header) -> bool {
 }
 
 /// The segment with this header among those that are pending.
-fn find<'a>(pending: &'a mut VecDeque<Segment>, header: &Header) -> Option<&'a mut Segment> {
+fn find<'a>(pending: &'a mut Deque<Segment>, header: &Header) -> Option<&'a mut Segment> {
     let end = header.end_seq();
     // Where it is if all before it are as long.
     let guess = (end.checked_sub(pending.front()?.end)? / u64::from(header.len.max(1))) as usize;
@@ -140,6 +140,9 @@ fn find<'a>(pending: &'a mut VecDeque<Segment>, header: &Header) -> Option<&'a m
     let place = pending.partition_point(|segment| segment.end < end);
     pending.get_mut(place).filter(|segment| segment.end == end)
 }
+
+/// Segments that a flow has room for in the memory of the one before it.
+const KEPT: usize = 64;
 
 #[cfg(test)]
 mod tests {
