@@ -176,6 +176,7 @@ impl Episode {
     }
 
     /// The reduction is over.
+    #[inline(always)]
     pub fn end_reduction(&self, cx: &mut Cx) {
         if cx.control.steers() {
             return;

@@ -96,6 +96,38 @@ impl Linux2_6 {
         }
     }
 
+    /// The same of an acknowledgment of new data that told nothing else; `None`, and nothing is done, unless with it a hole is
+    /// filled or a recovery is over, and nothing above is SACKed or lost.
+    #[inline(always)]
+    pub fn on_progress(&self, episode: &mut Episode, ack: &Ack, cx: &mut Cx) -> Option<Rexmit> {
+        let (una, board) = (cx.queue.una(), &*cx.board);
+        let is_known = board.is_reno() | (board.sacked_out | board.lost_out | board.fackets_out != 0);
+        let by_age = episode.reordering.uses_fack();
+        if is_known || episode.early.is_on() || (by_age && cx.head_timed_out()) {
+            return None;
+        }
+        let is_over = una >= episode.high_seq;
+        match episode.state {
+            State::Disorder if !episode.undo.by_duplicates() => {
+                let stays = episode.undo.is_open() && una == episode.high_seq;
+                if is_over && episode.stays_disordered() && !stays {
+                    episode.undo.forget();
+                    episode.state = State::Open;
+                }
+            }
+            State::Recovery if is_over && !episode.undo.is_due(cx.now.echoed(ack.ts_ecr), true) => {
+                episode.state = State::Open;
+                episode.end_reduction(cx);
+            }
+            _ => return None,
+        }
+        if cx.board.retrans_out == 0 {
+            episode.undo.forget_stamp();
+        }
+        self.stay_open(episode, cx);
+        Some(Rexmit::Nothing)
+    }
+
     /// A time-out: everything is lost, unless F-RTO tests first whether it is.
     pub fn on_time_out(&mut self, episode: &mut Episode, cx: &mut Cx) {
         if self.frto.is_used() {

@@ -177,15 +177,18 @@ impl Recovery {
     /// An acknowledgment that is not plain progress in the open state, up to Linux 3.9.
     #[inline(never)]
     pub fn on_ack(&mut self, ack: &Ack, cx: &mut Cx) -> Rexmit {
-        self.on_ack_here(ack, cx)
-    }
-
-    /// The same, compiled into the caller.
-    #[inline(always)]
-    pub fn on_ack_here(&mut self, ack: &Ack, cx: &mut Cx) -> Rexmit {
         match &mut self.machine {
             Machine::Linux2_6(machine) => machine.on_ack(&mut self.episode, ack, cx),
             Machine::Linux3_10(_) | Machine::Ns2(_) => Rexmit::Nothing,
+        }
+    }
+
+    /// The same of one that brought new data and told nothing else; `None` where [`Self::on_ack`] has to decide.
+    #[inline(always)]
+    pub fn on_progress(&mut self, ack: &Ack, cx: &mut Cx) -> Option<Rexmit> {
+        match &self.machine {
+            Machine::Linux2_6(machine) => machine.on_progress(&mut self.episode, ack, cx),
+            Machine::Linux3_10(_) | Machine::Ns2(_) => None,
         }
     }
 

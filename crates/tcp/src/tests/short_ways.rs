@@ -69,6 +69,7 @@ fn short_way(sender: &Sender, header: &Header) -> Option<(&'static str, State)> 
     let is_next = || tx.board.next_sacked(header.sack.blocks(), una).is_some();
     match sender.machine {
         Machine::Linux2_6 if tx.expects(header) => Some(("expected", state)),
+        Machine::Linux2_6 if tx.is_progress(header, &sender.recovery) => Some(("progress", state)),
         Machine::Linux2_6 if tx.may_tell_of_next(header) && is_next() => Some(("next", state)),
         Machine::Linux3_10 if is_established && sender.needs_no_findings() && sender.is_expected(header) => {
             Some(("expected, recovery first", state))
@@ -235,6 +236,9 @@ fn an_acknowledgment_on_a_short_way_does_what_it_does_on_the_long_one() {
     for (way, state, least) in [
         ("expected", State::Open, 20_000),
         ("expected, recovery first", State::Open, 10_000),
+        ("progress", State::Disorder, 2_000),
+        ("progress", State::Recovery, 2_000),
+        ("progress", State::Loss, 500),
         ("next", State::Open, 1_000),
         ("next", State::Disorder, 2_000),
         ("next", State::Cwr, 20),

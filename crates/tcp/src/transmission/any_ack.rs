@@ -11,6 +11,15 @@ use crate::segment::{Acked, Sacked};
 use crate::{Flags, Header, Now, Wire};
 
 impl Transmission {
+    /// Whether an acknowledgment tells of new data and of nothing else, without a test of a time-out, in a stack that has none of
+    /// the mechanisms after Linux 2.6.
+    #[inline(always)]
+    pub fn is_progress(&self, header: &Header, recovery: &Recovery) -> bool {
+        let is_plain = header.sack.is_empty() & !header.flags.has_any(Flags::SYN.with(Flags::ECE));
+        let is_next = (header.ack > self.queue.una()) & is_plain & (self.board.packets_out() > 0);
+        self.is_plain && is_next && !recovery.tests_time_out()
+    }
+
     /// Takes an acknowledgment.
     pub fn on_any_ack(
         &mut self,
@@ -20,11 +29,9 @@ impl Transmission {
         recovery: &mut Recovery,
         wire: &mut impl Wire,
     ) {
-        // Without SACKs most bring new data and tell nothing else.
-        let tells = !header.sack.is_empty() | header.flags.contains(Flags::ECE) | recovery.tests_time_out();
-        match tells || header.ack <= self.queue.una() {
-            true => self.on_ack::<false>(now, header, control, recovery, wire),
-            false => self.on_ack::<true>(now, header, control, recovery, wire),
+        match self.is_progress(header, recovery) {
+            true => self.on_ack::<true>(now, header, control, recovery, wire),
+            false => self.on_ack::<false>(now, header, control, recovery, wire),
         }
     }
 
@@ -87,8 +94,14 @@ impl Transmission {
         }
         if suspicious {
             let delivered = (acked.packets + self.board.sacked_out).saturating_sub(before.sacked);
-            let (ack, mut cx) = (ack_of(delivered), self.cx(now, control));
-            let rexmit = if PROGRESS { recovery.on_ack_here(&ack, &mut cx) } else { recovery.on_ack(&ack, &mut cx) };
+            let told = match PROGRESS {
+                true => recovery.on_progress(&ack_of(delivered), &mut self.cx(now, control)),
+                false => None,
+            };
+            let rexmit = match told {
+                Some(rexmit) => rexmit,
+                None => recovery.on_ack(&ack_of(delivered), &mut self.cx(now, control)),
+            };
             if rexmit == Rexmit::Lost {
                 let cwnd = control.window.cwnd;
                 match self.is_plain {
