@@ -189,3 +189,16 @@ fn clouds_with_the_same_seed_are_the_same() {
     };
     assert_eq!(firsts(draw(Http::V1_0, 1, 0)), firsts(draw(Http::V1_1, 1, 0)));
 }
+
+#[test]
+fn a_think_time_is_a_weibull_variable_s_inverse_to_the_bit() {
+    let (mut rng, mut plain) = (Rng::from_state(11), Rng::from_state(11));
+    let mut bounded = 0;
+    for _ in 0..DRAWS {
+        let expected = Duration::from_secs_f64(1.0 / weibull(&mut plain, 0.63, 305.0).max(10.0));
+        assert_eq!(think(&mut rng), expected);
+        bounded += u32::from(expected == Duration::from_millis(100));
+    }
+    // Of an exponential variable the share below (10 / 305)^0.63.
+    assert_within(f64::from(bounded) / DRAWS as f64, 0.1097, 0.03, "share of the bound");
+}
