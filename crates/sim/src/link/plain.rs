@@ -6,7 +6,7 @@ use super::one_by_one::OneByOne;
 use super::{Books, Served, meta};
 use crate::packet::{Handle, Origin, Packet};
 use crate::probe::Probe;
-use sojourn_aqm::{Instant, Serializer};
+use sojourn_aqm::{Instant, Meta, Serializer};
 
 /// A link of constant rate and constant delay without a buffer below, whose framing is an overhead at most.
 pub(crate) struct Plain<'a> {
@@ -30,14 +30,16 @@ impl<'a> Plain<'a> {
         origin: Origin,
         books: &mut Books<P>,
     ) -> Option<Served> {
-        let mut meta = meta(now, (packet.len + self.body.overhead(), 1), handle, &packet, origin, books);
-        meta.enqueued = now;
+        let seen = meta(now, (packet.len + self.body.overhead(), 1), handle, &packet, origin, books);
         let Self { server, body } = self;
         if server.is_taken(now) {
             let queue = &mut body.queue;
+            // Apart from below, so that it need not be in memory where it goes straight into its place.
+            let meta = Meta { enqueued: now, ..seen };
             let stored = queue.stores(&meta, handle, books) || queue.stores_in_flow(&meta, handle, books);
             return stored.then(|| Served::nothing(server.calls()));
         }
+        let mut meta = Meta { enqueued: now, ..seen };
         let fate = server.goes_through(&mut meta, body, books)?;
         Some(server.pass::<true, P>(now, (meta, handle, packet), fate, body, books))
     }
