@@ -3,15 +3,16 @@
 //! Source: Ha, Rhee and Xu, "CUBIC: A New TCP-Friendly High-Speed TCP Variant", 2008, and the kernels named at the
 //! constants below. The kernel's names are kept. Time runs in clock ticks and, inside the cubic function, in units of
 //! 1/1024 s; windows are in segments.
-//! `Differs:` K is the exact cube root rounded down; the kernel's table and one Newton step are off by 0.2 %.
 //!
 //! # When to use
 //!
 //! For what most of the traffic of today is: Linux's default since 2.6.19, in the version of the stack.
 
+mod root;
 #[cfg(test)]
 mod tests;
 
+use self::root::cube_root;
 use super::hystart::{self, HyStart};
 use super::{Ack, CongestionControl, Constant, Counting, Window};
 use crate::stack::Stack;
@@ -280,18 +281,6 @@ fn units_of_time(span: Duration) -> u32 {
 /// `n` * `by` / `of`; of windows that no link can fill, the largest that can be written.
 fn scaled(n: u32, by: u32, of: u32) -> u32 {
     (n as u64 * by as u64 / of as u64).min(u32::MAX as u64) as u32
-}
-
-/// The integer cube root, rounded down; below 2^21.
-fn cube_root(a: u64) -> u32 {
-    let mut root = 0;
-    for bit in (0..=20).rev() {
-        let next: u64 = root | 1 << bit;
-        if next * next * next <= a {
-            root = next;
-        }
-    }
-    root as u32
 }
 
 /// beta = 717 / 1024.
