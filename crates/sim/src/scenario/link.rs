@@ -9,6 +9,7 @@ use super::{AqmSpec, Error, Files, Folder, LinkChange, Service, WithTables, serv
 use serde_json::{Map, Value};
 use sojourn_aqm::registry::{Catalogue, REGISTERED};
 use sojourn_aqm::{Duration, Limits, Link};
+use sojourn_tcp::UPTIME;
 use std::path::Path;
 
 /// One direction of the bottleneck.
@@ -153,10 +154,6 @@ impl LinkSpec {
 }
 
 /// The delay over time: that of the key, or of a trace, which then stands as the schedule that it is.
-/// How long every link's machine had been up when the run began, which Linux's queue managers see. So had the guest of the
-/// kernel engine: their clocks, of microseconds and ticks, show the same.
-pub const UPTIME: Duration = Duration::from_nanos(10_000_000_100);
-
 fn delays(table: &Table, files: &dyn Files) -> Result<Steps<Duration>, Error> {
     let Some(name) = table.field::<Option<String>>("delay_trace")? else { return table.field("delay") };
     if table.values.contains_key("delay") {

@@ -42,7 +42,7 @@ pub use flow::{Direction, FlowSpec, Middlebox};
 pub use framing::Framing;
 pub use graph::{Graph, Node, NodeKind};
 pub use hop::Hop;
-pub use link::{LEAST_MTU, LinkSpec, UPTIME};
+pub use link::{LEAST_MTU, LinkSpec};
 pub use loss::{Gilbert, LossError, LossSpec};
 pub use paths::Paths;
 pub use probes::Probes;
@@ -53,6 +53,7 @@ pub use service::{
     BucketService, Change, CoxService, PoissonService, Service, StepsService, TraceService, WlanService,
 };
 pub use sojourn_aqm::link_layer::Layer;
+pub use sojourn_tcp::UPTIME;
 pub use steps::{Stepped, Steps, StepsError};
 pub use tables::{Unread, WithTables};
 pub use traffic::{

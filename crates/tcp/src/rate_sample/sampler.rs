@@ -2,6 +2,7 @@
 
 use super::RateSample;
 use crate::cc::Loss;
+use crate::micros_at;
 use crate::min_filter::MinFilter;
 use crate::scoreboard::Scoreboard;
 use crate::segment::{Segment, Tags};
@@ -91,10 +92,6 @@ pub(crate) struct Context {
 /// A time on the clock of the samples.
 type Micros = u64;
 
-fn micros(at: Instant) -> Micros {
-    at.as_nanos() / 1_000
-}
-
 fn span(micros: u64) -> Duration {
     Duration::from_micros(micros as i64)
 }
@@ -167,7 +164,7 @@ impl RateSampler {
 
     #[inline(always)]
     fn snapshot(&mut self, segment: &Segment, counters: Sent) -> Snapshot {
-        let sent = micros(segment.sent);
+        let sent = micros_at(segment.sent);
         if counters.out == 0 {
             (self.first_tx, self.delivered_at) = (sent, sent);
         }
@@ -278,7 +275,7 @@ impl RateSampler {
         if let Some(rtt) = context.rtt.filter(|rtt| !(is_ack_delayed && known(rtt))) {
             self.observe_rtt(now, rtt);
         }
-        let now = micros(now);
+        let now = micros_at(now);
         if self.app_limited.is_some_and(|mark| self.delivered > mark) {
             self.app_limited = None;
         }
@@ -328,7 +325,7 @@ impl RateSampler {
         if prior_time == TOLD {
             return;
         }
-        let (sent, end) = (micros(segment.sent), segment.end());
+        let (sent, end) = (micros_at(segment.sent), segment.end());
         if self.chosen.as_ref().is_some_and(|last| (sent, end) <= (self.first_tx, last.end)) {
             return;
         }

@@ -2,8 +2,9 @@
 //!
 //! Source: Linux 6.1 `tcp_bbr.c`, `bbr_update_ack_aggregation`, `bbr_ack_aggregation_cwnd`; the same in BBRv3.
 
-use super::units::{BW_UNIT, since_start, valid};
+use super::units::{BW_UNIT, valid};
 use crate::cc::Flight;
+use crate::micros_at;
 use crate::rate_sample::RateSample;
 use sojourn_aqm::Instant;
 
@@ -21,7 +22,7 @@ pub(in crate::cc) struct Aggregation {
 impl Aggregation {
     /// A new epoch begins.
     pub fn restart(&mut self, now: Instant) {
-        (self.epoch_us, self.epoch_acked) = (since_start(now), 0);
+        (self.epoch_us, self.epoch_acked) = (micros_at(now), 0);
     }
 
     /// Takes an acknowledgment into account, while the rate is `bw`; `round_start` if it begins a round. The largest excess
@@ -31,7 +32,7 @@ impl Aggregation {
         if sample.acked_sacked == 0 || valid(sample).is_none() {
             return;
         }
-        let (now, acked) = (since_start(flight.delivered_at), sample.acked_sacked as u64);
+        let (now, acked) = (micros_at(flight.delivered_at), sample.acked_sacked as u64);
         if round_start {
             self.rounds = (self.rounds + 1).min(31);
             if self.rounds >= window {

@@ -2,8 +2,9 @@
 //!
 //! Source: Linux 6.1 `tcp_bbr.c`, `bbr_lt_bw_sampling`, `bbr_lt_bw_interval_done`.
 
-use super::units::{BW_UNIT, SCALE, UNIT, bytes_per_s, since_start};
+use super::units::{BW_UNIT, SCALE, UNIT, bytes_per_s};
 use super::{Bbr, Flight, Mode, RateSample};
+use crate::micros_at;
 
 /// The long-term rate.
 #[derive(Clone, Copy, Debug, Default)]
@@ -38,7 +39,7 @@ impl LongTerm {
     }
 
     fn begin_interval(&mut self, flight: &Flight) {
-        self.since_ms = since_start(flight.delivered_at) / 1_000;
+        self.since_ms = micros_at(flight.delivered_at) / 1_000;
         (self.delivered, self.lost, self.rounds) = (flight.delivered, flight.lost, 0);
     }
 
@@ -48,7 +49,7 @@ impl LongTerm {
         if delivered == 0 || lost << SCALE < LOSS_THRESH * delivered {
             return None;
         }
-        let ms = (since_start(flight.delivered_at) / 1_000).saturating_sub(self.since_ms);
+        let ms = (micros_at(flight.delivered_at) / 1_000).saturating_sub(self.since_ms);
         (ms >= 1).then(|| delivered * BW_UNIT / (ms * 1_000))
     }
 }

@@ -21,6 +21,7 @@ pub(super) mod units;
 
 use super::{Ack, CongestionControl, Constant, Flight, Needs, Window};
 use crate::config::State;
+use crate::micros_at;
 use crate::min_filter::MaxFilter;
 use crate::rate_sample::RateSample;
 use crate::stack::Stack;
@@ -29,7 +30,7 @@ use aggregation::{Aggregation, EXTRA_ACKED_ROUNDS};
 use lt::LongTerm;
 use pacer::{Pacer, packets_in_net_at_edt};
 use sojourn_aqm::{Duration, Rate, Rng};
-use units::{BW_UNIT, MARGIN_PERCENT, MOST_BURST, PACING_SHIFT, SCALE, UNIT, bdp, micros, since_start, valid};
+use units::{BW_UNIT, MARGIN_PERCENT, MOST_BURST, PACING_SHIFT, SCALE, UNIT, bdp, micros, valid};
 
 /// BBR as in Linux 6.1.
 #[derive(Clone, Debug)]
@@ -290,7 +291,7 @@ impl Bbr {
 
     /// Whether the present gain has done its work.
     fn is_next_cycle_phase(&self, flight: &Flight, sample: &RateSample) -> bool {
-        let length = since_start(flight.delivered_at).saturating_sub(self.cycle_us);
+        let length = micros_at(flight.delivered_at).saturating_sub(self.cycle_us);
         let full = self.min_rtt_us.is_some_and(|min_rtt| length > min_rtt);
         let bw = self.bw.largest();
         let in_network = || self.packets_in_net_at_edt(flight, sample.prior_in_flight);
@@ -303,7 +304,7 @@ impl Bbr {
 
     fn advance_cycle_phase(&mut self, flight: &Flight) {
         self.cycle_idx = (self.cycle_idx + 1) % CYCLE.len();
-        self.cycle_us = since_start(flight.delivered_at);
+        self.cycle_us = micros_at(flight.delivered_at);
     }
 
     /// PROBE_BW begins in any phase but that of the low gain.

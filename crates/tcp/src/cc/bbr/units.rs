@@ -2,7 +2,7 @@
 //! times in whole microseconds.
 
 use crate::rate_sample::RateSample;
-use sojourn_aqm::{Duration, Instant};
+use sojourn_aqm::Duration;
 
 /// Packets and microseconds of a sample that tells of the rate.
 pub fn valid(sample: &RateSample) -> Option<(u64, u64)> {
@@ -23,11 +23,6 @@ pub fn bdp(bw: u64, rtt_us: u64, gain: u64) -> u32 {
 /// A span in whole microseconds.
 pub fn micros(span: Duration) -> u64 {
     span.as_nanos() as u64 / 1_000
-}
-
-/// Microseconds since the start of the run.
-pub fn since_start(at: Instant) -> u64 {
-    at.as_nanos() / 1_000
 }
 
 /// A rate of one packet per microsecond.

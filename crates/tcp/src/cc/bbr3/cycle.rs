@@ -1,7 +1,8 @@
 //! PROBE_BW: cruise with headroom, refill the path, search for more, drain what that made.
 
 use super::bounds::{NONE, is_too_high};
-use super::{Bbr3, Flight, Mode, RateSample, UNIT, since_start};
+use super::{Bbr3, Flight, Mode, RateSample, UNIT};
+use crate::micros_at;
 
 /// The cycle of searches.
 #[derive(Clone, Copy, Debug)]
@@ -155,7 +156,7 @@ impl Bbr3 {
 
     /// By the clock, or after as many rounds as a Reno flow of this size has between its losses.
     fn is_time_to_probe(&self, flight: &Flight) -> bool {
-        since_start(flight.now) > self.cycle.since_us + self.cycle.wait_us
+        micros_at(flight.now) > self.cycle.since_us + self.cycle.wait_us
             || self.cycle.rounds_since_probe >= self.target_inflight(flight).min(MAX_ROUNDS)
     }
 
@@ -170,7 +171,7 @@ impl Bbr3 {
     fn start_probe_up(&mut self, flight: &Flight, bw: u64) {
         self.cycle.acks = Acks::ProbeStarting;
         self.next_rtt_delivered = flight.delivered;
-        self.cycle.since_us = since_start(flight.now);
+        self.cycle.since_us = micros_at(flight.now);
         self.reset_full_bw(bw);
         self.begin(Mode::ProbeUp);
         self.raise_slope(flight.window.cwnd);
@@ -181,7 +182,7 @@ impl Bbr3 {
         self.cycle.up_cnt = None;
         self.cycle.rounds_since_probe = self.rng.below(RANDOM_ROUNDS) as u32;
         self.cycle.wait_us = BASE_WAIT_US + self.rng.below(RANDOM_WAIT_US);
-        self.cycle.since_us = since_start(flight.now);
+        self.cycle.since_us = micros_at(flight.now);
         self.cycle.stop();
         self.next_rtt_delivered = flight.delivered;
         self.begin(Mode::ProbeDown);

@@ -20,9 +20,7 @@ mod tests;
 
 use super::bbr::aggregation::{Aggregation, EXTRA_ACKED_ROUNDS};
 use super::bbr::pacer::{Pacer, packets_in_net_at_edt};
-use super::bbr::units::{
-    BW_UNIT, MARGIN_PERCENT, MOST_BURST, PACING_SHIFT, SCALE, UNIT, bdp, micros, since_start, valid,
-};
+use super::bbr::units::{BW_UNIT, MARGIN_PERCENT, MOST_BURST, PACING_SHIFT, SCALE, UNIT, bdp, micros, valid};
 use super::{Ack, CongestionControl, Constant, Flight, Loss, Needs, Window};
 use crate::config::State;
 use crate::rate_sample::RateSample;
