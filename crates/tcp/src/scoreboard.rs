@@ -7,6 +7,7 @@
 mod log;
 mod marks;
 mod next;
+mod pieces;
 mod sacks;
 #[cfg(test)]
 mod tests;
@@ -216,7 +217,7 @@ impl Scoreboard {
     pub fn acknowledge_untouched(&mut self, una: u64) -> Untouched {
         let mut acked = Untouched::default();
         while let Some(segment) = self.segments.get(acked.packets as usize).filter(|s| s.end() <= una) {
-            debug_assert_eq!(segment.tags, Tags::default(), "nothing was touched");
+            debug_assert!(!segment.tags.any(Tags::SACKED.or(Tags::LOST).or(Tags::EVER_RETRANS)), "nothing was touched");
             if acked.packets == 0 {
                 acked.first_sent = segment.sent;
             }
@@ -394,12 +395,14 @@ impl Scoreboard {
         told: &mut Sacked,
         each: &mut impl FnMut(usize, &Segment),
     ) {
-        for i in self.position(from)..self.segments.len() {
-            if self.segments[i].end() > to {
-                break;
-            }
+        let first = self.position(from);
+        let mut i = first;
+        while self.segments.get(i).is_some_and(|segment| segment.end() <= to) {
             self.tag_one(i, frto_highmark, told, each);
+            i += 1;
         }
+        self.part_at(first);
+        self.part_at(i);
     }
 
     fn tag_one(&mut self, i: usize, frto_highmark: u64, told: &mut Sacked, each: &mut impl FnMut(usize, &Segment)) {

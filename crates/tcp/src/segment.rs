@@ -55,12 +55,18 @@ impl Tags {
     pub const LOST: Self = Self(4);
     /// Retransmitted at any time.
     pub const EVER_RETRANS: Self = Self(8);
+    /// It left in one burst with the segment before, and nothing has parted them since: in Linux they are one `sk_buff`.
+    pub const FOLLOWS: Self = Self(16);
 
     pub const fn or(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
     pub const fn any(self, of: Self) -> bool {
         self.0 & of.0 != 0
+    }
+    /// Which of these it has.
+    pub const fn only(self, of: Self) -> Self {
+        Self(self.0 & of.0)
     }
     pub fn set(&mut self, tags: Self) {
         self.0 |= tags.0;

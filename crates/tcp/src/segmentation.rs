@@ -142,6 +142,11 @@ impl Bursts {
         self.last = at;
     }
 
+    #[cfg(test)]
+    pub fn last_sent(&self) -> Instant {
+        self.last
+    }
+
     /// Segments of a burst at the most, in kernels before 6.1; later ones follow the rate. It takes a copy, so that where it is
     /// not asked the outlook need not be in memory.
     pub fn most(&self, outlook: Outlook) -> u32 {

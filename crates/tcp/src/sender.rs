@@ -611,12 +611,12 @@ impl Sender {
             Rexmit::Lost => {}
             Rexmit::LostBeyond(more) => {
                 let limit = self.control.window.cwnd + more;
-                self.transmission.retransmit_lost(now, limit, &mut self.recovery, wire);
+                self.transmission.retransmit_lost(now, limit, &self.control, &mut self.recovery, wire);
                 // `send_one`: behind what has been sent before comes what has not.
                 return self.transmission.send_beyond(limit, now, &mut self.control, &mut self.recovery, wire);
             }
             Rexmit::Head | Rexmit::HeadAlone => {
-                return self.transmission.retransmit(0, now, &mut self.recovery.episode, wire);
+                return self.transmission.retransmit(0, 1, now, &mut self.recovery.episode, wire);
             }
             Rexmit::New => {
                 self.send_new(now, wire);
@@ -626,7 +626,7 @@ impl Sender {
                 self.recovery.end_test();
             }
         }
-        self.transmission.retransmit_lost(now, self.control.window.cwnd, &mut self.recovery, wire);
+        self.transmission.retransmit_lost(now, self.control.window.cwnd, &self.control, &mut self.recovery, wire);
     }
 }
 

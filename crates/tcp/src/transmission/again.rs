@@ -1,8 +1,9 @@
-//! What a sender sends again.
+//! What a sender sends again: segment by segment, or in the stacks that follow the rate as one burst what has left as one.
 //!
 //! Source: Linux `tcp_xmit_retransmit_queue`, `tcp_retransmit_skb`.
 
 use super::Transmission;
+use crate::control::Control;
 use crate::rate_sample::Sent;
 use crate::recovery::{Episode, Recovery, Walk};
 use crate::scoreboard::Scoreboard;
@@ -13,18 +14,26 @@ use crate::{Now, Wire};
 impl Transmission {
     /// Sends again what recovery believes lost, as a window of `cwnd` allows.
     #[inline]
-    pub fn retransmit_lost(&mut self, now: Now, cwnd: u32, recovery: &mut Recovery, wire: &mut impl Wire) {
+    pub fn retransmit_lost(
+        &mut self,
+        now: Now,
+        cwnd: u32,
+        control: &Control,
+        recovery: &mut Recovery,
+        wire: &mut impl Wire,
+    ) {
         // A pacer that holds leaves no more to do, but for the walk that begins anew with every look.
         if recovery.walks_forward() || !self.is_held(now) {
-            self.retransmit_as_allowed::<false>(now, cwnd, recovery, wire);
+            let together = |tx: &Self, i, episode: &_| tx.together(i, cwnd, control, episode);
+            self.retransmit_as_allowed::<false>(now, cwnd, together, recovery, wire);
         }
     }
 
-    /// The same where there is no pacer, without a walk that would find nothing.
+    /// The same where there is no pacer and every segment is a burst of its own, without a walk that would find nothing.
     #[inline(always)]
     pub(super) fn retransmit_lost_plain(&mut self, now: Now, cwnd: u32, recovery: &mut Recovery, wire: &mut impl Wire) {
         if !recovery.sends_nothing_again(cwnd, &self.queue, self.right_edge(), &mut self.board) {
-            self.retransmit_as_allowed::<true>(now, cwnd, recovery, wire);
+            self.retransmit_as_allowed::<true>(now, cwnd, |_, _, _| 1, recovery, wire);
         }
     }
 
@@ -33,20 +42,27 @@ impl Transmission {
         &mut self,
         now: Now,
         cwnd: u32,
+        together: impl Fn(&Self, usize, &Episode) -> u32,
         recovery: &mut Recovery,
         wire: &mut impl Wire,
     ) {
         match recovery.walk(&self.queue, self.right_edge(), &mut self.board) {
-            Walk::Marked(mut walk) => self.follow::<PLAIN>(|board| walk.next(cwnd, board), now, recovery, wire),
-            Walk::AndUnmissed(mut walk) => self.follow::<PLAIN>(|board| walk.next(cwnd, board), now, recovery, wire),
+            Walk::Marked(mut walk) => {
+                self.follow::<PLAIN>(|board| walk.next(cwnd, board), together, now, recovery, wire);
+            }
+            Walk::AndUnmissed(mut walk) => {
+                self.follow::<PLAIN>(|board| walk.next(cwnd, board), together, now, recovery, wire);
+            }
         }
     }
 
-    /// Sends again what a walk finds, without a look at pacer and device in a stack that is `PLAIN`.
+    /// Sends again what a walk finds, and what goes `together` with it; in a stack that is `PLAIN` without a look at pacer and
+    /// device.
     #[inline(always)]
     fn follow<const PLAIN: bool>(
         &mut self,
         mut next: impl FnMut(&mut Scoreboard) -> Option<usize>,
+        together: impl Fn(&Self, usize, &Episode) -> u32,
         now: Now,
         recovery: &mut Recovery,
         wire: &mut impl Wire,
@@ -55,8 +71,11 @@ impl Transmission {
         while PLAIN || (!self.is_held(now) && !self.is_full_below(now, self.queue.mss(), 1, wire)) {
             let Some(i) = next(&mut self.board) else { break };
             match PLAIN {
-                true => self.retransmit_here::<true>(i, now, &mut recovery.episode, wire),
-                false => self.retransmit(i, now, &mut recovery.episode, wire),
+                true => self.retransmit_plain(i, now, &mut recovery.episode, wire),
+                false => {
+                    let segments = together(self, i, &recovery.episode);
+                    self.retransmit(i, segments, now, &mut recovery.episode, wire);
+                }
             }
             head_sent |= i == 0;
         }
@@ -65,30 +84,59 @@ impl Transmission {
         }
     }
 
-    /// Sends segment `i` of the queue again.
-    pub fn retransmit(&mut self, i: usize, now: Now, episode: &mut Episode, wire: &mut impl Wire) {
-        self.retransmit_here::<false>(i, now, episode, wire);
+    /// Sends so many segments of the queue again from segment `i` on, as one burst.
+    pub fn retransmit(&mut self, i: usize, segments: u32, now: Now, episode: &mut Episode, wire: &mut impl Wire) {
+        (i..i + segments as usize).for_each(|i| self.count_again(i, now, episode));
+        self.retransmit_uncounted(i, segments, now, episode, wire);
     }
 
-    /// The same, compiled into the caller.
+    /// Sends segment `i` again where that is all.
     #[inline(always)]
-    fn retransmit_here<const PLAIN: bool>(&mut self, i: usize, now: Now, episode: &mut Episode, wire: &mut impl Wire) {
+    fn retransmit_plain(&mut self, i: usize, now: Now, episode: &mut Episode, wire: &mut impl Wire) {
+        self.count_again(i, now, episode);
+        let segment = self.board.resent(i, now.at);
+        self.bursts.on_sent(now.at);
+        self.output.again(&segment, self.ecn.of_retransmission(), now, wire);
+    }
+
+    /// Segment `i` is sent again, because it is believed lost.
+    #[inline(always)]
+    fn count_again(&mut self, i: usize, now: Now, episode: &mut Episode) {
         self.board.retransmitted(i, self.queue.nxt());
         episode.undo.on_retransmission(now.tick);
         if episode.is_reducing() {
             episode.reduction.sent(1);
         }
-        if PLAIN {
-            let segment = self.board.resent(i, now.at);
-            self.bursts.on_sent(now.at);
-            self.output.again(&segment, self.ecn.of_retransmission(), now, wire);
-        } else {
-            self.retransmit_uncounted(i, now, episode, wire);
-        }
     }
 
-    /// Sends segment `i` again without believing it lost, as a probe does.
-    pub fn retransmit_uncounted(&mut self, i: usize, now: Now, episode: &mut Episode, wire: &mut impl Wire) {
+    /// Sends so many segments again from segment `first` on without believing them lost, as a probe does. What had left with
+    /// them is parted from them.
+    pub fn retransmit_uncounted(
+        &mut self,
+        first: usize,
+        segments: u32,
+        now: Now,
+        episode: &mut Episode,
+        wire: &mut impl Wire,
+    ) {
+        let behind = first + segments as usize;
+        self.board.part_at(first);
+        self.board.part_at(behind);
+        let begins = self.next_begins(wire);
+        let is_joined = self.offloads && segments > 1;
+        if is_joined {
+            wire.begin_burst();
+        }
+        let payload = (first..behind).map(|i| self.send_segment_again(i, now, episode, wire)).sum();
+        if is_joined {
+            wire.end_burst();
+        }
+        self.handed_down(now, begins, segments, payload, wire);
+        self.pace_burst(now, segments, payload);
+    }
+
+    /// Sends one of a burst again; tells its payload.
+    fn send_segment_again(&mut self, i: usize, now: Now, episode: &mut Episode, wire: &mut impl Wire) -> u64 {
         let now = self.stamp(now, wire);
         let segment = self.board.resent(i, now.at);
         if let Some(rack) = &mut episode.rack {
@@ -101,11 +149,7 @@ impl Transmission {
             let (out, in_flight) = (self.board.packets_out(), self.board.in_flight() + beside);
             sampler.on_sent(&segment, Sent { out, in_flight, lost: self.board.lost_total });
         }
-        let begins = self.next_begins(wire);
         self.output.again(&segment, self.ecn.of_retransmission(), now, wire);
-        self.handed_down(now, begins, 1, segment.len.into(), wire);
-        if let Some(pacer) = &mut self.pacer {
-            pacer.on_burst(now.at, 1, segment.len as u64);
-        }
+        segment.len.into()
     }
 }

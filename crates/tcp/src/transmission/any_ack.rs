@@ -106,7 +106,7 @@ impl Transmission {
                 let cwnd = control.window.cwnd;
                 match self.is_plain {
                     true => self.retransmit_lost_plain(now, cwnd, recovery, wire),
-                    false => self.retransmit_lost(now, cwnd, recovery, wire),
+                    false => self.retransmit_lost(now, cwnd, control, recovery, wire),
                 }
             }
         }

@@ -98,6 +98,9 @@ impl Transmission {
                 let len = (end - self.queue.nxt()).min(len.into()) as u16;
                 self.bursts.begin(sent, segments, (left, pushed));
                 self.send_of_burst(len, now, control, episode, wire);
+                if sent > 0 {
+                    self.board.join_last();
+                }
                 sent += 1;
             }
             if self.offloads {
@@ -177,9 +180,35 @@ impl Transmission {
         if let Some(buffer) = self.buffer.as_mut().filter(|_| segments > 0) {
             buffer.on_sent(self.queue.nxt());
         }
-        if let Some(pacer) = self.pacer.as_mut().filter(|_| segments > 0) {
-            pacer.on_burst(now.at, segments, self.queue.payload_since(first));
+        if segments > 0 {
+            self.pace_burst(now, segments, self.queue.payload_since(first));
         }
+    }
+
+    /// A burst of so many segments and bytes of payload was sent, be it for the first time or again.
+    #[inline]
+    pub(super) fn pace_burst(&mut self, now: Now, segments: u32, payload: u64) {
+        if let Some(pacer) = &mut self.pacer {
+            pacer.on_burst(now.at, segments, payload);
+            // Whether the rest of a window waits goes by when the next burst could have left (`tcp_wstamp_ns`).
+            self.bursts.on_sent(pacer.departure());
+        }
+    }
+
+    /// How many segments go again together, of which the first is segment `i`, in a window of `cwnd`: those that left
+    /// together, in a stack that keeps them so.
+    #[inline]
+    pub(super) fn together(&self, i: usize, cwnd: u32, control: &Control, episode: &Episode) -> u32 {
+        if !self.bursts.follow_rate() {
+            return 1;
+        }
+        let piece = self.board.piece(i, cwnd.saturating_sub(self.board.in_flight()));
+        if piece > 1 { piece.min(self.size_by_rate(control, episode)) } else { piece }
+    }
+
+    fn size_by_rate(&self, control: &Control, episode: &Episode) -> u32 {
+        let (pacer, sampler, rack) = (self.pacer.as_deref(), self.sampler.as_deref(), episode.rack.as_deref());
+        size_by_rate(pacer, self.rate, sampler, rack, control)
     }
 
     #[cfg(test)]

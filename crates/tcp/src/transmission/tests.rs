@@ -3,8 +3,9 @@
 use super::*;
 use crate::cc::AnyCc;
 use crate::stack::Stack;
-use crate::{FIRST_BYTE, Sack, memory_below};
-use sojourn_aqm::{Ecn, Instant};
+use crate::{Block, FIRST_BYTE, Sack, memory_below};
+use sojourn_aqm::{Duration, Ecn, Instant};
+use std::ops::Range;
 
 /// A sending side with its control and recovery, and what it has sent: start in segments, or flags.
 struct Rig {
@@ -113,10 +114,10 @@ fn what_is_lost_goes_first_and_the_head_restarts_the_timer() {
         rig.tx.board.tag(sack.blocks(), FIRST_BYTE, 0, |_, _| {});
         [0, 2].into_iter().for_each(|i| rig.tx.board.mark_lost(i));
         let now = rig.now(150);
-        rig.tx.retransmit_lost(now, 2, &mut rig.recovery, &mut Host(&mut rig.sent, u64::MAX));
+        rig.tx.retransmit_lost(now, 2, &rig.control, &mut rig.recovery, &mut Host(&mut rig.sent, u64::MAX));
         assert_eq!((rig.take(), rig.tx.board.in_flight()), (vec![0], 2), "{name}: as the window allows");
         assert!(rig.tx.timer.expiry() >= Some(450), "{name}: {:?}", rig.tx.timer.expiry());
-        rig.tx.retransmit_lost(now, 3, &mut rig.recovery, &mut Host(&mut rig.sent, u64::MAX));
+        rig.tx.retransmit_lost(now, 3, &rig.control, &mut rig.recovery, &mut Host(&mut rig.sent, u64::MAX));
         assert_eq!((rig.take(), rig.tx.output.stats.retransmissions), (vec![2], 2), "{name}");
     }
 }
@@ -130,6 +131,58 @@ fn a_burst_ends_with_a_push() {
     assert_eq!(pushes, [false, true, false, true, false, true, false, true, false]);
 }
 
+/// Sixteen segments are out in bursts of two, of which `sacked` were SACKed and `lost` marked; the starts of those that are
+/// sent again at 150 ms in a window of `cwnd`, a list for each time that the pacer lets one go.
+fn sent_again(sacked: &[Block], lost: Range<usize>, cwnd: u32) -> Vec<Vec<u64>> {
+    let mut rig = Rig::new(Stack { paces: true, ..stack("linux-6.1") }, 16, 1 << 20);
+    rig.tx.follow_window(&rig.control);
+    rig.tx.rate = 1;
+    let mut at = rig.now(0);
+    while rig.tx.board.packets_out() < 16 {
+        rig.tx.send_new(at, &mut rig.control, &mut rig.recovery, &mut Host(&mut rig.sent, u64::MAX));
+        rig.tx.write_ahead(at, &mut rig.control, &mut rig.recovery, &mut Host(&mut rig.sent, u64::MAX));
+        at = rig.tx.rtt.clock().now(at.at + Duration::from_millis(1));
+    }
+    rig.take();
+    let blocks: Vec<Block> = sacked.iter().map(|&(a, b)| (FIRST_BYTE + a * MSS, FIRST_BYTE + b * MSS)).collect();
+    rig.tx.board.tag(&blocks, FIRST_BYTE, 0, |_, _| {});
+    lost.for_each(|i| rig.tx.board.mark_lost(i));
+    let mut now = rig.now(150);
+    let mut bursts = Vec::new();
+    loop {
+        rig.tx.retransmit_lost(now, cwnd, &rig.control, &mut rig.recovery, &mut Host(&mut rig.sent, u64::MAX));
+        let burst = rig.take();
+        if burst.is_empty() {
+            return bursts;
+        }
+        bursts.push(burst);
+        now = rig.tx.rtt.clock().now(rig.tx.pacer.as_ref().expect("it paces").departure().max(now.at));
+    }
+}
+
+#[test]
+fn what_left_as_one_burst_is_sent_again_as_one_as_far_as_nothing_has_parted_it() {
+    assert_eq!(sent_again(&[(4, 16)], 0..4, 4), [[0, 1], [2, 3]]);
+    assert_eq!(sent_again(&[(3, 16)], 0..3, 4), [vec![0, 1], vec![2]], "a SACK has parted the second");
+    assert_eq!(sent_again(&[(1, 2), (4, 16)], 0..4, 4), [vec![0], vec![2, 3]], "one within the first");
+    assert_eq!(sent_again(&[(4, 16)], 0..4, 3), [vec![0, 1], vec![2]], "the window has room for half of the second");
+    assert_eq!(sent_again(&[(4, 16)], 1..4, 4), [vec![1], vec![2, 3]], "what is not lost stays");
+}
+
+#[test]
+fn a_burst_waits_by_when_the_last_one_lets_the_next_go_be_it_sent_again() {
+    let mut rig = Rig::new(Stack { paces: true, ..stack("linux-6.1") }, 16, 1 << 20);
+    rig.tx.follow_window(&rig.control);
+    rig.send(0);
+    let departure = |rig: &Rig| rig.tx.pacer.as_ref().expect("it paces").departure();
+    assert_eq!(rig.tx.bursts.last_sent(), departure(&rig));
+    let now = rig.now(150);
+    rig.tx.board.mark_lost(0);
+    rig.tx.retransmit_lost(now, 16, &rig.control, &mut rig.recovery, &mut Host(&mut rig.sent, u64::MAX));
+    assert!(departure(&rig) > now.at, "{:?}", departure(&rig));
+    assert_eq!(rig.tx.bursts.last_sent(), departure(&rig));
+}
+
 #[test]
 fn a_held_burst_waits_for_its_departure_and_so_does_what_is_lost() {
     for bursts in [false, true] {
@@ -140,10 +193,10 @@ fn a_held_burst_waits_for_its_departure_and_so_does_what_is_lost() {
         assert!(wakes > Instant::ZERO && wakes < Instant::NEVER, "{wakes:?}");
         rig.tx.board.mark_lost(0);
         let now = rig.now(0);
-        rig.tx.retransmit_lost(now, 16, &mut rig.recovery, &mut Host(&mut rig.sent, u64::MAX));
+        rig.tx.retransmit_lost(now, 16, &rig.control, &mut rig.recovery, &mut Host(&mut rig.sent, u64::MAX));
         assert_eq!(rig.take(), []);
         let now = rig.tx.rtt.clock().now(wakes);
-        rig.tx.retransmit_lost(now, 16, &mut rig.recovery, &mut Host(&mut rig.sent, u64::MAX));
+        rig.tx.retransmit_lost(now, 16, &rig.control, &mut rig.recovery, &mut Host(&mut rig.sent, u64::MAX));
         assert_eq!(rig.take(), [0], "it takes the place of a new one");
         assert!(rig.tx.is_held(now));
     }
