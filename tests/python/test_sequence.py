@@ -126,7 +126,7 @@ def test_acknowledgments_and_window_are_the_sender_s(lossy: sj.Result) -> None:
 
 def test_a_window_that_limits_is_drawn_and_one_far_away_is_said(lossy: sj.Result) -> None:
     near = lossy.scenario.replace({"flows.0.receive_window": "20 kB"}).run()
-    shown = parts(near, flow="0", **{"from": "2", "to": "3"})
+    shown = parts(near, flow="0", **{"from": "1", "to": "5"})
     edge, una = (shown[name].columns["y"] for name in ("receive window", "cumulative ACK"))
     assert edge - una == pytest.approx(20)
     figure = drawn("sequence", [lossy], flow="0", **{"from": "2", "to": "2.1"}).figure
