@@ -14,8 +14,9 @@ for package in toml toml_edit toml_parser toml_writer winnow serde_json serde in
   profile+=(--config "profile.release.package.$package.opt-level=\"z\"")
 done
 
-# No path of this machine goes into the module, which is part of the wheel.
-export RUSTFLAGS="${RUSTFLAGS:-} --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}/registry/src=crates"
+# No path of this machine goes into the module, which is part of the wheel. Less is compiled into its callers than `2` would:
+# a fifteenth of the size, for a seventh of the speed under FQ-CoDel and none under CoDel.
+export RUSTFLAGS="${RUSTFLAGS:-} -C llvm-args=-inline-threshold=150 --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}/registry/src=crates"
 
 skip() {
   echo "skipped: the WebAssembly module: $1" >&2
