@@ -85,7 +85,7 @@ impl<A: Aqm, P> SingleQueue<A, P> {
     /// it is stamped for. Whether it was; else nothing was done.
     #[inline(always)]
     pub fn hands_on(&mut self, now: Instant, meta: &mut Meta) -> bool {
-        let may = A::LETS_GO && self.left_out.is_none() && self.books.ring.is_empty();
+        let may = A::LETS_GO && self.rests();
         if !may || !self.bounds.admit(Backlog::default(), meta.len) {
             return false;
         }
@@ -123,8 +123,8 @@ impl<A: Aqm, P> SingleQueue<A, P> {
         Some((meta, packet))
     }
 
-    /// Whether no packet waits, and none is left out of what the algorithm sees: a dequeue asks the algorithm and does nothing
-    /// else.
+    /// Whether no packet waits, and the algorithm sees all packets: one that comes meets nobody, and a dequeue does nothing but
+    /// ask the algorithm.
     #[inline(always)]
     pub fn rests(&self) -> bool {
         self.left_out.is_none() && self.books.ring.is_empty()
@@ -154,7 +154,7 @@ impl<A: Aqm, P> SingleQueue<A, P> {
     /// [`Qdisc::pass`], compiled into the caller; the packet is stamped where it lies. Whether it has passed.
     #[inline(always)]
     pub fn passes(&mut self, now: Instant, meta: &mut Meta) -> bool {
-        let may_pass = A::LETS_PASS && self.left_out.is_none() && self.books.ring.is_empty();
+        let may_pass = A::LETS_PASS && self.rests();
         if !may_pass || !self.aqm.lets_pass(now) || !self.bounds.admit(Backlog::default(), meta.len) {
             return false;
         }

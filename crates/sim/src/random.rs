@@ -31,7 +31,12 @@ pub(crate) fn gamma(rng: &mut Rng, shape: f64) -> f64 {
 
 /// Weibull: mean `scale`·Γ(1 + 1/`shape`).
 pub(crate) fn weibull(rng: &mut Rng, shape: f64, scale: f64) -> f64 {
-    scale * libm::pow(rng.exponential(), 1.0 / shape)
+    weibull_of(rng.exponential(), shape, scale)
+}
+
+/// What Weibull makes of an exponential variable of mean 1.
+pub(crate) fn weibull_of(exponential: f64, shape: f64, scale: f64) -> f64 {
+    scale * libm::pow(exponential, 1.0 / shape)
 }
 
 /// The share of a standard normal variable that lies below `z`.

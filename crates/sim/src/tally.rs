@@ -135,10 +135,9 @@ impl Tally {
     pub fn transmission(&mut self, start: Instant, end: Instant, capacity: impl Fn(Instant, Instant) -> u64) {
         let whole = capacity(start, end);
         self.total_used += whole;
-        if end <= self.parts.until() {
-            self.parts.now().used += whole;
-        } else {
-            self.use_in_pieces(start, end, &capacity);
+        match self.parts.present_until(end) {
+            Some(counts) => counts.used += whole,
+            None => self.use_in_pieces(start, end, &capacity),
         }
     }
 

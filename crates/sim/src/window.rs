@@ -91,12 +91,6 @@ impl<T: Part> Parts<T> {
         self.next
     }
 
-    /// Up to when a span is in the present part: when that ends, or the window.
-    #[inline(always)]
-    pub fn until(&self) -> Instant {
-        self.until
-    }
-
     /// The present part, for who has looked at [`Self::next`].
     #[inline(always)]
     pub fn now(&mut self) -> &mut T {

@@ -87,8 +87,8 @@ pub struct Receiver {
 
 cloned_in_place! {
     Receiver {
-        calm_under, grows_under, open, sack, reads_later, pushed, mss, ts_recent, ack_len, rcv_wup, clock, delay, reassembly, at, ecn,
-        compression, raised, answered, rtt, stack,
+        calm_under, grows_under, open, sack, reads_later, pushed, mss, ts_recent, ack_len, rcv_wup, clock, delay,
+        reassembly, at, ecn, compression, raised, answered, rtt, stack,
     }
 }
 

@@ -13,7 +13,7 @@ mod tests;
 use super::dialogue::{Exchange, Script};
 use super::generator::{AnyPattern, Pattern};
 use super::opening::Job;
-use crate::random::{gamma, normal, normal_below, weibull};
+use crate::random::{gamma, normal, normal_below, weibull, weibull_of};
 use crate::scenario::{Http, PackMimeSpec, TcpSpec};
 use farima::{Farima, scale_for};
 use sojourn_aqm::{Duration, Instant, Rng};
@@ -241,7 +241,7 @@ fn at_least_two(rng: &mut Rng, mean: f64) -> u64 {
 fn think(rng: &mut Rng) -> Duration {
     let exponential = rng.exponential();
     // Where the bound is reached for sure no power is needed: (10 / 305)^0.63 = 0.1162.
-    let per_second = if exponential < 0.116 { 0.0 } else { 305.0 * libm::pow(exponential, 1.0 / 0.63) };
+    let per_second = if exponential < 0.116 { 0.0 } else { weibull_of(exponential, 0.63, 305.0) };
     Duration::from_secs_f64(1.0 / per_second.max(10.0))
 }
 
