@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import runpy
 from collections import Counter
 from pathlib import Path
@@ -48,6 +49,38 @@ def test_what_is_said_of_the_original_is_what_is_computed(paper_id: str) -> None
             assert (line["verdict"] == "contradicted") == contradicted
             if contradicted:
                 assert line["remark"].startswith(verdict["original_evidence"])
+
+
+@pytest.mark.parametrize("paper_id", PAPERS)
+def test_the_verdict_follows_from_the_printed_mean_and_the_band(paper_id: str) -> None:
+    """A claim that its original contradicts tells its own verdict in the remark."""
+    judged = {claim["id"]: claim for claim in claims_of(paper_id) if claim["kind"] != "relation"}
+    lines = {line["claim"]: line for line in TABLES[paper_id] if line["claim"] in judged}
+    assert len(lines) == len(judged)
+    for name, line in lines.items():
+        if line["verdict"] == "not-run":
+            continue
+        own = re.search(r"Ours alone: (\w+)$", line["remark"]) if line["verdict"] == "contradicted" else None
+        said = own[1] if own else line["verdict"]
+        assert said in _verdicts_of(judged[name], line["measured"].split(" ± ")[0]), (name, line, judged[name])
+
+
+def test_a_printed_mean_beside_a_border_allows_both_verdicts() -> None:
+    claim = {"tight_lo": 1.0, "tight_hi": 1.2, "loose_lo": 0.9, "loose_hi": 1.25}
+    printed = {"0.999": {"loose"}, "1": {"tight", "loose", "failed"}, "1.0": {"tight", "loose"}, "1.249": {"loose"}}
+    printed |= {"1.25": {"loose", "failed"}, "-1.1": {"failed"}, "0.8996": {"failed"}, "1.11": {"tight"}}
+    assert {text: _verdicts_of(claim, text) for text in printed} == printed
+
+
+def _verdicts_of(claim: dict[str, Any], printed: str) -> set[str]:
+    """Verdicts of every mean that is rounded to `printed`."""
+    mean = float(printed)
+    half = 0.5 * 10.0 ** -len(printed.partition(".")[2])
+    lowest, highest = mean - half, mean + half
+    bands = {band: (claim[f"{band}_lo"], claim[f"{band}_hi"]) for band in ("tight", "loose")}
+    borders = {border for ends in bands.values() for border in ends if lowest <= border <= highest}
+    means = {lowest, mean, highest, *borders}
+    return {next((band for band, (lo, hi) in bands.items() if lo <= one <= hi), "failed") for one in means}
 
 
 @pytest.mark.parametrize("paper_id", PAPERS)
