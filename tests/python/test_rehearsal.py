@@ -8,7 +8,7 @@ import pytest
 
 import sojourn as sj
 from conftest import Cli, printed_json
-from sojourn.studies.rehearsal import changed
+from sojourn.studies.rehearsal import changed, shaped_rate
 from sojourn.tc.scenario import Wanted, load
 
 ROUTERS = Path(__file__).parent / "routers"
@@ -46,7 +46,8 @@ def test_one_direction_is_changed_alone() -> None:
         ("rtt 31ms", "rtt 31ms", "rtt 31ms"),
         ("no-ack-filter", "isolation dual-dsthost wash ingress", "isolation dual-srchost overhead 22"),
         ("diffserv4 dual-dsthost", "tins diffserv4 isolation dual-dsthost", "tins diffserv4 isolation dual-dsthost"),
-        ("pie target 9ms", "pie target 9ms", "pie target 9ms"),
+        ("cake bandwidth 7.3mbit", "cake bandwidth 7.3Mbit", "cake bandwidth 7.3Mbit"),
+        ("tbf rate 7.3mbit burst 5kb limit 30kb { pie target 9ms }", "{ pie target 9ms }", "{ pie target 9ms }"),
         ("reverse.aqm=codel", None, "codel"),
     ],
 )
@@ -74,6 +75,45 @@ def test_what_cannot_be_changed_is_a_line(cli: Cli, tmp_path: Path, change: str,
     assert ran.exit_code == 2, ran.output
     assert said in ran.output
     assert ran.output.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("router", "change", "path", "rate"),
+    [
+        ("openwrt-cake.sqm", "pie target 9ms", "link.aqm", "85Mbit"),
+        ("openwrt-cake.sqm", "cake", "link.aqm", "85Mbit"),
+        ("openwrt-cake.sqm", "bandwidth 0bit", "link.aqm", "85Mbit"),
+        ("openwrt-cake.sqm", "reverse.aqm=fq_codel", "reverse.aqm", "10Mbit"),
+        ("openwrt-adsl.sqm", "fq_codel target 11ms", "link.aqm", ""),
+    ],
+)
+def test_a_change_that_removes_the_shaper_is_refused(
+    cli: Cli, tmp_path: Path, router: str, change: str, path: str, rate: str
+) -> None:
+    (tmp_path / "home.toml").write_text(load(ROUTERS / router, Wanted()).text)
+    ran = cli("rehearse", "home.toml", "--change", change)
+    assert ran.exit_code == 2, ran.output
+    assert ran.output.count("\n") == 1
+    assert f"{change}: removes the shaper of {path} ({rate}" in ran.output
+    assert f"cake bandwidth {rate}" in ran.output
+
+
+@pytest.mark.parametrize(
+    ("spelled", "rate"),
+    [
+        ("fq_codel target 5ms", None),
+        ("cake tins diffserv4", None),
+        ("cake bandwidth 0bit", None),
+        ("cake bandwidth 7.31Mbit tins besteffort", "7.31Mbit"),
+        ("red limit 30000 bandwidth 10Mbit", None),
+        ("fq maxrate 3Mbit", None),
+        ("prio { ; tbf rate 3.3Mbit burst 5kb { codel } }", "3.3Mbit"),
+        ("htb { class 1 rate 21.7Mbit ceil 21.7Mbit; class 2 parent 1 rate 1Mbit }", "21.7Mbit"),
+        ("netem delay 20ms rate 911kbit", "911kbit"),
+    ],
+)
+def test_the_rate_of_a_shaper_is_that_of_the_outermost(spelled: str, rate: str | None) -> None:
+    assert shaped_rate(spelled) == rate
 
 
 def test_a_slower_line_makes_bulk_slower_and_pages_wait(cli: Cli, tmp_path: Path) -> None:

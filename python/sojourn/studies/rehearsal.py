@@ -19,6 +19,8 @@ from sojourn.tc.disciplines import CAKE
 
 WAYS = {"forward": "link", "reverse": "reverse"}
 """The link of a direction."""
+SHAPERS = {"cake": "bandwidth", "cake_mq": "bandwidth", "tbf": "rate", "class": "rate", "netem": "rate"}
+"""By the first word of a discipline, or of an HTB class, the word before the rate to which it shapes."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,7 @@ def rehearse(
         after = changed(after, change, directions)
     if after.document == scenario.document:
         raise InputError(f"--change: {'; '.join(changes)} changes nothing; the scenario is so already")
+    _check_shapers(scenario, after, "; ".join(changes))
     if not list(_numbers(scenario)):
         raise InputError("flows: no calls (voice), games (cbr), pages (browser, web), bulk (tcp) or captures are in it")
     results = runner([Run(one, seed) for one in (scenario, after) for seed in seeds])
@@ -122,6 +125,28 @@ def changed(scenario: Scenario, text: str, directions: Sequence[str]) -> Scenari
             f'--change: no queue manager of the scenario takes "{text}"; sojourn aqm show NAME lists words'
         )
     return scenario.replace(sets)
+
+
+def shaped_rate(spelled: str) -> str | None:
+    """Rate to which the outermost shaper of a spelled queue discipline shapes; None without a shaper."""
+    for piece in re.split(r"[{};]", spelled):
+        name, *words = piece.split() or [""]
+        key = SHAPERS.get(name.partition("@")[0])
+        rate = words[words.index(key) + 1] if key is not None and key in words[:-1] else None
+        if rate is not None and not re.fullmatch(r"unlimited|0(\.0+)?(bit(/s)?)?", rate):
+            return rate
+    return None
+
+
+def _check_shapers(before: Scenario, after: Scenario, said: str) -> None:
+    """Refuse changes that remove a shaper: they would move the bottleneck to a line that is assumed."""
+    for path in before.aqm_tables:
+        rate = shaped_rate(_spelling(before, path))
+        if rate is not None and (path not in after.aqm_tables or shaped_rate(_spelling(after, path)) is None):
+            raise InputError(
+                f"--change: {said}: removes the shaper of {path} ({rate}), and the line behind it is assumed; keep its "
+                f'rate, e.g. "cake bandwidth {rate}" or "tbf rate {rate} burst 5kb limit 30kb {{ fq_codel }}"'
+            )
 
 
 def _names() -> set[str]:
