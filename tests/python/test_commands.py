@@ -281,3 +281,19 @@ def test_a_command_that_resembles_none_is_told_what_there_is(cli: Cli) -> None:
     result = cli("flent", "qqqq")
     assert result.exit_code == 2
     assert 'command "qqqq" is unknown; there is export, show' in result.output
+
+
+@pytest.mark.parametrize(
+    ("written", "plain"),
+    [
+        (["aqm", "show", "CoDel"], ["aqm", "show", "codel"]),
+        (["aqm", "show", "FQ_CoDel"], ["aqm", "show", "fq_codel"]),
+        (["cc", "show", "BBR"], ["cc", "show", "bbr"]),
+        (["cc", "show", "CUBIC"], ["cc", "show", "cubic"]),
+        (["reproduce", "Gao2015", "--assume", "list"], ["reproduce", "gao2015", "--assume", "list"]),
+    ],
+)
+def test_the_case_of_a_name_does_not_matter(cli: Cli, written: list[str], plain: list[str]) -> None:
+    one, other = cli(*written), cli(*plain)
+    assert one.exit_code == other.exit_code == 0, one.output
+    assert one.output == other.output

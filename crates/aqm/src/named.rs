@@ -121,7 +121,8 @@ impl Named {
             }
         }
         let mut profiles = algorithm.profiles.iter().map(|&(name, _)| name);
-        let profile = profiles.find(|&name| profile.is_empty() || name == profile).expect("it was configured");
+        let is_meant = |name: &&str| profile.is_empty() || name.eq_ignore_ascii_case(profile);
+        let profile = profiles.find(is_meant).expect("it was configured");
         Ok(Self { profile, config })
     }
 
@@ -208,7 +209,7 @@ fn params(name: &str, algorithm: &Algorithm, words: &str) -> Result<Vec<(String,
 
 /// The algorithm of a name that may have a manager in brackets; `fq` without them is Linux's pacing scheduler.
 fn algorithm(name: &str, own: &dyn Catalogue) -> Result<&'static Algorithm, Refusal> {
-    if name.trim() == "fq" {
+    if name.trim().eq_ignore_ascii_case("fq") {
         return Algorithm::find("sch_fq");
     }
     Algorithm::find_with(name.split('(').next().unwrap_or(name).trim(), own)

@@ -283,7 +283,9 @@ pub(crate) fn refuse_foreign<C: Config>(
 
 /// The error for a name that does not exist: with the nearest one that does, of several one of the same letters.
 pub fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
-    let nearest = known.clone().map(|k| (distance(name, k), letters(name) != letters(k), k)).min();
+    let plain = |name: &str| name.to_ascii_lowercase().replace('-', "_");
+    let typed = plain(name);
+    let nearest = known.clone().map(|k| (distance(&typed, &plain(k)), letters(&typed) != letters(&plain(k)), k)).min();
     let list = || known.clone().collect::<Vec<_>>().join(", ");
     match nearest {
         None => format!("unknown {what} {name:?}; there is none"),
@@ -324,6 +326,10 @@ mod tests {
         let known = ["codel", "pie", "droptail"];
         assert_eq!(unknown("AQM", "coddle", known.into_iter()), r#"unknown AQM "coddle"; did you mean "codel"?"#);
         assert_eq!(unknown("AQM", "zzz", known.into_iter()), r#"unknown AQM "zzz"; one of codel, pie, droptail"#);
+        assert_eq!(
+            unknown("AQM", "FQ-CoDel", ["fq", "fq_codel"].into_iter()),
+            r#"unknown AQM "FQ-CoDel"; did you mean "fq_codel"?"#
+        );
         assert_eq!(unknown("kind", "tpc", ["rpm", "tcp"].into_iter()), r#"unknown kind "tpc"; did you mean "tcp"?"#);
         assert_eq!(distance("kitten", "sitting"), 3);
     }

@@ -402,10 +402,11 @@ impl Algorithm {
         Self::find_with(name, REGISTERED)
     }
 
-    /// The algorithm called `name`, registered or in `own`.
+    /// The algorithm called `name`, registered or in `own`; the case of a registered one does not matter.
     pub fn find_with(name: &str, own: &dyn Catalogue) -> Result<&'static Self, Refusal> {
         let registered = ALGORITHMS.iter().find(|a| a.name == name);
-        registered.map(Ok).or_else(|| own.find(name)).unwrap_or_else(|| {
+        let in_any_case = || ALGORITHMS.iter().find(|a| a.name.eq_ignore_ascii_case(name)).map(Ok);
+        registered.map(Ok).or_else(|| own.find(name)).or_else(in_any_case).unwrap_or_else(|| {
             let others = own.names();
             let known = ALGORITHMS.iter().map(|a| a.name).chain(others.iter().copied());
             Err(Refusal::Unknown(unknown("AQM", name, known)))
@@ -449,7 +450,8 @@ pub(crate) fn configure<C: crate::params::Config>(
     params: &[(String, String)],
     own: &dyn Catalogue,
 ) -> Result<C, Refusal> {
-    let profile = if profile.is_empty() { C::PROFILES[0].0 } else { profile };
+    let named = C::PROFILES.iter().map(|&(name, _)| name).find(|name| name.eq_ignore_ascii_case(profile));
+    let profile = if profile.is_empty() { C::PROFILES[0].0 } else { named.unwrap_or(profile) };
     let mut config = C::profile(profile)
         .ok_or_else(|| Refusal::Unknown(unknown("profile", profile, C::PROFILES.iter().map(|&(p, _)| p))))?;
     for (name, text) in params {

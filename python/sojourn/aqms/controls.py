@@ -6,16 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from sojourn.aqms.registry import registry
-from sojourn.base.errors import unknown
+from sojourn.base.errors import known_name
 
 
 def find(name: str) -> dict[str, Any]:
     """Registry entry of a congestion control, by its name or a shorter one; raises `InputError` if there is none."""
     entries = {entry["name"]: entry for entry in registry()["ccs"]}
     entries |= {entry["alias"]: entry for entry in registry()["ccs"] if entry["alias"]}
-    if name not in entries:
-        raise unknown("congestion control", name, list(entries))
-    found = entries[name]
+    found = entries[known_name("congestion control", name, entries)]
     assert isinstance(found, dict)
     return found
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from sojourn import _core
 from sojourn.aqms.spelling import references
-from sojourn.base.errors import unknown
+from sojourn.base.errors import known_name
 
 if TYPE_CHECKING:
     from sojourn.scenarios.scenario import Scenario
@@ -33,9 +33,7 @@ def registry() -> dict[str, Any]:
 def find(name: str) -> dict[str, Any]:
     """Registry entry of an algorithm."""
     entries = {entry["name"]: entry for entry in registry()["aqms"]}
-    if name not in entries:
-        raise unknown("AQM", name, list(entries))
-    found = entries[name]
+    found = entries[known_name("AQM", name, entries)]
     assert isinstance(found, dict)
     return found
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NoReturn
 
@@ -18,6 +19,7 @@ __all__ = [
     "MissingError",
     "damaged",
     "explain",
+    "known_name",
     "said",
     "unknown",
 ]
@@ -68,13 +70,34 @@ def damaged(folder: Path | str, what: str) -> NoReturn:
     raise InputError(f"{folder}: damaged result, {what}; delete the folder and run again")
 
 
+def known_name(kind: str, name: str, known: Iterable[str]) -> str:
+    """Return the one of `known` that `name` is without regard to case; raise `InputError` if there is none."""
+    names = list(known)
+    if name in names:
+        return name
+    same = [one for one in names if one.lower() == name.lower()]
+    if not same:
+        raise unknown(kind, name, names)
+    return same[0]
+
+
 def unknown(kind: str, name: str, known: list[str]) -> InputError:
     """Build the error about a name that is not among `known`, with the nearest that is."""
+    hint = near_name(name, known) or f"there is {', '.join(known)}"
+    return InputError(f'{kind} "{name}" is unknown; {hint}')
+
+
+def near_name(name: str, known: Iterable[str]) -> str:
+    """Ask whether the nearest of `known` was meant; empty if none is close."""
     from difflib import get_close_matches
 
-    near = get_close_matches(name, known, n=1, cutoff=0.5)
-    hint = f'did you mean "{near[0]}"?' if near else f"there is {', '.join(known)}"
-    return InputError(f'{kind} "{name}" is unknown; {hint}')
+    plain = {_plain(one): one for one in known}
+    near = get_close_matches(_plain(name), plain, n=1, cutoff=0.5)
+    return f'did you mean "{plain[near[0]]}"?' if near else ""
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("-", "_")
 
 
 _ANY_REMEDY = "choose another place with -o"

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from io import StringIO
-from typing import Any
+from typing import Any, ClassVar
 
 import click
 from click.shell_completion import CompletionItem
@@ -56,6 +56,8 @@ PIPE = 141
 
 class LazyGroup(Group):
     """A group whose commands are imported when they are used, and whose errors become exit codes in one place."""
+
+    modules: ClassVar = {"labs": "the exercises of a course"}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Names in the order of `COMMANDS`."""

@@ -18,7 +18,7 @@ SHELLS = ("bash", "zsh", "fish")
 
 
 @click.command("completion")
-@click.argument("shell", type=click.Choice(SHELLS), required=False)
+@click.argument("shell", type=options.Word(SHELLS), required=False)
 @click.option("--print", "only_print", is_flag=True, help="Print the script instead.")
 @click.option("-o", "--output", "target", type=options.PATH, metavar="FILE", help="File to write [the shell's own].")
 def command(shell: str | None, only_print: bool, target: Path | None) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sojourn.cli import options
 from sojourn.cli.terminal import echo
 from sojourn.figures import FORMATS, LEGENDS, PALETTES, PRESETS
 
@@ -134,7 +135,7 @@ _OPTIONS: dict[str, Callable[..., Any]] = {
     "format": click.option(
         "--format",
         "look_format",
-        type=click.Choice(FORMATS),
+        type=options.Word(FORMATS),
         help="Format of the figure [by its suffix]; csv and json are the plotted data.",
     ),
 }

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 import click
 
 
@@ -13,11 +16,17 @@ class Group(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find a command; of one that is not there, tell the nearest."""
         if not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
-            from sojourn.base.errors import unknown
+            from sojourn.base.errors import InputError, unknown
 
-            raise unknown("command", args[0], [*self.list_commands(ctx), *self.other_commands()])
+            error = unknown("command", args[0], [*self.list_commands(ctx), *self.other_commands()])
+            if args[0] in self.modules:
+                raise InputError(f"{error}; {self.modules[args[0]]} are python -m sojourn.{args[0]}")
+            raise error
         return super().resolve_command(ctx, args)
 
     def other_commands(self) -> list[str]:
         """Names of commands that are run elsewhere."""
         return []
+
+    modules: ClassVar[Mapping[str, str]] = {}
+    """Modules that `python -m` runs, by a name that may be taken for a command's, with their contents in words."""

@@ -52,7 +52,7 @@ def tc_command(
 @click.option("--into", type=options.PATH, metavar="SCENARIO", help="Scenario that the flows are added to [a new one].")
 @click.option(
     "--send",
-    type=click.Choice(["packets", "transfers"]),
+    type=options.Word(["packets", "transfers"]),
     default="packets",
     show_default=True,
     help="Every packet at its instant, or each TCP connection's bytes as a transfer, with UDP's packets beside it.",

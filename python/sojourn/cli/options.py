@@ -62,11 +62,25 @@ class _NewFile(_Path):
         return path
 
 
+class Word(click.Choice[str]):
+    """One of some words, without regard to case; of a misspelled one the nearest is suggested."""
+
+    def __init__(self, choices: Sequence[str]) -> None:
+        super().__init__(choices, case_sensitive=False)
+
+    def get_invalid_choice_message(self, value: object, ctx: click.Context | None) -> str:
+        """List the words, with the nearest one first."""
+        from sojourn.base.errors import near_name
+
+        said = (super().get_invalid_choice_message(value, ctx), near_name(str(value), self.choices))
+        return " ".join(filter(None, said))
+
+
 PATH = _Path(path_type=Path)
 NEW_FILE = _NewFile(path_type=Path)
 engine = click.option(
     "--engine",
-    type=click.Choice(list(ENGINES)),
+    type=Word(list(ENGINES)),
     default=SIMULATE,
     show_default=True,
     help="What runs the scenario: the simulator, an emulated link with real programs (Linux), a real Linux kernel, "

@@ -30,7 +30,7 @@ def command() -> None:
 @command.command("export")
 @click.argument("result", type=capture)
 @click.option(
-    "--side", required=True, type=click.Choice(["in", "out"]), help="Capture point: before or behind the queue."
+    "--side", required=True, type=options.Word(["in", "out"]), help="Capture point: before or behind the queue."
 )
 @click.option(
     "--link",

@@ -55,13 +55,14 @@ def command(
     """Draw a figure; the help text is made from the registry of figure kinds."""
     from sojourn import figures
     from sojourn.analysis.labels import names_of
-    from sojourn.base.errors import InputError
+    from sojourn.base.errors import InputError, known_name
     from sojourn.figures.api import draw
     from sojourn.flent.files import is_flent
     from sojourn.pcap.capture import is_capture
     from sojourn.runs.store import load_all
 
     chosen = {name: text for name in OPTIONS if (text := given[f"option_{name}"]) is not None}
+    kind = known_name("figure kind", kind, KINDS)
     drawer = figures.kind(kind, chosen)  # what is wrong with it is said before anything is read
     target = file or Path(f"{kind}{wanted.suffix}")
     wanted.check(target)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--direction",
-    type=click.Choice(["both", "forward", "reverse"]),
+    type=options.Word(["both", "forward", "reverse"]),
     default="both",
     show_default=True,
     help="Whose queue manager is changed: to the home (forward), from it (reverse), or both.",

@@ -147,9 +147,7 @@ def _make(
     if vary and len(assume) > 1:
         raise click.UsageError("--assume all cannot be combined with others: it tries each assumption separately")
     assumed = {} if vary else parse_assumed(assume, paper.assumptions)
-    figures, left_out = ([figure], {}) if figure else figures_on(paper, engine)
-    for figure_id in figures:
-        paper.figure(figure_id)
+    figures, left_out = ([paper.figure_name(figure)], {}) if figure else figures_on(paper, engine)
     refuse_unconcerned(paper.assumptions, assumed, figures)
     done = [make(paper, figure_id, assumed) for figure_id in figures]
     varied = list(variations(paper, figures, lambda name, values: make(paper, name, values))) if vary else []

@@ -22,9 +22,7 @@ def search_paper(
     paper: Paper, figure: str | None, number: int, seeds: int, jobs: int | None, out: Path, as_json: bool
 ) -> None:
     """Search, write what was found beside the set-ups that were tried, and print it."""
-    figures = (figure,) if figure else paper.searched
-    for name in figures:
-        paper.figure(name)
+    figures = (paper.figure_name(figure),) if figure else paper.searched
     folder = out / paper.id / "search"
     check_writable(folder)
     chosen = [list(range(1 + seeds * part, 1 + seeds * (part + 1))) for part in range(1 + OTHERS)]

@@ -95,7 +95,7 @@ def convert_command(
 
 
 @command.command("synth")
-@click.argument("model", type=click.Choice(["lte"]))
+@click.argument("model", type=options.Word(["lte"]))
 @click.option("--preset", default="verizon-short", show_default=True, metavar="NAME", help="Recording to imitate.")
 @click.option("--duration", default="140 s", show_default=True, metavar="TIME", help="Length in whole seconds.")
 @click.option("--seed", default=1, show_default=True, type=click.IntRange(min=0), help="Seed of the random numbers.")

@@ -111,10 +111,9 @@ class Draw(Protocol):
 
 def kind(name: str, options: Mapping[str, object] | None = None) -> Draw:
     """Drawing function of a figure kind, with options as typed; refused if there is no such kind or option."""
-    from sojourn.base.errors import InputError, unknown
+    from sojourn.base.errors import InputError, known_name
 
-    if name not in KINDS:
-        raise unknown("figure kind", name, list(KINDS))
+    name = known_name("figure kind", name, KINDS)
     arguments = {}
     for option, value in (options or {}).items():
         if option not in KINDS[name].options:

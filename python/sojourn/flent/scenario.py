@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from sojourn import _core
-from sojourn.base.errors import InputError, unknown
+from sojourn.base.errors import InputError, known_name
 from sojourn.flent.tests import TESTS, WAYS, Definition, control, dscp
 
 STEP = "200 ms"
@@ -22,9 +22,7 @@ PING = {"kind": "request", "request": "32 B", "size": "32 B"}
 
 def definition_of(test: str) -> Definition:
     """What a test sends; an unknown name is refused with those that there are."""
-    if test not in TESTS:
-        raise unknown("Flent's test", test, list(TESTS))
-    return TESTS[test]
+    return TESTS[known_name("Flent's test", test, TESTS)]
 
 
 def flows_of_test(test: str, streams: int, rtts: Sequence[str], tcp: dict[str, Any]) -> list[dict[str, Any]]:

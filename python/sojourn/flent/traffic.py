@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sojourn.base.errors import InputError, unknown
+from sojourn.base.errors import InputError, known_name
 from sojourn.base.units import seconds
 from sojourn.flent.tests import TESTS, WAYS, Definition, control, dscp
 from sojourn.results.result import Result
@@ -63,10 +63,8 @@ def traffic_of(result: Result, test: str | None = None) -> Traffic:
         if found is None:
             where = result.folder or result
             raise InputError(f"{where}: no TCP flow lasts for the whole run; Flent has no test like it")
-    elif test in TESTS:
-        found = test
     else:
-        raise unknown("--test", test, list(TESTS))
+        found = known_name("--test", test, TESTS)
     definition = TESTS[found]
     names = _names(flows, found)
     if definition.voice and not calls:

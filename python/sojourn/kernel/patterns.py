@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-from sojourn.base.errors import unknown
+from sojourn.base.errors import known_name
 from sojourn.kernel.cake_patterns import cake, cobalt
 from sojourn.kernel.coupled_patterns import cake_mq, dualpi2
 from sojourn.kernel.fq_patterns import fq
@@ -20,9 +20,8 @@ from sojourn.kernel.parent_patterns import htb, prio, tbf
 
 def pattern(aqm: str, seed: int, number: int, packets: int) -> Pattern:
     """Pattern `number` of a seed: the same every time."""
-    name = ALIASES.get(aqm, aqm)
-    if name not in NAMES:
-        raise unknown("queue manager", aqm, [*NAMES, *ALIASES])
+    known = known_name("queue manager", aqm, [*NAMES, *ALIASES])
+    name = ALIASES.get(known, known)
     draw = random.Random(f"{name} {seed} {number}")
     if name in MAKERS:
         return MAKERS[name](draw, packets)

@@ -13,7 +13,7 @@ from importlib import import_module
 from importlib.resources import as_file, files
 from typing import TYPE_CHECKING, Protocol, cast
 
-from sojourn.base.errors import InputError, unknown
+from sojourn.base.errors import InputError, known_name
 from sojourn.papers.judge import Measured, Verdict, claims_of, judge
 from sojourn.papers.original import Original, beside_original
 from sojourn.papers.setup import Assumption, Setting
@@ -110,11 +110,13 @@ class Paper:
         named: tuple[str, ...] = getattr(self.about, "SEARCHED", tuple(self.figures))
         return tuple(figure_id for figure_id in named if figure_id in of_claims)
 
+    def figure_name(self, figure_id: str) -> str:
+        """Id of a figure as the paper has it; refused with those that exist if there is none such."""
+        return known_name(f"figure of {self.id}", figure_id, self.figures)
+
     def figure(self, figure_id: str) -> FigureModule:
         """Module of a figure; refused with those that exist if there is none such."""
-        if figure_id not in self.figures:
-            raise unknown(f"figure of {self.id}", figure_id, list(self.figures))
-        module: FigureModule = import_module(self.figures[figure_id])
+        module: FigureModule = import_module(self.figures[self.figure_name(figure_id)])
         return module
 
     def original(self, figure_id: str) -> Original | None:
@@ -150,6 +152,5 @@ class Paper:
 
 def paper(paper_id: str) -> Paper:
     """Return a paper by its id; refused with those that exist if there is none such."""
-    if paper_id not in PAPERS:
-        raise unknown("paper", paper_id, list(PAPERS))
+    paper_id = known_name("paper", paper_id, PAPERS)
     return Paper(paper_id, cast(PaperModule, import_module(PAPERS[paper_id])))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from importlib.resources import as_file, files
 from pathlib import Path
 
-from sojourn.base.errors import InputError, unknown
+from sojourn.base.errors import InputError, known_name
 from sojourn.base.files import write_file
 from sojourn.base.inputs import parse_toml, read_text
 
@@ -43,9 +43,7 @@ def examples() -> list[Example]:
 def named(name: str) -> Example:
     """The example of this name. Raises `InputError` where there is none."""
     known = {one.name: one for one in examples()}
-    if name not in known:
-        raise unknown("example", name, list(known))
-    return known[name]
+    return known[known_name("example", name, known)]
 
 
 def text_of(example: Example) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sojourn.base.dotted import value_at
-from sojourn.base.errors import unknown
+from sojourn.base.errors import known_name
 from sojourn.base.units import bits_per_second, rates, read_quantity, seconds
 from sojourn.score import Row
 from sojourn.studies.study import set_path
@@ -59,9 +59,7 @@ OWN = PROFILES["home-20M"]
 
 def profile(name: str) -> Profile:
     """A profile by its name; refused with those that exist if there is none such."""
-    if name not in PROFILES:
-        raise unknown("--profile", name, list(PROFILES))
-    return PROFILES[name]
+    return PROFILES[known_name("--profile", name, PROFILES)]
 
 
 def fitted(document: dict[str, Any], row: Row, link: Profile) -> dict[str, Any]:

@@ -17,13 +17,14 @@ from sojourn.analysis.replicate import Precision, Reached, replicate
 from sojourn.analysis.warmup import AUTO, not_settled, refuse_unsettled, summaries
 from sojourn.aqms.aqm import Aqm
 from sojourn.aqms.spelling import aqm_text, split_list
-from sojourn.base.errors import InputError
+from sojourn.base.errors import InputError, known_name
 from sojourn.base.frames import to_pandas
 from sojourn.base.progress import Progress
 from sojourn.base.units import rates, seconds
 from sojourn.figures.api import ComparisonPlots
 from sojourn.flent.measured import measured
 from sojourn.flent.scenario import PROBES, definition_of, flows_of_test
+from sojourn.flent.tests import TESTS
 from sojourn.results.result import Result
 from sojourn.runs.runner import Run, Runner
 from sojourn.scenarios.advice import advice
@@ -188,6 +189,7 @@ def compare(
     names, named_twice = once([aqm_text(aqm) for aqm in listed(aqms)])
     if not names:
         raise InputError('no AQM given; write e.g. "codel,pie"')
+    test = None if test is None else known_name("Flent's test", test, TESTS)
     shown = None if test is None else _link_of(test, flows)
     hosts: list[str] = []
     if test is not None and definition_of(test).takes_hosts:

@@ -237,7 +237,8 @@ pub const CONTROLS: &[Entry] = &[
 
 /// The line of the control called `name`.
 pub fn entry(name: &str) -> Option<&'static Entry> {
-    CONTROLS.iter().find(|entry| entry.name == name || entry.alias == Some(name))
+    let is_meant = |known: &str| known.eq_ignore_ascii_case(name);
+    CONTROLS.iter().find(|entry| is_meant(entry.name) || entry.alias.is_some_and(is_meant))
 }
 
 /// The control called `name`, in its initial state.

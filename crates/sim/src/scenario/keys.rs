@@ -84,11 +84,10 @@ impl Kind {
             Self::Text => text(value, "a text").map(|text| Datum::Text(text.to_string())),
             Self::Word(what, names) => {
                 let word = text(value, &format!("the name of a {what}"))?;
-                let known = names().contains(&word);
-                if known {
-                    Ok(Datum::Text(word.to_string()))
-                } else {
-                    Err(ValueError::Unknown(unknown(what, word, names().into_iter())))
+                let known = names().into_iter().find(|name| name.eq_ignore_ascii_case(word));
+                match known {
+                    Some(name) => Ok(Datum::Text(name.to_string())),
+                    None => Err(ValueError::Unknown(unknown(what, word, names().into_iter()))),
                 }
             }
             Self::Flag => value.as_bool().map(Datum::Flag).ok_or_else(|| mismatch(value, "true or false")),

@@ -435,3 +435,23 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn the_case_of_a_name_does_not_matter() {
+    let written =
+        SMALL.replace("kind = \"tcp\"", "kind = \"TCP\"\ncc = \"BBR\"\nstack = \"Linux-6.1\"\ndirection = \"Forward\"");
+    let plain =
+        SMALL.replace("kind = \"tcp\"", "kind = \"tcp\"\ncc = \"bbr\"\nstack = \"linux-6.1\"\ndirection = \"forward\"");
+    for (written_aqm, aqm) in [
+        ("CoDel@ACT target 7.5ms", "codel@act target 7.5ms"),
+        ("FQ(PIE ecn) quantum 300B", "fq(pie ecn) quantum 300B"),
+        ("FQ limit 300", "fq limit 300"),
+        ("TBF rate 3mbit burst 5kB { Fq_CoDel }", "tbf rate 3mbit burst 5kB { fq_codel }"),
+    ] {
+        let with = |text: &str, aqm: &str| {
+            let text = text.replace("[link]", &format!("[link]\naqm = \"{aqm}\""));
+            parse(&text).unwrap_or_else(|error| panic!("{text}: {error}")).canonical()
+        };
+        assert_eq!(with(&written, written_aqm), with(&plain, aqm));
+    }
+}
