@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import resource
 import shutil
 import subprocess
 import sys
@@ -179,7 +180,17 @@ def test_a_run_under_a_library_that_breaks_a_rule_is_none(cli: Cli, scenario: Pa
         assert not Path("out").exists() or not entries(Path("out"))
 
 
-@pytest.mark.parametrize(("fault", "told"), [("crashes", "segmentation fault"), ("aborts", "abort, as by a panic")])
+ENDS = {
+    "crashes": "segmentation fault",
+    "aborts": "abort, as by a panic",
+    "exits": "exit",
+    "recurses": "stack overflow",
+    "jumps": "",  # what an undefined jump leads to: a fault, or the next call
+    "ends the thread": "",
+}
+
+
+@pytest.mark.parametrize(("fault", "told"), ENDS.items())
 def test_a_library_that_ends_the_program_is_named(process: Process, scenario: Path, fault: str, told: str) -> None:
     for words in (
         ["run", scenario.name, "--set", f"link.aqm=faulty.so {fault}"],
@@ -192,6 +203,17 @@ def test_a_library_that_ends_the_program_is_named(process: Process, scenario: Pa
             == f"Error: {scenario.parent / 'faulty.so'}: enqueue ended the program: {ran.stderr.split(': ')[-1]}"
         )
         assert told in ran.stderr
+
+
+@pytest.mark.parametrize("fault", ["crashes", "exits"])
+def test_a_library_that_ends_the_program_is_no_lack_of_memory(process: Process, scenario: Path, fault: str) -> None:
+    words = ["run", scenario.name, "--set", f"link.aqm=faulty.so {fault}"]
+    size = 6_100_000_000
+    ran = process(*words, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (size, size)))
+    assert (ran.returncode, ran.stdout) == (2, "")
+    ended = f"Error: {scenario.parent / 'faulty.so'}: enqueue ended the program: {ENDS[fault]}"
+    assert ended in ran.stderr.splitlines()
+    assert "memory" not in ran.stderr
 
 
 def test_a_crash_in_one_of_several_runs_is_told(process: Process, scenario: Path) -> None:

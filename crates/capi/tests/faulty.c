@@ -1,5 +1,7 @@
 /* A first-in-first-out queue in a shared library that does one thing wrong: the one that its text names. */
 #include <sojourn_aqm.h>
+#include <pthread.h>
+#include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +19,17 @@ static int is(const sojourn_queue *queue, const char *fault)
     return !strcmp(queue->fault, fault);
 }
 
+static jmp_buf earlier;
+
+/* Takes a page of the stack for each step, and is not a loop for any compiler. */
+static uint32_t recurse(uint32_t depth)
+{
+    volatile char page[4096];
+
+    page[depth % sizeof page] = (char)depth;
+    return depth == UINT32_MAX ? 0 : recurse(depth + 1) + page[depth % sizeof page];
+}
+
 static int create(const char *text, const sojourn_host *host, sojourn_queue **queue)
 {
     if (!strcmp(text, "refuses"))
@@ -26,6 +39,8 @@ static int create(const char *text, const sojourn_host *host, sojourn_queue **qu
     *queue = calloc(1, sizeof **queue);
     (*queue)->host = *host;
     strncpy((*queue)->fault, text, sizeof (*queue)->fault - 1);
+    if (is(*queue, "jumps"))
+        (void)setjmp(earlier);
     return 0;
 }
 
@@ -63,6 +78,14 @@ static int enqueue(sojourn_queue *queue, sojourn_time now, const sojourn_packet 
         *(volatile int *)16 = 1;
     if (is(queue, "aborts"))
         abort();
+    if (is(queue, "exits"))
+        exit(0);
+    if (is(queue, "recurses"))
+        return (int)recurse(1);
+    if (is(queue, "jumps"))
+        longjmp(earlier, 1);
+    if (is(queue, "ends the thread"))
+        pthread_exit(NULL);
     while (is(queue, "hangs"))
         ;
     if (is(queue, "errs"))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import signal
 import sys
 import threading
@@ -18,9 +19,12 @@ from typing import IO, Any, NoReturn
 
 from sojourn.base.memory import address_limit, address_space, cap_threads, shown
 
+INPUT = 2
 LACKING = 3
 INTERRUPTED = 130
-"""Exit codes: `MACHINE` and `INTERRUPTED` of `sojourn.base.errors`, whose module may be what cannot be loaded."""
+"""Exit codes: `INPUT`, `MACHINE`, `INTERRUPTED` of `sojourn.base.errors`, whose module may be what cannot be loaded."""
+NAMED = re.compile(rb"^Error: .*: .* ended the program: .*\n", re.MULTILINE)
+"""A queue manager's library that ended the program, in the words of the core (crates/library, crash.rs)."""
 NEAR = 512 << 20
 """A library may ask for so much address space at once."""
 
@@ -100,14 +104,19 @@ def _wait(child: int, noise: IO[bytes], ended: int) -> int:
     _, status = os.waitpid(child, 0)
     code = os.waitstatus_to_exitcode(status)
     by_itself = bool(os.read(ended, 1)) or code == INTERRUPTED
+    noise.seek(0)
+    said = noise.read()
+    if not by_itself and (line := NAMED.search(said)):
+        with suppress(OSError):
+            os.write(2, line[0])
+        return INPUT
     if -code in DEADLY or (code >= 0 and not by_itself):
         how = f"exit code {code}" if code >= 0 else signal.Signals(-code).name
         _say(f"its process ended with {how} in {shown(address_limit() or 0)} of address space")
         return LACKING
     if code != LACKING:
-        noise.seek(0)
         with suppress(OSError):
-            os.write(2, noise.read())
+            os.write(2, said)
     if code < 0:
         signal.signal(-code, signal.SIG_DFL)
         os.kill(os.getpid(), -code)
