@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import random
 import subprocess
 import sys
 from collections.abc import Callable
@@ -129,6 +131,61 @@ def test_studies_that_extend_each_other_by_other_spellings_are_refused(cli: Cli,
     (tmp_path / "sub").mkdir()
     (tmp_path / "a.toml").write_text('extends = "sub/../a.toml"\n')
     refused(cli("sweep", "a.toml"), "a.toml: extends", "itself")
+
+
+VALUES = {
+    "a date in a list": (
+        "link.rate",
+        '{ uniform = ["1 Mbit/s", 2024-02-29] }',
+        "draw.link.rate.uniform[1]: 2024-02-29",
+    ),
+    "a time of day": ("link.delay", "07:32:00", "draw.link.delay: 07:32:00"),
+    "a date with an offset": ("seed", "[1979-05-27T00:32:00-07:00]", "draw.seed[0]: 1979-05-27"),
+    "a whole number beyond all": ("flows.0.count", f"[{'7' * 401}]", "draw.flows.0.count[0]: a whole number of"),
+    "nesting": ("link.rate", "[" * 66 + "]" * 66, "draw.link.rate[0][0][0][0]…: more than 64 tables"),
+}
+
+
+@pytest.mark.parametrize("case", VALUES)
+def test_values_that_no_key_takes_are_named_by_their_place(cli: Cli, tmp_path: Path, case: str) -> None:
+    path, value, told = VALUES[case]
+    (tmp_path / "odd.toml").write_text(f'{SHORT}\n[draw]\n"{path}" = {value}\n')
+    refused(cli("run", "odd.toml", "-o", "out"), "odd.toml: ", told)
+    refused(cli("sweep", "odd.toml", "-o", "out"), "odd.toml: ", told)
+
+
+STYLES = {
+    "figure.figsize: nan, 3": "figure.figsize: nan; write a number from 0.5 to 100",
+    "font.size: inf": "font.size: inf",
+    "legend.fontsize: 0": "legend.fontsize: 0; write a number from 1 to",
+    "savefig.dpi: 1e9": "savefig.dpi: 1e+09; write a number from 10 to 2400",
+    "lines.linewidth: nan": "lines.linewidth: nan",
+}
+
+
+@pytest.mark.parametrize("line", STYLES)
+def test_a_number_of_a_style_that_nothing_can_be_drawn_with_is_refused(cli: Cli, folder: Path, line: str) -> None:
+    Path("odd.mplstyle").write_text(f"{line}\n")
+    refused(cli("plot", "box", folder, "--style", "odd.mplstyle"), f"--style: odd.mplstyle: {STYLES[line]}")
+
+
+def test_a_table_that_is_no_parquet_is_a_damaged_result_though_its_digest_is_true(cli: Cli, folder: Path) -> None:
+    table, manifest = folder / "packets.parquet", folder / "manifest.json"
+    whole, text = table.read_bytes(), manifest.read_text()
+    draw = random.Random(411)
+    said = 0
+    for _ in range(25):
+        odd = bytearray(whole)
+        for _ in range(draw.choice([1, 7, 60])):
+            odd[draw.randrange(len(odd))] = draw.randrange(256)
+        table.write_bytes(odd)
+        digests = [hashlib.sha256(data).hexdigest() for data in (whole, odd)]
+        manifest.write_text(text.replace(*digests))
+        ran = cli("plot", "timeseries", folder)
+        if ran.exit_code:
+            refused(ran, "damaged result, packets.parquet")
+            said += 1
+    assert said > 12
 
 
 def in_manifest(change: Callable[[dict[str, Any]], object]) -> Callable[[Path], None]:

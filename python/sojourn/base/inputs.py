@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from datetime import date, time
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ __all__ = ["DEEPEST", "parse_json", "parse_toml", "read_bytes", "read_text", "to
 
 DEEPEST = 64
 """Most tables and lists within each other; files of ours have six."""
+BITS = 64
+"""Most bits of a whole number."""
 
 
 def read_bytes(path: Path | str, kind: str = "file") -> bytes:
@@ -51,12 +54,14 @@ def parse_toml(text: str) -> dict[str, Any]:
     """Document of a TOML text; what is wrong with it does not name the file."""
     try:
         document: dict[str, Any] = tomllib.loads(text)
-        _check_depth(document)
+        _check(document)
         return document
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{error}; fix the TOML there") from None
     except RecursionError:
-        raise _too_deep() from None
+        raise InputError(_TOO_DEEP) from None
+    except InputError:
+        raise
     except ValueError as error:  # a number of thousands of digits, a date that is none
         raise InputError(f"{str(error).split(';')[0]}; fix the TOML") from None
 
@@ -65,26 +70,38 @@ def parse_json(text: str | bytes) -> Any:
     """Value of a JSON text, or ValueError (of which InputError is one)."""
     try:
         value = json.loads(text)
-        _check_depth(value)
+        _check(value)
         return value
     except RecursionError:
-        raise _too_deep() from None
+        raise InputError(_TOO_DEEP) from None
 
 
-def _check_depth(document: Any) -> None:
-    """Refuse a document if walking through it could exhaust the stack."""
-    level = [document]
-    for _ in range(DEEPEST):
-        level = [
-            item
-            for value in level
-            if isinstance(value, dict | list)
-            for item in (value.values() if isinstance(value, dict) else value)
-        ]
-        if not level:
-            return
-    raise _too_deep()
+def _check(document: Any) -> None:
+    """Refuse what no file of ours has: deep nesting, which exhausts stacks; dates; numbers of more than 64 bits."""
+    left: list[tuple[Any, tuple[str, ...]]] = [({"": document}, ())]
+    while left:
+        value, place = left.pop()
+        named = value.items() if isinstance(value, dict) else ((f"[{index}]", item) for index, item in enumerate(value))
+        for key, item in named:
+            if isinstance(item, dict | list):
+                if len(place) > DEEPEST - 1:
+                    raise InputError(f"{_spelled((*place, key))}: {_TOO_DEEP}")
+                left.append((item, (*place, key)))
+            elif isinstance(item, date | time):  # datetime is a date
+                raise InputError(
+                    f'{_spelled((*place, key))}: {item} is a date or a time of day; write a text, e.g. "5 ms"'
+                )
+            elif isinstance(item, int) and item.bit_length() > BITS:
+                raise InputError(
+                    f"{_spelled((*place, key))}: a whole number of more than {BITS} bits; write a smaller one"
+                )
 
 
-def _too_deep() -> InputError:
-    return InputError(f"more than {DEEPEST} tables or lists within each other; write it flatter")
+def _spelled(place: tuple[str, ...]) -> str:
+    """Where a value stands: `flows[0].rate`; of a long way only the beginning."""
+    steps = place[1:]  # the first is the document
+    text = "".join(step if step.startswith("[") else f".{step}" for step in steps[:6]).removeprefix(".")
+    return text + ("…" if len(steps) > 6 else "") or "the file"
+
+
+_TOO_DEEP = f"more than {DEEPEST} tables or lists within each other; write it flatter"
