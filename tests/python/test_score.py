@@ -238,6 +238,30 @@ def test_a_lock_is_verified(cli: Cli, tmp_path: Path) -> None:
         assert done.exit_code == 1 and "Different: flood" in done.stdout
 
 
+def test_a_lock_that_lacks_something_is_refused_by_its_place(cli: Cli, tmp_path: Path) -> None:
+    run = {"point": 0, "seed": 1, "hash": "0" * 16, "fingerprint": "0" * 16}
+    whole = {
+        **{"format": 1, "sojourn": "0", "engine": "simulate", "identity": "simulate", "profile": "home-20M"},
+        **{"quick": True, "aqms": ["codel"], "baseline": "codel"},
+        "rows": {"flood": {"study_sha256": "0" * 64, "runs": [run]}},
+    }
+    odd: dict[str, dict[str, Any]] = {
+        "rows.flood.runs[0].seed": {"rows": {"flood": {"study_sha256": "0", "runs": [{**run, "seed": None}]}}},
+        "rows.flood.runs[0].point": {"rows": {"flood": {"study_sha256": "0", "runs": [{**run, "point": -1}]}}},
+        "rows.flood.runs": {"rows": {"flood": {"study_sha256": "0"}}},
+        "rows.flood": {"rows": {"flood": []}},
+        "quick": {"quick": "yes"},
+        "aqms[0]": {"aqms": [7]},
+        "profile": {"profile": None},
+    }
+    for place, change in odd.items():
+        (tmp_path / "odd.lock").write_text(json.dumps({**whole, **change}))
+        done = cli("score", "--verify", tmp_path / "odd.lock")
+        assert done.exit_code == 2
+        assert f"odd.lock: {place} is missing or not what it has to be" in done.output
+        assert done.output.count("\n") == 1
+
+
 def test_a_lock_names_another_tenth_for_another_seed() -> None:
     from sojourn.score.lock import chosen_runs
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +12,18 @@ from sojourn import _core
 from sojourn.base.errors import InputError
 from sojourn.base.files import check_writable, write_file
 from sojourn.base.inputs import parse_json, read_bytes
+from sojourn.base.shapes import is_count, is_flag, is_number, is_number_or_nothing, is_text, misfit
 from sojourn.fitting.coverage import drawn_trial
 from sojourn.fitting.data import Data
 from sojourn.fitting.search import Simulate
 from sojourn.fitting.study import Make
+
+_KEY = {
+    **dict.fromkeys(("key", "unit"), is_text),
+    **dict.fromkeys(("truth", "value", "low", "high", "half_width"), is_number),
+    "covered": is_flag,
+}
+_FILE = {"trials": [{"trial": is_count, "keys": [_KEY], "p": is_number_or_nothing, "closed": is_flag}]}
 
 
 class Trials:
@@ -68,7 +76,8 @@ def _read(file: Path, of: str) -> dict[int, dict[str, Any]]:
         return {}
     try:
         told = parse_json(read_bytes(file, "file of trials"))
-        found: Mapping[str, Any] = told if isinstance(told, dict) else {}
-        return {int(one["trial"]): one for one in found["trials"]} if found["of"] == of else {}
-    except (ValueError, KeyError, TypeError):
+        if misfit("", told, {"of": is_text}) is not None or (told["of"] == of and misfit("", told, _FILE) is not None):
+            raise ValueError
+        return {one["trial"]: one for one in told["trials"]} if told["of"] == of else {}
+    except ValueError:
         raise InputError(f"{file}: no file of trials; remove it or choose another place with -o") from None

@@ -11,6 +11,7 @@ from typing import Any
 from sojourn import _core
 from sojourn.base.files import write_file
 from sojourn.base.inputs import parse_json, read_bytes
+from sojourn.base.shapes import is_number, is_scalar, is_text, misfit
 from sojourn.papers import Paper
 from sojourn.papers.engine import study_of
 from sojourn.papers.judge import Verdict, claims_of, judge
@@ -21,6 +22,22 @@ from sojourn.studies.study import Study
 
 KEPT = ("id", "figure", "kind", "verdict", "expected", "measured", "tight", "loose")
 """What is kept of a verdict."""
+
+
+def _is_value(value: Any) -> bool:
+    return value is None or is_scalar(value)
+
+
+def _is_band(value: Any) -> bool:
+    return value is None or (misfit("", value, [is_number]) is None and len(value) == 2)
+
+
+_VERDICT = {
+    **dict.fromkeys(("id", "figure", "kind", "verdict"), is_text),
+    **dict.fromkeys(("expected", "measured"), _is_value),
+    **dict.fromkeys(("tight", "loose"), _is_band),
+}
+_KEPT = {"verdicts": [_VERDICT]}
 
 
 class Kept:
@@ -77,7 +94,12 @@ class Kept:
     def _found(self, file: Path) -> list[Verdict] | None:
         if not file.exists():
             return None
-        found: list[Verdict] = parse_json(read_bytes(file))["verdicts"]
+        try:
+            kept = parse_json(read_bytes(file))
+        except ValueError:
+            return None
+        # What another program left there is no verdict of ours; the set-up is judged again.
+        found: list[Verdict] | None = None if misfit("", kept, _KEPT) is not None else kept["verdicts"]
         return found
 
     def _keep(self, file: Path, setup: Setup, verdicts: list[Verdict]) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 from sojourn import _core, engines
 from sojourn.base.errors import InputError
 from sojourn.base.inputs import parse_json, read_text
+from sojourn.base.shapes import is_count, is_flag, is_text, misfit
 from sojourn.runs.runner import Run, Runner
 from sojourn.runs.store import run_hash
 from sojourn.score import ROWS
@@ -21,6 +22,13 @@ from sojourn.score.plan import Plan, Wanted, plan
 from sojourn.score.profiles import profile
 
 FORMAT = 1
+_RUN = {"point": is_count, "seed": is_count, "hash": is_text, "fingerprint": is_text}
+_LOCK = {
+    **dict.fromkeys(("sojourn", "engine", "identity", "profile", "baseline"), is_text),
+    "quick": is_flag,
+    "aqms": [is_text],
+    "rows": {"*": {"study_sha256": is_text, "runs": [_RUN]}},
+}
 SHARE = 0.1
 """Share of the runs that `--verify` runs again."""
 
@@ -81,11 +89,15 @@ def read_lock(path: Path) -> dict[str, Any]:
         found = parse_json(read_text(path, "score.lock"))
     except json.JSONDecodeError as error:
         raise InputError(f"{path}: {error}; give the score.lock that `sojourn score` wrote") from None
-    known = {"format", "sojourn", "engine", "identity", "profile", "quick", "aqms", "baseline", "rows"}
-    if not isinstance(found, dict) or not known <= found.keys():
+    if not isinstance(found, dict) or "format" not in found:
         raise InputError(f"{path}: not a lock of a scorecard; give the score.lock that `sojourn score` wrote")
     if found["format"] != FORMAT:
         raise InputError(f"{path}: format {found['format']}, not {FORMAT}; verify it with the version that wrote it")
+    if (place := misfit("", found, _LOCK)) is not None:
+        raise InputError(
+            f"{path}: {place.removeprefix('.')} is missing or not what it has to be; give the score.lock that "
+            "`sojourn score` wrote"
+        )
     return found
 
 
