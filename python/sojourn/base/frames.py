@@ -1,16 +1,28 @@
-"""Frames for those who work with pandas, which is not needed otherwise; Polars' own `to_pandas` needs pyarrow too."""
+"""Frames: their files, and the same for pandas, which is not needed otherwise (Polars' `to_pandas` needs pyarrow)."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from math import nan
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from sojourn.base.errors import MissingError
+from sojourn.base.errors import MissingError, damaged
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+@contextmanager
+def readable_table(path: Path) -> Iterator[None]:
+    """Refuse a result whose table Polars cannot read."""
+    try:
+        yield
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        damaged(path.parent, f"{path.name} cannot be read ({(str(error).splitlines() or [''])[0]})")
 
 
 def to_pandas(frame: pl.DataFrame) -> pd.DataFrame:

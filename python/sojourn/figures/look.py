@@ -292,7 +292,19 @@ def _read(path: Path) -> dict[str, Any]:
         log.propagate = propagate
     if complaints:
         raise InputError(f"--style: {complaints[0].strip().splitlines()[0]}; correct or delete that line")
-    return dict(read)
+    parameters = dict(read)
+    _check_numbers(path, parameters)
+    return parameters
+
+
+def _check_numbers(path: Path, parameters: Mapping[str, Any]) -> None:
+    """Refuse numbers with which nothing can be drawn, or a picture would take all memory; matplotlib takes any."""
+    for key, value in parameters.items():
+        low, high = _BOUNDS.get(key, (-MOST, MOST))
+        low = _LEAST_FONT if key in _FONT_SIZES else low
+        for number in value if isinstance(value, list | tuple) else [value]:
+            if isinstance(number, int | float) and not isinstance(number, bool) and not low <= number <= high:
+                raise InputError(f"--style: {path}: {key}: {number:g}; write a number from {low:g} to {high:g}")
 
 
 def _resized(parameters: Mapping[str, Any], size: float) -> dict[str, Any]:
@@ -302,6 +314,12 @@ def _resized(parameters: Mapping[str, Any], size: float) -> dict[str, Any]:
     return {key: value * factor for key, value in sizes.items() if isinstance(value, int | float)}
 
 
+MOST = 1e6
+"""Largest number in a style file but for the ones of `_BOUNDS`."""
+_LEAST_FONT = 1.0
+"""Points."""
+_BOUNDS = {"figure.figsize": (0.5, 100.0), "figure.dpi": (10.0, 2400.0), "savefig.dpi": (10.0, 2400.0)}
+"""Inches, and dots per inch."""
 _FONT_SIZES = {
     "font.size",
     "axes.titlesize",

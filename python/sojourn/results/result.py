@@ -16,7 +16,7 @@ from sojourn.analysis.stats import quantile
 from sojourn.aqms.registry import own_parameters, parameters
 from sojourn.aqms.spelling import references, spelled_aqm
 from sojourn.base.errors import InputError, unknown
-from sojourn.base.frames import to_pandas
+from sojourn.base.frames import readable_table, to_pandas
 from sojourn.base.notebook import lab_of
 from sojourn.figures.api import Plots
 from sojourn.results.queues import Queue, queues_of
@@ -438,9 +438,14 @@ class Result:
         if name not in self.files:
             yield from self.table(name).iter_slices(rows)
             return
-        frame = pl.scan_parquet(self.files[name]())
-        for start in range(0, frame.select(pl.len()).collect().item(), rows):
-            yield frame.slice(start, rows).collect()
+        path = self.files[name]()
+        frame = pl.scan_parquet(path)
+        with readable_table(path):
+            height = frame.select(pl.len()).collect().item()
+        for start in range(0, height, rows):
+            with readable_table(path):
+                part = frame.slice(start, rows).collect()
+            yield part
 
     def _named(self, table: str, words: Mapping[str, Sequence[str]] | None = None) -> pl.DataFrame:
         """A table with seconds, milliseconds and names instead of nanoseconds and numbers."""

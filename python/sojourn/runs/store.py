@@ -21,6 +21,7 @@ from sojourn.aqms.spelling import by_content
 from sojourn.base import memory
 from sojourn.base.errors import InputError, MissingError, damaged
 from sojourn.base.files import check_writable, new_folder, write_file, write_unseen
+from sojourn.base.frames import readable_table
 from sojourn.base.inputs import parse_json, read_bytes
 from sojourn.base.units import quantity
 from sojourn.engines import SIMULATE
@@ -313,8 +314,12 @@ def _write_table(folder: Path, name: str, result: Result) -> dict[str, Any]:
 
 def _read_table(folder: Path, manifest: dict[str, Any], name: str) -> pl.DataFrame:
     path = _checked_table(folder, manifest, name)
-    _ask(path, manifest["tables"][name]["rows"])
-    return pl.read_parquet(path)
+    with readable_table(path):
+        _ask(path, manifest["tables"][name]["rows"])
+        frame = pl.read_parquet(path)
+    if frame.height != manifest["tables"][name]["rows"]:
+        damaged(folder, f"{path.name} has {frame.height} of {manifest['tables'][name]['rows']} rows")
+    return frame
 
 
 def _ask(path: Path, rows: int) -> None:
