@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
-from types import FrameType
 from typing import NoReturn
 
 
@@ -22,6 +20,8 @@ def main() -> None:
 
 def command_line() -> int:
     """Run a command that is no shell; its exit code."""
+    from sojourn.base.interrupt import stop_at_ctrl_c
+
     stop_at_ctrl_c()
     try:
         from sojourn.cli import cli
@@ -40,27 +40,6 @@ def leave(code: int) -> NoReturn:
     except OSError:
         code = code or 3
     os._exit(code)
-
-
-def stop_at_ctrl_c() -> None:
-    """Let Ctrl-C end the process at once, unless it is ignored, as in a background job.
-
-    An exception would wait for every thread, and modules written in C swallow it while they are being imported.
-    """
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, _interrupt)
-
-
-def _interrupt(_signal: int, _frame: FrameType | None) -> None:
-    try:
-        if children := sys.modules.get("sojourn.base.children"):
-            children.end()
-        if files := sys.modules.get("sojourn.base.files"):
-            files.abandon()
-        show_cursor = b"\x1b[?25h" if os.isatty(2) else b""
-        os.write(2, show_cursor + b"\nInterrupted; finished runs are kept.\n")
-    finally:
-        os._exit(130)
 
 
 if __name__ == "__main__":

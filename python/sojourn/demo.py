@@ -41,7 +41,7 @@ def demo(out: Path) -> None:
 
 def main() -> None:
     """Run the demo with the command line's error messages and exit codes."""
-    from sojourn.__main__ import stop_at_ctrl_c
+    from sojourn.base.interrupt import stop_at_ctrl_c
     from sojourn.cli import leaving
 
     stop_at_ctrl_c()

@@ -132,6 +132,15 @@ def test_interrupted_sweep_goes_on_where_it_stopped(tmp_path: Path, process: Pro
     assert summaries[0] == summaries[1]
 
 
+@pytest.mark.parametrize("module", ["sojourn.gym.soak", "sojourn.gym.bench"])
+def test_an_interrupted_module_ends_with_a_line(tmp_path: Path, module: str) -> None:
+    pytest.importorskip("gymnasium")
+    done = _interrupt(["--episodes", 10**6] if module.endswith("soak") else [], tmp_path, 5, module)
+    assert done[0] == 130
+    assert done[1].splitlines()[-1] == "Interrupted; finished runs are kept."
+    assert "Traceback" not in done[1]
+
+
 def _runs(folder: Path) -> list[Path]:
     return [entry for entry in folder.iterdir() if entry.is_dir()] if folder.exists() else []
 
@@ -140,8 +149,8 @@ def _limit_files(size: int) -> Callable[[], None]:
     return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
 
 
-def _interrupt(args: list[object], folder: Path, wait_s: float) -> tuple[int, str, float]:
-    command = [sys.executable, "-m", "sojourn", *(str(arg) for arg in args)]
+def _interrupt(args: list[object], folder: Path, wait_s: float, module: str = "sojourn") -> tuple[int, str, float]:
+    command = [sys.executable, "-m", module, *(str(arg) for arg in args)]
     process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     time.sleep(wait_s)
     began = time.monotonic()

@@ -15,6 +15,7 @@ import numpy as np
 
 import sojourn.gym  # noqa: F401 (it registers the environments)
 from sojourn import _core
+from sojourn.base.interrupt import stop_at_ctrl_c
 from sojourn.scenarios.scenario import Scenario
 
 SCENARIO = """
@@ -110,4 +111,5 @@ def _plain(scenario: Scenario) -> float:
 
 
 if __name__ == "__main__":
+    stop_at_ctrl_c()
     main()

@@ -13,6 +13,7 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
+from sojourn.base.interrupt import stop_at_ctrl_c
 from sojourn.base.progress import progress
 from sojourn.gym.cc_settings import CcSettings, cc_names
 from sojourn.gym.seeds import seed_of
@@ -133,4 +134,5 @@ def main(episodes: int, cc: bool) -> None:
 
 
 if __name__ == "__main__":
+    stop_at_ctrl_c()
     main()

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import click
 
+from sojourn.base.interrupt import stop_at_ctrl_c
 from sojourn.base.progress import steps
 from sojourn.hunting.hunt import hunt
 from sojourn.hunting.search import Search
@@ -83,4 +84,5 @@ def _cpu_s() -> float:
 
 
 if __name__ == "__main__":
+    stop_at_ctrl_c()
     main()

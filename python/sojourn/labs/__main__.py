@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from sojourn.base.files import write_file
+from sojourn.base.interrupt import stop_at_ctrl_c
 from sojourn.cli import leaving
 from sojourn.labs.exercise import Exercise, exercise, exercises, spelled_keys
 from sojourn.labs.grade import grade
@@ -61,4 +62,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    stop_at_ctrl_c()
     main()

@@ -23,6 +23,7 @@ from typing import Any
 import click
 import polars as pl
 
+from sojourn.base.interrupt import stop_at_ctrl_c
 from sojourn.runs.runner import Run, run_all
 from sojourn.scenarios.scenario import Scenario
 
@@ -227,4 +228,5 @@ def main(folder: Path, out: Path | None, controls: tuple[str, ...], jobs: int | 
 
 
 if __name__ == "__main__":
+    stop_at_ctrl_c()
     main()
