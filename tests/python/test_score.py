@@ -241,8 +241,14 @@ def test_a_lock_is_verified(cli: Cli, tmp_path: Path) -> None:
 def test_a_lock_that_lacks_something_is_refused_by_its_place(cli: Cli, tmp_path: Path) -> None:
     run = {"point": 0, "seed": 1, "hash": "0" * 16, "fingerprint": "0" * 16}
     whole = {
-        **{"format": 1, "sojourn": "0", "engine": "simulate", "identity": "simulate", "profile": "home-20M"},
-        **{"quick": True, "aqms": ["codel"], "baseline": "codel"},
+        "format": 1,
+        "sojourn": "0",
+        "engine": "simulate",
+        "identity": "simulate",
+        "profile": "home-20M",
+        "quick": True,
+        "aqms": ["codel"],
+        "baseline": "codel",
         "rows": {"flood": {"study_sha256": "0" * 64, "runs": [run]}},
     }
     odd: dict[str, dict[str, Any]] = {
