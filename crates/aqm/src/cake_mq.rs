@@ -249,6 +249,14 @@ impl<P: 'static> Qdisc<P> for CakeMq<P> {
         }
     }
 
+    fn queues(&self) -> Vec<String> {
+        self.family.leaves().next().map_or_else(Vec::new, |leaf| leaf.qdisc().queues())
+    }
+
+    fn queue_of(&self, meta: &Meta) -> usize {
+        self.family.leaves().next().map_or(0, |leaf| leaf.qdisc().queue_of(meta))
+    }
+
     fn parts(&self, see: &mut dyn FnMut(Part<'_>)) {
         (0..).zip(self.family.leaves()).for_each(|(queue, leaf)| leaf.show("queue", queue, see));
     }

@@ -11,6 +11,8 @@ use crate::refusal::Refusal;
 use crate::ring::Ring;
 use crate::single::mark;
 use crate::time::Instant;
+use alloc::string::String;
+use alloc::vec::Vec;
 use core::any::Any;
 
 /// One of the two queues.
@@ -249,6 +251,14 @@ impl<A: DualAqm, P: 'static> Qdisc<P> for DualQueue<A, P> {
         see("l_packets", self.l4s.len() as f64);
         see("c_packets", self.classic.len() as f64);
         self.aqm.observe(see);
+    }
+
+    fn queues(&self) -> Vec<String> {
+        ["L4S", "Classic"].map(String::from).into()
+    }
+
+    fn queue_of(&self, meta: &Meta) -> usize {
+        usize::from(self.aqm.classify(meta) == Side::Classic)
     }
 
     fn parts(&self, see: &mut dyn FnMut(Part<'_>)) {

@@ -22,6 +22,8 @@ use crate::qdisc::{Dequeued, Enqueued, Host, Qdisc, Sink, Stats};
 use crate::queues::Queues;
 use crate::ring::Ring;
 use crate::time::Instant;
+use alloc::string::String;
+use alloc::vec::Vec;
 
 config! {
     /// The configuration.
@@ -58,8 +60,7 @@ impl<P> Qdisc<P> for PfifoFast<P> {
     fn enqueue(&mut self, now: Instant, mut meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> Enqueued {
         meta.enqueued = now;
         self.stats.arrived.add(meta.len);
-        // Of a class the lower four bits of its number, as of any other priority.
-        let band = &mut self.bands[Priomap::DEFAULT.band(meta.priority().minor())];
+        let band = &mut self.bands[band_of(&meta)];
         if band.len() as u64 >= self.limit || !self.limits.admit(self.total, meta.len, self.link) {
             self.stats.dropped[DropReason::Limit as usize].add(meta.len);
             sink.dropped(meta, packet, DropReason::Limit);
@@ -89,11 +90,24 @@ impl<P> Qdisc<P> for PfifoFast<P> {
         &self.stats
     }
 
+    fn queues(&self) -> Vec<String> {
+        ["band 1", "band 2", "band 3"].map(String::from).into()
+    }
+
+    fn queue_of(&self, meta: &Meta) -> usize {
+        band_of(meta)
+    }
+
     fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
         for (name, band) in ["backlog_1", "backlog_2", "backlog_3"].into_iter().zip(&self.bands) {
             see(name, band.len() as f64);
         }
     }
+}
+
+/// The band of a packet: of a class the lower four bits of its number, as of any other priority.
+fn band_of(meta: &Meta) -> usize {
+    Priomap::DEFAULT.band(meta.priority().minor())
 }
 
 pub(crate) const QUEUES: Queues = Queues::PerFlowAndClass;

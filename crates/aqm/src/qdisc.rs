@@ -9,6 +9,7 @@ use crate::rng::Rng;
 use crate::tcp_view::TcpView;
 use crate::time::Instant;
 use alloc::string::String;
+use alloc::vec::Vec;
 use core::any::Any;
 
 /// The answer of a queue discipline that was asked for the next packet.
@@ -214,6 +215,16 @@ pub trait Qdisc<P> {
     }
     /// The algorithm's state variables by name.
     fn observe(&self, see: &mut dyn FnMut(&'static str, f64));
+    /// Names of the queues within that packets join by their headers: bands, tins, classes, the two of a coupled pair. Empty for
+    /// one queue and for a queue per flow.
+    fn queues(&self) -> Vec<String> {
+        Vec::new()
+    }
+    /// Index in [`Self::queues`] of the queue that an arriving packet joins.
+    fn queue_of(&self, meta: &Meta) -> usize {
+        let _ = meta;
+        0
+    }
     /// Shows the queues within that hold packets or have a turn, in the order of their numbers; none of a discipline that has one queue.
     fn parts(&self, see: &mut dyn FnMut(Part<'_>)) {
         let _ = see;

@@ -87,7 +87,8 @@ pub use replayed::Replayed;
 pub use responsiveness::{Confidence, Responsiveness, RpmSummary};
 pub use simulation::{Arriving, Look, Output, Parts, Simulation};
 pub use summary::{
-    DatagramSummary, FlowSummary, GroupSummary, HopSummary, LinkSummary, Links, PayloadSummary, Summary, jain,
+    DatagramSummary, FlowSummary, GroupSummary, HopSummary, LinkSummary, Links, PayloadSummary, QueueSummary, Summary,
+    jain,
 };
 pub use table::{Column, Table};
 pub use traffic::{Planned, plan};

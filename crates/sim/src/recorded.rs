@@ -186,7 +186,7 @@ impl Recorded {
     /// Closes the recording. The windows, if a steady state was found, lack what only the ends know.
     pub fn finish(mut self) -> (Told, Vec<Table>) {
         self.sample_before(self.statistics.window().end + Duration::from_nanos(1));
-        self.links.iter_mut().for_each(|link| link.tally_mut().close());
+        self.links.iter_mut().for_each(|link| link.close());
         let begin = self.statistics.begin();
         let windows = windows_of_links(&mut self.links, &begin);
         let reverse = vec![1; self.names.len() + 1];

@@ -98,7 +98,7 @@ impl Replayed {
     pub fn finish(mut self) -> Output {
         let end = self.statistics.window().end;
         self.reach(end + Duration::from_nanos(1));
-        self.links.iter_mut().for_each(|link| link.tally_mut().close());
+        self.links.iter_mut().for_each(|link| link.close());
         let begin = self.statistics.begin();
         let windows = windows_of_links(&mut self.links, &begin);
         let fingerprint = Fingerprint::of_run(self.links.iter().map(|link| link.tally().fingerprint));

@@ -1,9 +1,12 @@
 //! What a run reports of its links: a summary of each hop, and the histograms of the sojourn times.
 
 use crate::link::Metered;
-use crate::summary::{HopSummary, LinkSummary, Links};
+use crate::summary::{HopSummary, LinkSummary, Links, QueueSummary};
 use crate::table::{Table, recorder};
+use crate::tally::Counts;
 use crate::window::Part;
+use sojourn_aqm::Duration;
+
 /// The first hop, and the others with their names, from instant `number` of the window on; the books are closed. The reverse
 /// direction of each hop has so many queues, those of a wireless LAN's stations, which are reported together.
 pub(crate) fn report_links<'a>(
@@ -14,16 +17,18 @@ pub(crate) fn report_links<'a>(
 ) -> (Links, Vec<HopSummary>, Table) {
     let mut table = SojournHistogram::default();
     let mut queues = queues.enumerate();
-    let mut counts_of_next = || {
+    let mut next = || {
         let (l, queue) = queues.next()?;
-        let (counts, usable) = (queue.tally().sum(number), queue.usable_from(number));
-        counts.sojourn().buckets().for_each(|(lower, upper, count)| table.push(l as u8, lower, upper, count));
-        Some((counts, queue.tally().window().length(number), usable))
+        let usable = queue.usable_from(number);
+        let counted = Counted::of(queue, number, usable);
+        let sojourn = counted.counts.sojourn();
+        sojourn.buckets().for_each(|(lower, upper, count)| table.push(l as u8, lower, upper, count));
+        Some(counted)
     };
     let mut together = |count: usize| {
-        let (mut sum, length, usable) = counts_of_next()?;
-        (1..count).map_while(|_| counts_of_next()).for_each(|(counts, ..)| sum.add(&counts));
-        Some(LinkSummary::of(&sum, length, usable))
+        let mut sum = next()?;
+        (1..count).map_while(|_| next()).for_each(|other| sum.add(&other));
+        Some(sum.summary())
     };
     let mut hop = |reverse: usize| Some(Links { forward: together(1)?, reverse: together(reverse)? });
     let (&of_first, of_others) = reverse.split_first().expect("there is a first hop");
@@ -31,6 +36,45 @@ pub(crate) fn report_links<'a>(
     let others = names.into_iter().zip(of_others);
     let hops = others.map_while(|(name, &queues)| Some(HopSummary { name, links: hop(queues)?, wlan: None })).collect();
     (first, hops, table.into_table())
+}
+
+/// Counts of a queue, or of several together, from an instant of the window on.
+struct Counted {
+    counts: Counts,
+    length: Duration,
+    usable: u64,
+    /// The same of the queues within the discipline, by name.
+    within: Vec<(String, Counts)>,
+}
+
+impl Counted {
+    fn of(queue: &dyn Metered, number: usize, usable: u64) -> Self {
+        let tally = queue.tally();
+        let within = queue.within().into_iter().flat_map(|within| within.sums(number));
+        Self {
+            counts: tally.sum(number),
+            length: tally.window().length(number),
+            usable,
+            within: within.map(|(name, counts)| (name.to_string(), counts)).collect(),
+        }
+    }
+
+    /// Adds another one, which has the same link.
+    fn add(&mut self, other: &Self) {
+        self.counts.add(&other.counts);
+        for (name, counts) in &other.within {
+            match self.within.iter_mut().find(|(known, _)| known == name) {
+                Some((_, sum)) => sum.add(counts),
+                None => self.within.push((name.clone(), counts.clone())),
+            }
+        }
+    }
+
+    fn summary(self) -> LinkSummary {
+        let Self { counts, length, usable, within } = self;
+        let queues = within.into_iter().map(|(name, counts)| QueueSummary::of(name, &counts, length)).collect();
+        LinkSummary { queues, ..LinkSummary::of(&counts, length, usable) }
+    }
 }
 
 recorder! {

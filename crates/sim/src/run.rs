@@ -368,7 +368,7 @@ impl<P: Recorder, T: Topology> Run<P, T> {
 
     /// What a finished run gives.
     pub fn report(mut self) -> Output {
-        self.network.queues().for_each(|queue| queue.tally_mut().close());
+        self.network.queues().for_each(|queue| queue.close());
         self.flows.close(self.end, &mut self.network);
         let (begin, window) = (self.statistics.begin(), self.statistics.window().clone());
         let (flows, groups) = self.flows.report(&self.network, begin.number, &window);

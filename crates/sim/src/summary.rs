@@ -100,6 +100,35 @@ pub struct LinkSummary {
     pub mean_backlog_packets: f64,
     /// Sojourn time of the packets sent.
     pub sojourn_ms: Quantiles,
+    /// The queues within its discipline, if there are several by packets' headers: the two of a coupled pair, tins, bands,
+    /// classes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub queues: Vec<QueueSummary>,
+}
+
+/// A queue within a discipline in numbers, inside the statistics window; as in [`LinkSummary`].
+#[derive(Clone, Debug, Serialize)]
+pub struct QueueSummary {
+    /// Its name within the discipline: `L4S`, `Voice`, `band 1`, `class 1:10`.
+    pub name: String,
+    /// Packets whose transmission began.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Packets that arrived at it.
+    pub arrived: u64,
+    /// Packets dropped.
+    pub dropped: u64,
+    /// Packets newly marked CE.
+    pub marked: u64,
+    /// Drops by arrivals.
+    pub drop_rate: f64,
+    /// Marks by arrivals.
+    pub mark_rate: f64,
+    /// Time average of waiting packets.
+    pub mean_backlog_packets: f64,
+    /// Sojourn time of the packets sent.
+    pub sojourn_ms: Quantiles,
 }
 
 impl LinkSummary {
@@ -107,7 +136,6 @@ impl LinkSummary {
     pub(crate) fn of(counts: &Counts, span: Duration, usable: u64) -> Self {
         let utilisation = if usable > 0 { counts.used as f64 / usable as f64 } else { 0.0 };
         let dropped: u64 = counts.dropped.iter().sum();
-        let share = |n: u64| if counts.arrived > 0 { n as f64 / counts.arrived as f64 } else { 0.0 };
         // A reason that only changes bring is there where they brought it.
         let is_there = |&&r: &&DropReason| r != DropReason::Replaced || counts.dropped[r as usize] > 0;
         let by_reason =
@@ -121,8 +149,28 @@ impl LinkSummary {
             dropped_by: by_reason,
             lost: counts.lost,
             marked: counts.marked,
-            drop_rate: share(dropped),
-            mark_rate: share(counts.marked),
+            drop_rate: counts.share(dropped),
+            mark_rate: counts.share(counts.marked),
+            mean_backlog_packets: counts.area as f64 / span.as_nanos() as f64,
+            sojourn_ms: Quantiles::of(counts.sojourn()),
+            queues: Vec::new(),
+        }
+    }
+}
+
+impl QueueSummary {
+    /// Of the counts of a queue over a span.
+    pub(crate) fn of(name: String, counts: &Counts, span: Duration) -> Self {
+        let dropped: u64 = counts.dropped.iter().sum();
+        Self {
+            name,
+            packets: counts.departed,
+            bytes: counts.bytes,
+            arrived: counts.arrived,
+            dropped,
+            marked: counts.marked,
+            drop_rate: counts.share(dropped),
+            mark_rate: counts.share(counts.marked),
             mean_backlog_packets: counts.area as f64 / span.as_nanos() as f64,
             sojourn_ms: Quantiles::of(counts.sojourn()),
         }

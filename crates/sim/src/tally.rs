@@ -188,6 +188,13 @@ impl Tally {
     }
 }
 
+impl Counts {
+    /// So many of the packets that arrived; zero without any.
+    pub fn share(&self, packets: u64) -> f64 {
+        if self.arrived > 0 { packets as f64 / self.arrived as f64 } else { 0.0 }
+    }
+}
+
 impl Part for Counts {
     fn add(&mut self, other: &Self) {
         self.sojourn.merge(&other.sojourn);

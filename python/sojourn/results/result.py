@@ -485,7 +485,7 @@ def no_wlan(result: Result) -> str:
 
 
 def _flat_link(link: Mapping[str, Any]) -> dict[str, Any]:
-    row = {key: value for key, value in link.items() if not isinstance(value, dict)}
+    row = {key: value for key, value in link.items() if not isinstance(value, dict | list)}
     row |= {f"dropped_{reason.replace('-', '_')}": n for reason, n in link["dropped_by"].items()}
     return row | {f"sojourn_{key}_ms": value for key, value in link["sojourn_ms"].items()}
 

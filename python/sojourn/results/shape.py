@@ -20,7 +20,13 @@ _NAMES = ("mean", "p10", "p25", "p50", "p75", "p90", "p95", "p99", "max")
 _TIMES = dict.fromkeys(_NAMES, is_number_or_nothing)
 _COUNTS = ("packets", "bytes", "arrived", "dropped", "lost", "marked")
 _SHARES = ("utilisation", "drop_rate", "mark_rate", "mean_backlog_packets")
-_LINK = dict.fromkeys((*_COUNTS, *_SHARES), is_number) | {"dropped_by": {"*": is_number}, "sojourn_ms": _TIMES}
+_QUEUE = {"name": is_text, "*": is_number, "sojourn_ms": _TIMES}
+_LINK = {
+    **dict.fromkeys((*_COUNTS, *_SHARES), is_number),
+    "dropped_by": {"*": is_number},
+    "sojourn_ms": _TIMES,
+    "queues?": [_QUEUE],
+}
 _LINKS = {"forward": _LINK, "reverse": _LINK}
 _TRAFFIC = {"kind": is_text, "direction": is_text, "goodput_bps": is_number, "*": is_number_or_nothing}
 _FRAMES = ("airtime", "frames", "given_up", "attempts", "collisions", "errors")

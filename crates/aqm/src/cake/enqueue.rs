@@ -15,7 +15,7 @@ impl<P> Cake<P> {
     pub(super) fn accept(&mut self, now: Instant, mut meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> Enqueued {
         meta.enqueued = now;
         self.stats.arrived.add(meta.len);
-        let t = self.table[(meta.dscp & 63) as usize] as usize;
+        let t = self.tin_of(&meta);
         if self.config.wash {
             meta.dscp = 0;
         }
@@ -50,6 +50,12 @@ impl<P> Cake<P> {
             waits &= self.shed(now, sink) != Some(arrived);
         }
         if waits { Enqueued::Queued } else { Enqueued::Dropped(DropReason::Limit) }
+    }
+
+    /// The tin that a packet joins.
+    #[inline]
+    pub(super) fn tin_of(&self, meta: &Meta) -> usize {
+        self.table[(meta.dscp & 63) as usize] as usize
     }
 
     /// What the packet's flow and hosts hash to.

@@ -253,6 +253,16 @@ impl<P: 'static> Qdisc<P> for Cake<P> {
         flow.state.observe(see);
     }
 
+    fn queues(&self) -> Vec<String> {
+        let names = self.config.tins.names();
+        // A single tin is the whole.
+        names.iter().filter(|_| names.len() > 1).map(|&name| name.into()).collect()
+    }
+
+    fn queue_of(&self, meta: &Meta) -> usize {
+        self.tin_of(meta)
+    }
+
     fn parts(&self, see: &mut dyn FnMut(Part<'_>)) {
         for (t, tin) in self.tins.iter().enumerate() {
             let busy = tin.flows.iter().enumerate().filter(|(_, flow)| flow.set != Set::None);

@@ -66,6 +66,18 @@ impl Tins {
         }
     }
 
+    /// The tins' names, as tc prints them.
+    pub(super) fn names(self) -> &'static [&'static str] {
+        match self {
+            Self::BestEffort => &["Tin 0"],
+            Self::Diffserv3 => &["Best Effort", "Bulk", "Voice"],
+            Self::Diffserv4 => &["Best Effort", "Bulk", "Video", "Voice"],
+            Self::Diffserv8 | Self::Precedence => {
+                &["Tin 0", "Tin 1", "Tin 2", "Tin 3", "Tin 4", "Tin 5", "Tin 6", "Tin 7"]
+            }
+        }
+    }
+
     /// The tin of each DSCP.
     pub(super) fn table(self) -> [u8; 64] {
         let mut table = [0; 64];

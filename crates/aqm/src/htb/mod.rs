@@ -261,6 +261,16 @@ impl<P> Qdisc<P> for Htb<P> {
         see("direct_packets", self.direct_packets as f64);
     }
 
+    fn queues(&self) -> Vec<String> {
+        let classes = self.tree.leaves().map(|minor| format!("class {:x}:{minor:x}", self.handle));
+        classes.chain(["direct".into()]).collect()
+    }
+
+    fn queue_of(&self, meta: &Meta) -> usize {
+        let leaf = self.classify(meta).and_then(|class| self.tree.leaf_of(class));
+        leaf.unwrap_or_else(|| self.tree.leaves().count())
+    }
+
     fn parts(&self, see: &mut dyn FnMut(Part<'_>)) {
         let leaves = self.tree.leaves().zip(self.family.leaves());
         leaves.for_each(|(minor, leaf)| leaf.show("class", minor.into(), see));

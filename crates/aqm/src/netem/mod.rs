@@ -351,6 +351,14 @@ impl<P: 'static> Qdisc<P> for Netem<P> {
         }
     }
 
+    fn queues(&self) -> Vec<String> {
+        self.child.as_ref().map_or_else(Vec::new, |child| child.qdisc().queues())
+    }
+
+    fn queue_of(&self, meta: &Meta) -> usize {
+        self.child.as_ref().map_or(0, |child| child.qdisc().queue_of(meta))
+    }
+
     fn parts(&self, see: &mut dyn FnMut(Part<'_>)) {
         if let Some(child) = &self.child {
             child.qdisc().parts(see);

@@ -33,6 +33,7 @@ use crate::qdisc::{Dequeued, Enqueued, Host, Part, Qdisc, Sink, Stats};
 use crate::time::Instant;
 use alloc::format;
 use alloc::string::String;
+use alloc::vec::Vec;
 use core::fmt;
 
 /// The queue discipline.
@@ -122,6 +123,14 @@ impl<P> Qdisc<P> for Prio<P> {
         for (name, backlog) in BACKLOGS.iter().zip(self.family.backlogs()) {
             see(name, backlog.packets as f64);
         }
+    }
+
+    fn queues(&self) -> Vec<String> {
+        (1..=self.bands).map(|band| format!("band {band}")).collect()
+    }
+
+    fn queue_of(&self, meta: &Meta) -> usize {
+        self.classify(meta)
     }
 
     fn parts(&self, see: &mut dyn FnMut(Part<'_>)) {

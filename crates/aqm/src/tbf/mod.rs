@@ -37,6 +37,7 @@ use crate::rate::Rate;
 use crate::refusal::Refusal;
 use crate::time::{Duration, Instant};
 use alloc::string::String;
+use alloc::vec::Vec;
 use core::any::Any;
 use core::fmt;
 
@@ -175,6 +176,14 @@ impl<P: 'static> Qdisc<P> for Tbf<P> {
         see("ptokens", self.buckets.as_ref().map_or(0.0, |buckets| seconds(buckets.ptokens)));
         see("overlimits", self.overlimits as f64);
         self.leaf.observe(see);
+    }
+
+    fn queues(&self) -> Vec<String> {
+        self.leaf.qdisc().queues()
+    }
+
+    fn queue_of(&self, meta: &Meta) -> usize {
+        self.leaf.qdisc().queue_of(meta)
     }
 
     fn parts(&self, see: &mut dyn FnMut(Part<'_>)) {

@@ -207,6 +207,14 @@ impl Qdisc<Handle> for AnyDiscipline {
         self.any().observe(see);
     }
 
+    fn queues(&self) -> Vec<String> {
+        self.any().queues()
+    }
+
+    fn queue_of(&self, meta: &Meta) -> usize {
+        self.any().queue_of(meta)
+    }
+
     fn parts(&self, see: &mut dyn FnMut(Part<'_>)) {
         self.any().parts(see);
     }

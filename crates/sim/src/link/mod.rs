@@ -28,6 +28,7 @@ mod served;
 mod server;
 mod steps;
 mod trace;
+mod within;
 
 pub(crate) use books::Books;
 pub(crate) use change::Planned;
@@ -36,6 +37,7 @@ pub(crate) use discipline::{Discipline, discipline};
 pub(crate) use pipe::Pipe;
 pub(crate) use queue::{Metered, NONE, Queue};
 pub(crate) use served::{Again, Left, Served};
+pub(crate) use within::Within;
 
 use crate::packet::{Handle, Origin, Packet, Packets};
 use crate::probe::Probe;
@@ -192,6 +194,12 @@ impl Metered for Link {
     }
     fn tally_mut(&mut self) -> &mut Tally {
         &mut self.body.queue.tally
+    }
+    fn within(&self) -> Option<&Within> {
+        self.body.queue.within.as_deref()
+    }
+    fn close(&mut self) {
+        self.body.queue.close();
     }
     fn qdisc(&self) -> &dyn Qdisc<Handle> {
         &*self.body.queue.qdisc

@@ -3,6 +3,7 @@
 use super::Books;
 use super::change::stream_of_queue;
 use super::discipline::AnyDiscipline;
+use super::within::Within;
 use crate::fingerprint::Fate;
 use crate::packet::{Handle, Packets};
 use crate::probe::Probe;
@@ -16,13 +17,15 @@ use sojourn_aqm::{Backlog, Dequeued, DropReason, Ecn, Enqueued, Instant, Meta, Q
 pub(crate) struct Queue<Q: ?Sized = AnyDiscipline> {
     pub qdisc: Box<Q>,
     pub tally: Tally,
+    /// Counts of the queues within the discipline, if it has several.
+    pub within: Option<Box<Within>>,
 }
 
 impl Queue {
     /// The empty queue of link `index` in a run with `seed`.
     pub fn new(spec: &LinkSpec, index: usize, seed: u64, window: &Window) -> Self {
         let qdisc = AnyDiscipline::of(spec, stream_of_queue(seed, index, 0));
-        Self { qdisc: Box::new(qdisc), tally: Tally::new(window) }
+        Self::empty(Box::new(qdisc), window)
     }
 }
 
@@ -86,12 +89,17 @@ impl Queue {
     /// `tc qdisc replace`, which drops that.
     pub fn change<P: Probe>(&mut self, now: Instant, new: AnyDiscipline, keeps: bool, books: &mut Books<P>) {
         let mut old = std::mem::replace(&mut *self.qdisc, new);
-        let mut drops = Drops::new(now, NONE, &mut self.tally, books);
+        let mut drops = Drops::new(now, NONE, (&mut self.tally, &mut self.within), books);
         if keeps {
             let old = old.as_any().expect("the scenario has tried this change");
             self.qdisc.succeed(old, now, &mut drops).expect("the scenario has tried this change");
         } else {
             drop_all(&mut old, now, &mut drops);
+        }
+        let window = self.tally.window();
+        match &mut self.within {
+            Some(within) => within.change(&*self.qdisc, window),
+            None => self.within = Within::of(&*self.qdisc, window),
         }
     }
 }
@@ -108,11 +116,28 @@ impl Queue {
 }
 
 impl<Q: Qdisc<Handle> + ?Sized> Queue<Q> {
+    /// An empty queue that counts in a window.
+    pub fn empty(qdisc: Box<Q>, window: &Window) -> Self {
+        let within = Within::of(&*qdisc, window);
+        Self { qdisc, tally: Tally::new(window), within }
+    }
+
+    /// Closes the books at the end of the window.
+    pub fn close(&mut self) {
+        self.tally.close();
+        if let Some(within) = &mut self.within {
+            within.close();
+        }
+    }
+
     /// Offers a packet.
     #[inline(always)]
     pub fn enqueue<P: Probe>(&mut self, now: Instant, meta: Meta, handle: Handle, books: &mut Books<P>) {
+        if let Some(within) = &mut self.within {
+            within.offers(handle, self.qdisc.queue_of(&meta));
+        }
         let enqueued = {
-            let mut drops = Drops::new(now, handle, &mut self.tally, books);
+            let mut drops = Drops::new(now, handle, (&mut self.tally, &mut self.within), books);
             self.qdisc.enqueue(now, meta, handle, &mut drops)
         };
         let fate = match enqueued {
@@ -122,6 +147,9 @@ impl<Q: Qdisc<Handle> + ?Sized> Queue<Q> {
             Enqueued::Dropped(_) => None,
         };
         self.tally.arrival(now, fate.is_some());
+        if let Some(within) = &mut self.within {
+            within.arrival(now, handle, fate.is_some());
+        }
         if let Some(fate) = fate {
             self.tally.fingerprint.record(now, books.link, meta.flow, meta.len, fate);
         }
@@ -137,6 +165,9 @@ impl<Q: Qdisc<Handle> + ?Sized> Queue<Q> {
             packet.ecn = meta.ecn;
             packet.dscp = meta.dscp;
             self.tally.departure(now, meta, newly_marked);
+            if let Some(within) = &mut self.within {
+                within.departure(now, *handle, meta, newly_marked);
+            }
             let fate = if newly_marked { Fate::DepartedMarked } else { Fate::Departed };
             self.tally.fingerprint.record(now, books.link, meta.flow, meta.len, fate);
             books.probe.sent(now, books.link, *handle, meta, newly_marked);
@@ -147,7 +178,7 @@ impl<Q: Qdisc<Handle> + ?Sized> Queue<Q> {
     /// Asks for the next packet, as of `now`, and books only what the discipline drops.
     #[inline(always)]
     pub fn poll<P: Probe>(&mut self, now: Instant, books: &mut Books<P>) -> Dequeued<Handle> {
-        let mut drops = Drops::new(now, NONE, &mut self.tally, books);
+        let mut drops = Drops::new(now, NONE, (&mut self.tally, &mut self.within), books);
         self.qdisc.dequeue(now, &mut drops)
     }
 }
@@ -167,6 +198,10 @@ pub(crate) trait Metered {
     fn tally(&self) -> &Tally;
     /// What has been counted.
     fn tally_mut(&mut self) -> &mut Tally;
+    /// What has been counted of the queues within its discipline, if there are several.
+    fn within(&self) -> Option<&Within>;
+    /// Closes the books at the end of the window.
+    fn close(&mut self);
     /// The queue discipline.
     fn qdisc(&self) -> &dyn Qdisc<Handle>;
     /// The queue discipline.
@@ -192,21 +227,30 @@ struct Drops<'a, P> {
     arriving: Handle,
     link: usize,
     tally: &'a mut Tally,
+    within: &'a mut Option<Box<Within>>,
     packets: &'a mut Packets,
     probe: &'a mut P,
 }
 
 impl<'a, P: Probe> Drops<'a, P> {
     #[inline(always)]
-    fn new(now: Instant, arriving: Handle, tally: &'a mut Tally, books: &'a mut Books<P>) -> Self {
+    fn new(
+        now: Instant,
+        arriving: Handle,
+        (tally, within): (&'a mut Tally, &'a mut Option<Box<Within>>),
+        books: &'a mut Books<P>,
+    ) -> Self {
         let Books { link, packets, probe } = books;
-        Self { now, arriving, link: *link, tally, packets, probe }
+        Self { now, arriving, link: *link, tally, within, packets, probe }
     }
 }
 
 impl<P: Probe> Sink<Handle> for Drops<'_, P> {
     fn dropped(&mut self, meta: Meta, handle: Handle, reason: DropReason) {
         self.tally.drop(self.now, reason, handle != self.arriving);
+        if let Some(within) = self.within {
+            within.dropped(self.now, handle, reason, handle != self.arriving);
+        }
         self.tally.fingerprint.record(self.now, self.link, meta.flow, meta.len, Fate::Dropped(reason));
         self.probe.dropped(self.now, self.link, handle, &meta, reason, self.packets);
         self.packets.lose(self.link, handle);
@@ -217,6 +261,9 @@ impl<P: Probe> Sink<Handle> for Drops<'_, P> {
         // What was marked before it was copied is marked on the original.
         self.packets.packet_mut(copy).ecn = meta.ecn;
         self.tally.arrival(self.now, true);
+        if let Some(within) = self.within {
+            within.copies(self.now, *handle, copy);
+        }
         self.tally.fingerprint.record(self.now, self.link, meta.flow, meta.len, Fate::Queued);
         self.probe.arrived(self.now, self.link, copy, meta, self.packets);
         Some(copy)

@@ -3,7 +3,7 @@
 use super::ACCESS_POINT;
 use super::queues::StationQueues;
 use super::sockets::{Sockets, is_counted};
-use crate::link::{Books, Metered, Pipe, Queue};
+use crate::link::{Books, Metered, Pipe, Queue, Within};
 use crate::packet::{Handle, Packets};
 use crate::probe::Probe;
 use crate::scenario::{Framing, LinkSpec};
@@ -35,7 +35,7 @@ impl Interface {
 
     /// That of an access point with a queue for each station.
     pub fn by_station(spec: &LinkSpec, queues: StationQueues, window: &Window) -> Self {
-        let queue = Queue { qdisc: Box::new(queues), tally: Tally::new(window) };
+        let queue = Queue::empty(Box::new(queues), window);
         Self { queue: Queued::ByStation(queue), framing: spec.framing, is_station: false, pipe: Pipe::new() }
     }
 
@@ -138,6 +138,18 @@ impl Metered for Interface {
         match &mut self.queue {
             Queued::Together(queue) => &mut queue.tally,
             Queued::ByStation(queue) => &mut queue.tally,
+        }
+    }
+    fn within(&self) -> Option<&Within> {
+        match &self.queue {
+            Queued::Together(queue) => queue.within.as_deref(),
+            Queued::ByStation(queue) => queue.within.as_deref(),
+        }
+    }
+    fn close(&mut self) {
+        match &mut self.queue {
+            Queued::Together(queue) => queue.close(),
+            Queued::ByStation(queue) => queue.close(),
         }
     }
     fn qdisc(&self) -> &dyn Qdisc<Handle> {

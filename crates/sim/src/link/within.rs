@@ -1,0 +1,97 @@
+//! Counts of the queues within a discipline: DualPI2's two, the tins of CAKE, bands, classes.
+
+use crate::packet::Handle;
+use crate::tally::{Counts, Tally};
+use crate::window::Window;
+use sojourn_aqm::{DropReason, Instant, Meta, Qdisc};
+
+/// The queues within the disciplines that a link has had, each with its counts.
+pub(crate) struct Within {
+    queues: Vec<(String, Tally)>,
+    /// Of the present discipline's queues: their places among all.
+    places: Vec<u16>,
+    /// Place of the queue of each packet, by its handle. A mark may change the queue that its headers stand for.
+    of: Vec<u16>,
+}
+
+impl Within {
+    /// The queues of a discipline; none if it has one only, or one for each flow.
+    pub fn of<Q: Qdisc<Handle> + ?Sized>(qdisc: &Q, window: &Window) -> Option<Box<Self>> {
+        let mut within = Self { queues: Vec::new(), places: Vec::new(), of: Vec::new() };
+        within.change(qdisc, window);
+        (!within.queues.is_empty()).then(|| Box::new(within))
+    }
+
+    /// A discipline takes the place of the one before; a queue of the same name goes on.
+    pub fn change<Q: Qdisc<Handle> + ?Sized>(&mut self, qdisc: &Q, window: &Window) {
+        self.places.clear();
+        for name in qdisc.queues() {
+            let known = self.queues.iter().position(|(known, _)| *known == name);
+            let place = known.unwrap_or_else(|| {
+                self.queues.push((name, Tally::new(window)));
+                self.queues.len() - 1
+            });
+            self.places.push(place as u16);
+        }
+    }
+
+    /// A packet is going to be offered to queue `queue` of the present discipline.
+    pub fn offers(&mut self, handle: Handle, queue: usize) {
+        let place = self.places.get(queue).copied().unwrap_or(NOWHERE);
+        self.put(handle, place);
+    }
+
+    /// A packet is a copy of another one, which waits.
+    pub fn copies(&mut self, now: Instant, original: Handle, copy: Handle) {
+        let place = self.of.get(original as usize).copied().unwrap_or(NOWHERE);
+        self.put(copy, place);
+        self.arrival(now, copy, true);
+    }
+
+    /// As [`Tally::arrival`].
+    pub fn arrival(&mut self, now: Instant, handle: Handle, queued: bool) {
+        if let Some(tally) = self.tally(handle) {
+            tally.arrival(now, queued);
+        }
+    }
+
+    /// As [`Tally::departure`].
+    pub fn departure(&mut self, now: Instant, handle: Handle, meta: &Meta, newly_marked: bool) {
+        if let Some(tally) = self.tally(handle) {
+            tally.departure(now, meta, newly_marked);
+        }
+    }
+
+    /// As [`Tally::drop`].
+    pub fn dropped(&mut self, now: Instant, handle: Handle, reason: DropReason, was_queued: bool) {
+        if let Some(tally) = self.tally(handle) {
+            tally.drop(now, reason, was_queued);
+        }
+    }
+
+    /// Closes the books at the end of the window.
+    pub fn close(&mut self) {
+        self.queues.iter_mut().for_each(|(_, tally)| tally.close());
+    }
+
+    /// Name and counts of each queue from instant `number` of the window on, of books that are closed.
+    pub fn sums(&self, number: usize) -> impl Iterator<Item = (&str, Counts)> {
+        self.queues.iter().map(move |(name, tally)| (name.as_str(), tally.sum(number)))
+    }
+
+    fn tally(&mut self, handle: Handle) -> Option<&mut Tally> {
+        let place = *self.of.get(handle as usize)?;
+        self.queues.get_mut(place as usize).map(|(_, tally)| tally)
+    }
+
+    fn put(&mut self, handle: Handle, place: u16) {
+        let handle = handle as usize;
+        if handle >= self.of.len() {
+            self.of.resize(handle + 1, NOWHERE);
+        }
+        self.of[handle] = place;
+    }
+}
+
+/// Place of the queue of a packet that joined none.
+const NOWHERE: u16 = u16::MAX;
