@@ -1,9 +1,9 @@
-//! What a sender is made of, and what it tells of itself.
+//! Configuration of a sender.
 
 use crate::cc::AnyCc;
 use crate::stack::Stack;
 
-/// What a sender is made of.
+/// Configuration of a sender.
 #[derive(Clone, Debug)]
 pub struct SenderConfig {
     /// The stack's mechanisms.
@@ -20,30 +20,4 @@ pub struct SenderConfig {
     pub initial_window: Option<u32>,
     /// The receiver's window in bytes; the stack's when absent.
     pub receive_window: Option<u64>,
-}
-
-/// Where congestion avoidance stands (Linux `TCP_CA_*`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum State {
-    /// Nothing suspicious.
-    Open,
-    /// Duplicates or SACKs were seen.
-    Disorder,
-    /// The window is being reduced because of a congestion mark.
-    Cwr,
-    /// Fast recovery.
-    Recovery,
-    /// A time-out expired.
-    Loss,
-}
-
-/// Counters of a sender.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SenderStats {
-    /// Data segments sent, retransmissions included.
-    pub sent: u64,
-    /// Data segments sent again.
-    pub retransmissions: u64,
-    /// Retransmission time-outs.
-    pub timeouts: u64,
 }

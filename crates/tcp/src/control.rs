@@ -3,9 +3,10 @@
 use crate::Now;
 use crate::ack;
 use crate::cc::{Ack, AnyCc, CongestionControl, Counting, Report, Window, reno};
-use crate::config::{SenderConfig, State};
+use crate::config::SenderConfig;
 use crate::round_trip::RoundTrip;
 use crate::stack::Stack;
+use crate::state::State;
 use crate::validation::Usage;
 use sojourn_aqm::Instant;
 

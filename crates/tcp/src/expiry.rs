@@ -3,8 +3,9 @@
 //! Source: Linux `tcp_retransmit_timer`, `tcp_resume_early_retransmit`, `tcp_send_loss_probe`, `tcp_rack_reo_timeout`,
 //! `tcp_tsq_write`.
 
+use crate::context::Rexmit;
 use crate::control::Control;
-use crate::recovery::{Recovery, Rexmit};
+use crate::recovery::Recovery;
 use crate::timer::Purpose;
 use crate::transmission::Transmission;
 use crate::{Now, Wire};

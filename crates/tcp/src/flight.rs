@@ -2,13 +2,14 @@
 //!
 //! Source: Linux `tcp_ack`, `tcp_cong_control`, `tcp_update_pacing_rate`; `tcp_rate_check_app_limited`.
 
-use crate::ack::{Before, Findings};
+use crate::ack::Findings;
+use crate::ack::Probed;
 use crate::cc::{AnyCc, CongestionControl, Flight};
-use crate::config::State;
+use crate::context::Before;
 use crate::control::Control;
 use crate::pacing;
 use crate::rate_sample::Context;
-use crate::tlp::Probed;
+use crate::state::State;
 use crate::transmission::Transmission;
 use crate::{Header, Now, Wire};
 use sojourn_aqm::Duration;

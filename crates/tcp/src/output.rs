@@ -2,9 +2,9 @@
 //!
 //! Source: Linux `__tcp_transmit_skb`; RFC 7323 for timestamps.
 
-use crate::config::SenderStats;
 use crate::segment::Segment;
 use crate::stack::Stack;
+use crate::stats::SenderStats;
 use crate::{Event, FIRST_BYTE, Flags, Header, Now, Wire, is_newer};
 use sojourn_aqm::{Ecn, Instant};
 

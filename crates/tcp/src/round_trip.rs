@@ -25,7 +25,7 @@ pub(crate) struct RoundTrip {
 impl RoundTrip {
     /// No sample yet.
     pub fn new(stack: &Stack) -> Self {
-        let (estimator, clock) = (stack.rtt_estimator(), stack.clock());
+        let (estimator, clock) = (RttEstimator::of(stack), stack.clock());
         Self { estimator, clock, tick: stack.tick, unit: stack.rtt_unit, timestamps: stack.timestamps, timed: None }
     }
 

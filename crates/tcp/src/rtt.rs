@@ -4,8 +4,8 @@
 //! RTT and `mdev` four times the mean deviation, in units of the RTT's resolution. The variance term is never below the minimum
 //! RTO, so RTO ≥ srtt + 200 ms.
 
-use crate::Ticks;
-use crate::stack::Rto;
+use crate::stack::{Rto, Stack};
+use crate::{Clock, Ticks};
 
 /// The estimator. All values in units of the RTT's resolution: a tick, or a whole fraction of it.
 #[derive(Clone, Debug)]
@@ -30,6 +30,14 @@ pub struct RttEstimator {
 }
 
 impl RttEstimator {
+    /// The estimator of a stack, before the first sample.
+    pub fn of(stack: &Stack) -> Self {
+        let unit = Clock::new(stack.rtt_unit);
+        let units = |span| unit.span(span) as u32;
+        let bounds = [stack.rto_initial, stack.rto_min, stack.rto_max].map(units);
+        Self::new(bounds, units(stack.tick)).with_form(stack.rto)
+    }
+
     /// No sample yet: the time-out is the first of the initial, least and largest one.
     pub fn new([initial, min, max]: [u32; 3], per_tick: u32) -> Self {
         let (rto, rto_min, rto_max) = (initial, min, max);

@@ -14,8 +14,8 @@ mod tests;
 
 use self::log::Log;
 use crate::Block;
+use crate::segment::Loss;
 use crate::segment::{Acked, Sacked, Segment, Tags, Untouched};
-use crate::watch::Loss;
 use sojourn_aqm::Instant;
 use sojourn_aqm::deque::Deque;
 

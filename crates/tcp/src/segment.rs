@@ -2,6 +2,7 @@
 //!
 //! Source: Linux `TCPCB_SACKED_ACKED`, `TCPCB_SACKED_RETRANS`, `TCPCB_LOST`, `TCPCB_EVER_RETRANS`.
 
+use crate::sack::Block;
 use sojourn_aqm::Instant;
 
 /// A segment that was sent and is not acknowledged.
@@ -121,6 +122,17 @@ pub(crate) struct Sacked {
     pub duplicate: bool,
     /// Lowest position at which a hole was filled by an original: reordering.
     pub reordered_at: Option<u32>,
+}
+
+/// What a sender believes of segments that it has sent; each is a range of sequence numbers, the end excluded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loss {
+    /// The segment is lost as it was sent first.
+    First(Block),
+    /// Its last retransmission is lost too.
+    Again(Block),
+    /// No segment is lost, after all; nothing below this number was meant.
+    None(u64),
 }
 
 #[cfg(test)]

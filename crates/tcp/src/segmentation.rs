@@ -11,7 +11,7 @@
 
 use crate::cc::Window;
 use crate::queue::SendQueue;
-use crate::send_buffer::{Front, MAX_HEADER};
+use crate::send_buffer::Front;
 use crate::stack::Stack;
 use crate::{Clock, Ticks};
 use sojourn_aqm::{Duration, Instant};
@@ -281,13 +281,11 @@ const RECENT: Duration = Duration::from_millis(1);
 /// Linux takes 1/1024 s of the pacing rate.
 const BURST_US: u64 = 1_000_000 / 1_024;
 
+/// Segments of the smallest burst (Linux `tcp_min_tso_segs`).
 pub(crate) const LEAST_BURST: u32 = 2;
 
 /// Bytes of a burst by the rate before 6.1.
 const MOST_BY_RATE: u32 = 65_279;
-
-/// Bytes of a piece and of a burst: 64 KiB less what headers take (`sk_gso_max_size`).
-pub(crate) const BUFFER: u64 = 65_536 - MAX_HEADER - 1;
 
 /// Linux `tcp_tso_win_divisor`: a third of the window is worth sending.
 pub(crate) const WINDOW_DIVISOR: u64 = 3;

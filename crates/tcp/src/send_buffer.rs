@@ -13,7 +13,6 @@
 
 use crate::FIRST_BYTE;
 use crate::queue::SendQueue;
-use crate::segmentation::BUFFER;
 use crate::stack::Stack;
 use sojourn_aqm::deque::Deque;
 
@@ -243,6 +242,8 @@ const LEAST_SEGMENTS: u32 = 10;
 /// What a segment of the negotiated size has more than one with timestamps.
 const OPTIONS: u64 = 12;
 
+/// Bytes of a piece and of a burst: 64 KiB less what headers take (`sk_gso_max_size`).
+pub(crate) const BUFFER: u64 = 65_536 - MAX_HEADER - 1;
 /// `MAX_TCP_HEADER` of a kernel without wireless LANs and tunnels.
 pub(crate) const MAX_HEADER: u64 = 192;
 

@@ -6,16 +6,21 @@
 //! (`transmission/any_ack.rs`); from 3.10 on recovery decides first, then the window moves, then segments go out; ns-2 tells
 //! progress from duplicates.
 
-use crate::ack::{Before, Findings, take_sample};
+use crate::ack::Findings;
 use crate::cc::{self, CongestionControl, Window};
-use crate::config::{SenderConfig, SenderStats, State};
+use crate::cleaning::take_sample;
+use crate::config::SenderConfig;
+use crate::context::Before;
+use crate::context::Rexmit;
 use crate::control::Control;
 use crate::handshake::{Handshake, Phase};
-use crate::recovery::{Recovery, Rexmit};
+use crate::recovery::Recovery;
 use crate::stack::{Machine, Stack};
+use crate::state::State;
+use crate::stats::SenderStats;
 use crate::timer::Purpose;
 use crate::transmission::Transmission;
-use crate::{Block, Event, Flags, Header, Now, Wire, watch};
+use crate::{Block, Event, Flags, Header, Now, Wire, snapshot};
 use sojourn_aqm::{Instant, Rate, Rng};
 
 /// The sending half of a connection. In this order, so that what every segment is asked for comes first, beside what its
@@ -581,7 +586,7 @@ impl Sender {
     #[inline(always)]
     fn show(&mut self, wire: &mut impl Wire) {
         if wire.watches() {
-            watch::tell(&mut self.transmission, &self.control, &self.recovery, wire);
+            snapshot::tell(&mut self.transmission, &self.control, &self.recovery, wire);
         }
     }
 

@@ -3,11 +3,11 @@
 //! Source: Linux `tcp_schedule_loss_probe`, `tcp_send_loss_probe`, `tcp_process_tlp_ack`; RFC 8985 §7.
 
 use crate::Ticks;
-use crate::ack::Findings;
-use crate::config::State;
-use crate::recovery::Cx;
+use crate::ack::{Findings, Probed};
+use crate::context::Cx;
 use crate::round_trip::RoundTrip;
 use crate::stack::{ProbeTimeout, Stack};
+use crate::state::State;
 use crate::timer::Purpose;
 use sojourn_aqm::Duration;
 
@@ -153,18 +153,6 @@ impl LossProbe {
             ProbeTimeout::Linux6_1 => srtt.two_srtt_up() + if out == 1 { self.delayed_ack } else { self.least },
         }
     }
-}
-
-/// What an acknowledgment tells of a probe.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Probed {
-    /// Nothing of a loss.
-    #[default]
-    Nothing,
-    /// It is for the probe or for the original: nobody knows yet.
-    Perhaps,
-    /// The probe repaired a loss.
-    Repaired,
 }
 
 /// A receiver may hold an acknowledgment back for this long.

@@ -3,10 +3,10 @@
 //! Source: Linux `tcp_is_cwnd_limited`, `tcp_cwnd_validate`, `tcp_cwnd_application_limited`, `tcp_cwnd_restart`.
 
 use crate::cc::Window;
-use crate::config::State;
 use crate::round_trip::RoundTrip;
 use crate::segmentation::{MOST_OFFLOADED, WINDOW_DIVISOR};
 use crate::stack::{Stack, Validation};
+use crate::state::State;
 use crate::{Now, Ticks};
 use sojourn_aqm::Instant;
 

@@ -4,13 +4,11 @@
 //! room below. In each event the host is told, by [`Wire::tell`], what came, what went out, which losses were marked, and
 //! last how the sender stands.
 
-use crate::config::State;
-use crate::control::Control;
+use crate::Header;
 use crate::quic::AckFrame;
-use crate::recovery::Recovery;
+use crate::segment::Loss;
+use crate::state::State;
 use crate::timer::Purpose;
-use crate::transmission::Transmission;
-use crate::{Block, Header, Wire};
 use sojourn_aqm::{Duration, Ecn, Instant, Rate};
 
 /// Something that a sender does, or that happens to it.
@@ -31,17 +29,6 @@ pub enum Event<'a> {
     Judged(Loss),
     /// The event is over.
     Stands(&'a Standing),
-}
-
-/// What a sender believes of segments that it has sent; each is a range of sequence numbers, the end excluded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Loss {
-    /// The segment is lost as it was sent first.
-    First(Block),
-    /// Its last retransmission is lost too.
-    Again(Block),
-    /// No segment is lost, after all; nothing below this number was meant.
-    None(u64),
 }
 
 /// How a sender stands after an event.
@@ -72,33 +59,4 @@ pub struct Standing {
     pub min_rtt: Option<Duration>,
     /// What the timer is set for, and when it expires.
     pub timer: Option<(Purpose, Instant)>,
-}
-
-impl Standing {
-    fn of(tx: &Transmission, control: &Control, recovery: &Recovery) -> Self {
-        let (window, episode) = (&control.window, &recovery.episode);
-        let sampled = tx.sampler.as_ref().and_then(|sampler| sampler.min_rtt());
-        Self {
-            state: recovery.state(),
-            una: tx.queue.una(),
-            nxt: tx.queue.nxt(),
-            right_edge: tx.right_edge(),
-            mss: window.mss,
-            cwnd: window.cwnd,
-            ssthresh: window.ssthresh,
-            in_flight: tx.board.in_flight(),
-            pacing: tx.pacer.as_ref().and_then(|pacer| pacer.rate()),
-            srtt_s: tx.rtt.srtt_s(),
-            min_rtt: sampled.or(episode.rack.as_ref().and_then(|rack| rack.min_rtt())),
-            timer: tx.timer.expiry().map(|_| (tx.timer.purpose(), tx.timer.deadline(tx.rtt.clock()))),
-        }
-    }
-}
-
-/// Tells a host the rest of an event, and how the sender stands.
-#[inline(never)]
-pub(crate) fn tell(tx: &mut Transmission, control: &Control, recovery: &Recovery, wire: &mut impl Wire) {
-    tx.board.take_log(|loss| wire.tell(|| Event::Judged(loss)));
-    let standing = Standing::of(tx, control, recovery);
-    wire.tell(|| Event::Stands(&standing));
 }

@@ -13,8 +13,8 @@
 //! without regard to the RTT, and takes more from Reno on short paths than CUBIC does.
 
 use super::{Ack, CongestionControl, Constant, Needs, Report, Window};
-use crate::config::State;
 use crate::stack::Stack;
+use crate::state::State;
 use crate::{Clock, Ticks};
 use sojourn_aqm::Duration;
 

@@ -12,8 +12,8 @@
 //! round trips.
 
 use super::{Ack, CongestionControl, Constant, Needs, Report, Window};
-use crate::config::State;
 use crate::stack::Stack;
+use crate::state::State;
 use crate::{Clock, Ticks};
 use sojourn_aqm::{Duration, Instant};
 

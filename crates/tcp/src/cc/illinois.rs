@@ -10,7 +10,7 @@
 //! delay sets the pace only, loss the direction.
 
 use super::{Ack, CongestionControl, Constant, Needs, Report, Window};
-use crate::config::State;
+use crate::state::State;
 use sojourn_aqm::Instant;
 
 /// Illinois. RTTs are in microseconds.

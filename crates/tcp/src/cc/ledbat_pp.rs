@@ -16,7 +16,7 @@
 
 use super::delays::{BASE_HISTORY, CURRENT_FILTER, Delays};
 use super::{Ack, CongestionControl, Constant, Needs, Report, Window, reno};
-use crate::config::State;
+use crate::state::State;
 use sojourn_aqm::{Duration, Instant};
 
 /// LEDBAT++.

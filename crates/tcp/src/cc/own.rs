@@ -1,9 +1,9 @@
 //! Controls that no line of the registry names: those of other crates and of tests.
 
 use super::{Ack, AnyCc, CongestionControl, Flight, Loss, Needs, Report, Window};
-use crate::config::State;
 use crate::rate_sample::RateSample;
 use crate::stack::Stack;
+use crate::state::State;
 use sojourn_aqm::{Instant, Rate, Rng};
 use std::fmt::Debug;
 

@@ -1,9 +1,6 @@
 //! What a control that asks for reports hears of each acknowledgment.
 
-use crate::ack::Findings;
-use crate::config::State;
-use crate::transmission::Transmission;
-use crate::{Header, Now};
+use crate::state::State;
 use sojourn_aqm::{Duration, Instant};
 
 /// An acknowledgment, whatever it tells, before recovery and the window are considered (Linux `pkts_acked` and
@@ -28,21 +25,4 @@ pub struct Report {
     pub state: State,
     /// Not predicted by its header (Linux `CA_ACK_SLOWPATH`): a duplicate, or with SACKs or a mark's echo.
     pub slow_path: bool,
-}
-
-impl Transmission {
-    /// What the control hears of an acknowledgment.
-    #[inline(never)]
-    pub(crate) fn report(&self, now: Now, header: &Header, ack: &Findings, state: State) -> Report {
-        Report {
-            now: now.at,
-            packets: ack.acked.packets,
-            rtt: ack.sample_rtt(now, &self.rtt),
-            one_way: self.rtt.one_way(header.ts_val, header.ts_ecr),
-            una: self.queue.una(),
-            nxt: self.queue.nxt(),
-            state,
-            slow_path: !ack.advanced || !header.sack.blocks().is_empty() || ack.ece,
-        }
-    }
 }

@@ -1,7 +1,7 @@
 //! RTT samples of a round, as Vegas and YeAH take them (Linux 6.1 `tcp_vegas.c`: `tcp_vegas_pkts_acked` and its state).
 
 use super::{Ack, Report};
-use crate::config::State;
+use crate::state::State;
 
 /// The least RTT ever, and that of the present round. RTTs in microseconds.
 #[derive(Clone, Debug)]

@@ -2,8 +2,8 @@
 //! and the pacing rate itself.
 
 use super::Window;
-use crate::config::State;
 use crate::stack::Stack;
+use crate::state::State;
 use sojourn_aqm::{Duration, Instant, Rate};
 
 /// What a control asks of its sender, once, before the connection is opened. By default nothing, which costs nothing.

@@ -1,8 +1,8 @@
 //! What a made-up connection tells a control, call by call (`tests/steered/connection.py`).
 
 use super::{CongestionControl, Counting, Flight, Loss, Window};
-use crate::config::State;
 use crate::rate_sample::RateSample;
+use crate::state::State;
 use sojourn_aqm::{Duration, Instant};
 
 pub fn window(cwnd: u32) -> Window {

@@ -12,7 +12,7 @@
 
 use super::rounds::{ENOUGH, Rounds};
 use super::{Ack, CongestionControl, Constant, Needs, Report, Window, reno};
-use crate::config::State;
+use crate::state::State;
 use sojourn_aqm::Instant;
 
 /// Vegas.

@@ -14,7 +14,7 @@
 
 use super::rounds::Rounds;
 use super::{Ack, CongestionControl, Constant, Needs, Report, Window, scalable};
-use crate::config::State;
+use crate::state::State;
 use sojourn_aqm::Instant;
 
 /// YeAH.

@@ -5,8 +5,8 @@ use super::recovery::Sent;
 use super::registered::{Acked, Path, Registered};
 use super::{Config, is_newreno};
 use crate::cc::Window;
-use crate::config::State;
 use crate::pacing::Pacer;
+use crate::state::State;
 use sojourn_aqm::{Duration, Instant, Rate, Rng};
 
 /// The window, what of it is used, and the pacer.

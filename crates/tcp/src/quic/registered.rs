@@ -6,11 +6,11 @@
 
 use super::recovery::Sent as Packet;
 use crate::cc::{Ack, AnyCc, CongestionControl, Counting, Flight, Needs, Report, Window};
-use crate::config::State;
 use crate::pacing::Pacer;
 use crate::rate_sample::{Context, RateSampler, Sent};
 use crate::segment::Segment;
 use crate::stack::Stack;
+use crate::state::State;
 use sojourn_aqm::{Duration, Instant, Rng};
 
 /// The control, its window, and what it asks for.

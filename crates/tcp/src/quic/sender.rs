@@ -5,9 +5,11 @@ use super::recovery::Sent;
 use super::stream::{Chunk, Stream};
 use super::{AckFrame, Config, LEAST_DATAGRAM, MAX_ACK_DELAY, SHORT_HEADER, UDP_IP, kind, number_bytes, varint};
 use crate::cc::Window;
-use crate::config::{SenderStats, State};
+use crate::segment::Loss;
+use crate::state::State;
+use crate::stats::SenderStats;
 use crate::timer::Purpose;
-use crate::watch::{Event, Loss, Standing};
+use crate::watch::{Event, Standing};
 use crate::{FIRST_BYTE, Flags, Header, Sack, Wire};
 use sojourn_aqm::{Duration, Ecn, Instant, Rng};
 

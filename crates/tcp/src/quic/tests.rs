@@ -9,7 +9,7 @@ use super::stream::Chunk;
 use super::{AckFrame, Config, EcnCounts};
 use crate::RateSample;
 use crate::cc::{Ack, AnyCc, CongestionControl, Flight, Needs, Window};
-use crate::config::State;
+use crate::state::State;
 use crate::timer::Purpose;
 use sojourn_aqm::{Duration, Instant};
 use std::str::{FromStr, SplitWhitespace};

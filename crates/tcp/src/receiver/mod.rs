@@ -101,7 +101,7 @@ impl Receiver {
             clock: stack.clock(),
             at: Instant::ZERO,
             answered: None,
-            rtt: stack.rtt_estimator(),
+            rtt: RttEstimator::of(stack),
             mss: config.mss,
             sack: config.sack,
             calm_under: Codepoints::NONE,

@@ -3,11 +3,10 @@
 //! Source: Linux `tcp_enter_recovery`, `tcp_enter_cwr`, `tcp_try_keep_open`, `tcp_update_scoreboard`,
 //! `tcp_time_to_recover`.
 
-use super::Cx;
 use crate::Now;
 use crate::ack::{Ack, Findings};
 use crate::cc::CongestionControl;
-use crate::config::State;
+use crate::context::Cx;
 use crate::early_retransmit::EarlyRetransmit;
 use crate::queue::SendQueue;
 use crate::rack::Rack;
@@ -17,6 +16,7 @@ use crate::round_trip::RoundTrip;
 use crate::scoreboard::Scoreboard;
 use crate::segment::{Acked, Sacked};
 use crate::stack::Stack;
+use crate::state::State;
 use crate::timer::Purpose;
 use crate::tlp::LossProbe;
 use crate::undo::Undo;

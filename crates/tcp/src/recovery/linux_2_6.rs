@@ -3,13 +3,14 @@
 //! Source: Linux 2.6.29 `tcp_fastretrans_alert` and its helpers, in the same order; what 3.8 does in another way hangs
 //! on the stack's mechanisms.
 
-use super::{Cx, Episode, Rexmit};
+use super::episode::Episode;
 use crate::ack::Ack;
 use crate::cc::CongestionControl;
-use crate::config::State;
+use crate::context::{Cx, Rexmit};
 use crate::frto::{Frto, Outcome};
 use crate::reduction;
 use crate::stack::{Moderation, Stack};
+use crate::state::State;
 
 /// The machine's own state.
 #[derive(Clone, Debug)]

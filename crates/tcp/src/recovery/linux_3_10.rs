@@ -3,13 +3,14 @@
 //! Source: Linux 6.1 and 4.2 `tcp_fastretrans_alert` and its helpers. It decides and marks; what is then sent, and how
 //! the window moves, follows after it.
 
-use super::{Cx, Episode, Rexmit};
+use super::episode::Episode;
 use crate::ack::{Ack, Findings};
 use crate::cc::CongestionControl;
-use crate::config::State;
+use crate::context::{Cx, Rexmit};
 use crate::frto::FrtoInLoss;
 use crate::segment::Tags;
 use crate::stack::Stack;
+use crate::state::State;
 use crate::timer::Purpose;
 
 /// The machine's own state.

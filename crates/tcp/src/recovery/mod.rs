@@ -16,79 +16,19 @@ mod tests;
 pub(crate) use episode::Episode;
 pub(crate) use retransmission::{Marked, Walk};
 
-use crate::Now;
-use crate::ack::{Ack, Findings};
+use crate::ack::{Ack, Findings, Probed};
 use crate::cc::{AnyCc, CongestionControl};
-use crate::config::State;
-use crate::control::Control;
-use crate::ecn::EcnSender;
+use crate::context::{Cx, Progress, Rexmit};
 use crate::queue::SendQueue;
-use crate::round_trip::RoundTrip;
 use crate::scoreboard::Scoreboard;
 use crate::segment::{Acked, Sacked, Segment};
 use crate::stack::{self, Stack};
-use crate::timer::RetransmitTimer;
-use crate::tlp::Probed;
+use crate::state::State;
 use crate::{Block, Header};
 use linux_2_6::Linux2_6;
 use linux_3_10::Linux3_10;
 use ns2::Ns2;
 use retransmission::AndUnmissed;
-
-/// What recovery looks at and acts on, besides its own state.
-pub(crate) struct Cx<'a> {
-    pub now: Now,
-    pub queue: &'a SendQueue,
-    /// Where the receiver's window ends.
-    pub right_edge: u64,
-    pub board: &'a mut Scoreboard,
-    pub control: &'a mut Control,
-    pub ecn: &'a mut EcnSender,
-    pub rtt: &'a RoundTrip,
-    pub timer: &'a mut RetransmitTimer,
-}
-
-impl Cx<'_> {
-    /// Whether something new could be sent at once.
-    #[inline(always)]
-    pub fn may_send_now(&self) -> bool {
-        self.board.in_flight() < self.control.window.cwnd && self.queue.fits(self.right_edge)
-    }
-
-    /// Whether the oldest segment has been out for longer than the time-out.
-    #[inline(always)]
-    pub fn head_timed_out(&self) -> bool {
-        self.board.head().is_some_and(|head| self.rtt.has_timed_out(self.now, head))
-    }
-}
-
-/// What recovery wants to be sent next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Rexmit {
-    Nothing,
-    /// What is marked lost.
-    Lost,
-    /// The same, with so many segments more than the window allows.
-    LostBeyond(u32),
-    /// The oldest segment, whatever the window.
-    Head,
-    /// The same, and nothing new behind it.
-    HeadAlone,
-    /// What is marked lost and then something new, as far as ns-2's `pipe_` leaves room.
-    ByPipe,
-    /// Nothing, nor anything new.
-    Hold,
-    /// Something new, which tells whether the time-out was spurious (F-RTO).
-    New,
-}
-
-/// What becomes of an acknowledgment in ns-2.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Progress {
-    /// The window grows.
-    pub grows: bool,
-    pub rexmit: Rexmit,
-}
 
 /// Loss recovery with the state machine of a stack.
 #[derive(Debug)]
@@ -220,7 +160,7 @@ impl Recovery {
 
     /// ns-2: whether what is SACKed counts now: `TCP/Sack1` goes back after a time-out as if there were no SACKs.
     pub fn reads_sacks_ns2(&self, cc: &AnyCc) -> bool {
-        !ns2::is_sack1(cc) || self.state() != State::Loss
+        !sack1::is_sack1(cc) || self.state() != State::Loss
     }
 
     /// ns-2: how many more `pipe_` lets a recovery send in a window of `cwnd`.
@@ -250,7 +190,7 @@ impl Recovery {
     /// ns-2: whether a recovery goes on after an acknowledgment up to `una`, which is a partial one.
     pub fn goes_on_ns2(&self, una: u64, board: &Scoreboard, cc: &AnyCc) -> bool {
         let in_recovery = self.state() == State::Recovery && una < self.episode.high_seq;
-        in_recovery && if board.is_reno() { !cc.partial_ack_ends_recovery() } else { ns2::is_sack1(cc) }
+        in_recovery && if board.is_reno() { !cc.partial_ack_ends_recovery() } else { sack1::is_sack1(cc) }
     }
 
     /// Early retransmit's wait is over.

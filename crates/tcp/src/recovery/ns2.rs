@@ -8,14 +8,15 @@
 //!
 //! `Differs:` CUBIC, in place of `TCP/Linux`, recovers after RFC 6675.
 
+use super::episode::Episode;
 use super::linux_2_6::lose_everything;
-use super::sack1::Sack1;
-use super::{Cx, Episode, Progress, Rexmit};
+use super::sack1::{Sack1, halve, is_sack1};
 use crate::Block;
-use crate::cc::{AnyCc, CongestionControl};
-use crate::config::State;
+use crate::cc::CongestionControl;
+use crate::context::{Cx, Progress, Rexmit};
 use crate::scoreboard::Scoreboard;
 use crate::segment::{Acked, Tags};
+use crate::state::State;
 
 /// The machine's own state.
 #[derive(Clone, Debug, Default)]
@@ -28,11 +29,6 @@ pub(super) struct Ns2 {
     timed_out: bool,
     /// Of `TCP/Sack1`.
     pub sack1: Sack1,
-}
-
-/// Whether SACKs are for `TCP/Sack1`, which is Reno.
-pub(super) fn is_sack1(cc: &AnyCc) -> bool {
-    matches!(cc, AnyCc::Reno(_) | AnyCc::NewReno(_))
 }
 
 impl Ns2 {
@@ -138,21 +134,6 @@ impl Ns2 {
     pub fn keeps_timer(&self, episode: &Episode, una: u64, board: &Scoreboard) -> bool {
         episode.state == State::Recovery && board.is_reno() && self.partial_acked && una < episode.high_seq
     }
-}
-
-/// Half the window and the threshold, for what is out now.
-pub(super) fn halve(episode: &mut Episode, cx: &mut Cx) {
-    cx.control.lower_ssthresh();
-    let exactly = cx.board.is_reno() || is_sack1(&cx.control.cc);
-    let window = &mut cx.control.window;
-    if exactly {
-        // precisionReduce_: to the fraction; and only the threshold is at least two segments.
-        window.halve_exactly();
-    } else {
-        (window.cwnd, window.cwnd_cnt) = (window.ssthresh, 0);
-    }
-    episode.high_seq = cx.queue.nxt();
-    cx.ecn.reduction_begins();
 }
 
 /// A partial acknowledgment takes from the window what it acknowledged, and gives one for the retransmission that

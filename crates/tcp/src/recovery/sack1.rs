@@ -6,11 +6,12 @@
 //! sent again, once, before anything new. What is SACKed is forgotten with the end of a recovery and with a time-out,
 //! after which all is sent again, as without SACK.
 
+use super::episode::Episode;
 use super::linux_2_6::lose_everything;
-use super::ns2::halve;
-use super::{Cx, Episode, Progress, Rexmit};
 use crate::Block;
-use crate::config::State;
+use crate::cc::AnyCc;
+use crate::context::{Cx, Progress, Rexmit};
+use crate::state::State;
 
 /// The machine's own state.
 #[derive(Clone, Debug, Default)]
@@ -107,4 +108,24 @@ impl Sack1 {
     pub fn sent(&mut self, segments: u32) {
         self.pipe += i64::from(segments);
     }
+}
+
+/// Half the window and the threshold, for what is out now.
+pub(super) fn halve(episode: &mut Episode, cx: &mut Cx) {
+    cx.control.lower_ssthresh();
+    let exactly = cx.board.is_reno() || is_sack1(&cx.control.cc);
+    let window = &mut cx.control.window;
+    if exactly {
+        // precisionReduce_: to the fraction; and only the threshold is at least two segments.
+        window.halve_exactly();
+    } else {
+        (window.cwnd, window.cwnd_cnt) = (window.ssthresh, 0);
+    }
+    episode.high_seq = cx.queue.nxt();
+    cx.ecn.reduction_begins();
+}
+
+/// Whether SACKs are for `TCP/Sack1`, which is Reno.
+pub(super) fn is_sack1(cc: &AnyCc) -> bool {
+    matches!(cc, AnyCc::Reno(_) | AnyCc::NewReno(_))
 }

@@ -1,9 +1,13 @@
 //! The state machines without a sender: acknowledgments in, decisions out.
 
 use super::*;
-use crate::ack::{Before, Books};
 use crate::cc::{AnyCc, Needs};
+use crate::context::{Before, Books};
+use crate::control::Control;
+use crate::ecn::EcnSender;
+use crate::round_trip::RoundTrip;
 use crate::segment::{Segment, Tags};
+use crate::timer::RetransmitTimer;
 use sojourn_aqm::Instant;
 
 /// A machine with what it acts on; segments of a thousand bytes, each sent a millisecond after the one before.

@@ -1,7 +1,7 @@
 //! What was marked lost, for a host that watches the sender.
 
+use crate::segment::Loss;
 use crate::segment::{Segment, Tags};
-use crate::watch::Loss;
 
 /// Marks that were not told yet; none are kept before somebody has asked.
 #[derive(Clone, Debug, Default)]

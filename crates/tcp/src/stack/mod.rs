@@ -1,13 +1,16 @@
 //! TCP stacks: which mechanisms a sender and a receiver have, apart from the congestion control.
 
+mod counting;
+pub mod cubic;
+pub mod hystart;
 mod linux_2_6_29;
 mod linux_3_13;
 mod linux_3_8;
 mod linux_6_1;
 mod ns2;
 
-use super::cc::{Counting, cubic};
-use super::rtt::RttEstimator;
+pub use counting::Counting;
+
 use super::{Clock, Ticks};
 use sojourn_aqm::Duration;
 
@@ -236,14 +239,6 @@ impl Stack {
     /// The stack's clock.
     pub const fn clock(&self) -> Clock {
         Clock::new(self.tick)
-    }
-
-    /// The stack's estimator of RTT and time-out, before the first sample.
-    pub(super) fn rtt_estimator(&self) -> RttEstimator {
-        let unit = Clock::new(self.rtt_unit);
-        let units = |span| unit.span(span) as u32;
-        let bounds = [self.rto_initial, self.rto_min, self.rto_max].map(units);
-        RttEstimator::new(bounds, units(self.tick)).with_form(self.rto)
     }
 
     /// Whether the receiver's window grows: not if its size is fixed.

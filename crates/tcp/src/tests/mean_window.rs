@@ -1,7 +1,8 @@
 //! The mean window under losses of a given rate, against the closed forms: whole endpoints over a path of 100 ms.
 
 use super::*;
-use crate::cc::{Counting, cubic};
+use crate::cc::Counting;
+use crate::stack::cubic;
 use std::collections::VecDeque;
 
 /// Delivered segments per round trip of a saturated sender, every `1 / p`-th of whose segments is lost; at random if

@@ -5,6 +5,7 @@ use crate::cc::Window;
 use crate::handshake::Phase;
 use crate::stack::Machine;
 use crate::{Receiver, ReceiverConfig, Sack, Sender, SenderConfig};
+use sojourn_aqm::Duration;
 use sojourn_aqm::Rng;
 use std::collections::BTreeMap;
 

@@ -2,8 +2,8 @@
 //! comes in and from the rules that those scripts test.
 
 use super::*;
+use crate::snapshot::tell;
 use crate::timer::Purpose;
-use crate::watch::tell;
 use std::fmt::Write as _;
 
 /// Writes down what it is told, in full segments.

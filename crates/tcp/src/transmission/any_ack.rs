@@ -3,11 +3,13 @@
 //! Source: Linux 2.6.29 `tcp_ack`.
 
 use super::Transmission;
-use crate::ack::{Ack, Before};
-use crate::config::State;
+use crate::ack::Ack;
+use crate::context::Before;
+use crate::context::Rexmit;
 use crate::control::Control;
-use crate::recovery::{Recovery, Rexmit};
+use crate::recovery::Recovery;
 use crate::segment::{Acked, Sacked};
+use crate::state::State;
 use crate::{Flags, Header, Now, Wire};
 
 impl Transmission {

@@ -4,9 +4,9 @@
 //! What any acknowledgment is asked for would be told by it in the same way; here nobody asks.
 
 use super::Transmission;
-use crate::config::State;
 use crate::control::Control;
 use crate::recovery::Recovery;
+use crate::state::State;
 use crate::{Flags, Header, Now, Wire};
 
 impl Transmission {

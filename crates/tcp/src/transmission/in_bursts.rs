@@ -4,13 +4,14 @@
 
 use super::Transmission;
 use crate::cc::CongestionControl;
-use crate::config::State;
 use crate::control::Control;
 use crate::pacing::{self, Pacer};
 use crate::rack::Rack;
 use crate::rate_sample::RateSampler;
 use crate::recovery::{Episode, Recovery};
-use crate::segmentation::{BUFFER, Outlook, Turn};
+use crate::segmentation::{Outlook, Turn};
+use crate::send_buffer::BUFFER;
+use crate::state::State;
 use crate::{Now, Wire};
 #[cfg(test)]
 use sojourn_aqm::Instant;

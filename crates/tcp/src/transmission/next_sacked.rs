@@ -5,8 +5,9 @@
 
 use super::Transmission;
 use crate::ack::Ack;
+use crate::context::Rexmit;
 use crate::control::Control;
-use crate::recovery::{Recovery, Rexmit};
+use crate::recovery::Recovery;
 use crate::segment::Sacked;
 use crate::{Flags, Header, Now, Wire};
 

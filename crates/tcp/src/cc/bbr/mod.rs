@@ -20,11 +20,11 @@ mod tests;
 pub(super) mod units;
 
 use super::{Ack, CongestionControl, Constant, Flight, Needs, Window};
-use crate::config::State;
 use crate::micros_at;
 use crate::min_filter::MaxFilter;
 use crate::rate_sample::RateSample;
 use crate::stack::Stack;
+use crate::state::State;
 use crate::{Clock, Ticks};
 use aggregation::{Aggregation, EXTRA_ACKED_ROUNDS};
 use lt::LongTerm;

@@ -20,8 +20,8 @@ mod cycle;
 mod tests;
 
 use super::{Ack, CongestionControl, Constant, Flight, Loss, Needs, Window};
-use crate::config::State;
 use crate::rate_sample::RateSample;
+use crate::state::State;
 use bounds::Bounds;
 use cycle::Cycle;
 use sojourn_aqm::{Duration, Instant, Rate, Rng};

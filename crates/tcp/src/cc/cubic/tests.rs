@@ -1,6 +1,7 @@
 //! K, the curve, the friendly region, and what the kernels do differently.
 
 use super::*;
+use crate::stack::cubic::{LINUX_2_6_29, LINUX_3};
 
 const RTT: Duration = Duration::from_millis(100);
 

@@ -19,8 +19,8 @@ mod v0_6;
 pub use v0_6::Prague06;
 
 use super::{Ack, AnyCc, CongestionControl, Constant, Flight, Needs, Window};
-use crate::config::State;
 use crate::rate_sample::RateSample;
+use crate::state::State;
 use sojourn_aqm::Rate;
 
 /// Prague 0.7.

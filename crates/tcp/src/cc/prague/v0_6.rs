@@ -10,6 +10,7 @@ use super::{
     Ack, AnyCc, CWND_UNIT, CongestionControl, Constant, Flight, Loss, MIN_CWND, NEEDS, Needs, ONE_CWND, Path, Rate,
     RateSample, Rounds, SHIFT_G, State, Window, closest, reduction_of,
 };
+use crate::segmentation::LEAST_BURST;
 
 /// Prague 0.6.
 #[derive(Clone, Debug)]
@@ -229,5 +230,3 @@ const RTT_UNIT: u32 = 7;
 /// 25 ms in these units, and what they stand for.
 const TARGET_RTT: u64 = 25_000 >> RTT_UNIT;
 const TARGET_US: u64 = TARGET_RTT << RTT_UNIT;
-/// Linux `tcp_min_tso_segs`.
-const LEAST_BURST: u32 = 2;

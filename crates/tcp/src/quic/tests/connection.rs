@@ -2,7 +2,8 @@
 
 use super::config;
 use crate::quic::{Receiver, Sender};
-use crate::watch::{Event, Loss};
+use crate::segment::Loss;
+use crate::watch::Event;
 use crate::{Header, Wire};
 use sojourn_aqm::{Duration, Ecn, Instant, Rng};
 use std::collections::VecDeque;

@@ -2,7 +2,7 @@
 //! found in kernels of 2020.
 
 use super::*;
-use crate::cc::cubic;
+use crate::stack::cubic;
 
 fn modern(setup: &mut Setup) {
     setup.cc = "cubic";

@@ -14,6 +14,7 @@ mod undo;
 use super::script::{receiver, sender};
 use super::*;
 use crate::cc::Counting;
+use sojourn_aqm::Duration;
 
 /// Changes a set-up.
 type Change = fn(&mut Setup);

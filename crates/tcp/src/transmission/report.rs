@@ -1,0 +1,24 @@
+//! Reports of acknowledgments for a control that asks for them.
+
+use super::Transmission;
+use crate::ack::Findings;
+use crate::cc::Report;
+use crate::state::State;
+use crate::{Header, Now};
+
+impl Transmission {
+    /// What the control hears of an acknowledgment.
+    #[inline(never)]
+    pub(crate) fn report(&self, now: Now, header: &Header, ack: &Findings, state: State) -> Report {
+        Report {
+            now: now.at,
+            packets: ack.acked.packets,
+            rtt: ack.sample_rtt(now, &self.rtt),
+            one_way: self.rtt.one_way(header.ts_val, header.ts_ecr),
+            una: self.queue.una(),
+            nxt: self.queue.nxt(),
+            state,
+            slow_path: !ack.advanced || !header.sack.blocks().is_empty() || ack.ece,
+        }
+    }
+}
