@@ -268,9 +268,9 @@ def emulated_head(path: str) -> str:
     """Head of a log of an emulated path and the time of its last record in ns, as JSON."""
 
 def need(scenario_json: str) -> tuple[int, int]:
-    """Bytes of memory that a run takes at most: for lasting flows and packets under way, and for recorded packets.
+    """Bytes of memory that a run takes at most: for lasting flows and packets under way, and for recorded rows.
 
-    The second is what `probes.packets` takes unless it is written while the run goes on.
+    The second is what all probes take unless their rows are written while the run goes on.
     """
 
 def simulate(

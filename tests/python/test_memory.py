@@ -336,3 +336,18 @@ def test_a_missing_library_is_a_defect_and_no_lack_of_memory() -> None:
 def _chained(error: BaseException, cause: BaseException) -> BaseException:
     error.__cause__ = cause
     return error
+
+
+def test_drops_of_a_tunnel_take_little_memory(process: Process, tmp_path: Path) -> None:
+    """A tunnel's number is near 2**32, and was the index of a list."""
+    (tmp_path / "tunnel.toml").write_text(
+        'duration = "900 ms"\n[link]\nrate = "4.7 Mbit/s"\nlimit = "9 packets"\n[[flows]]\nkind = "tcp"\n'
+        'middlebox = "tunnel"\n[probes]\ndrops = true\n'
+    )
+    done = process("run", "tunnel.toml", "-o", "out", preexec_fn=_limit_memory(3000))
+    assert done.returncode == 0, done.stderr
+    [table] = (tmp_path / "out").rglob("drops.parquet")
+    drops = pl.read_parquet(table)
+    assert drops.height > 3
+    assert drops["flow"].n_unique() == 1 and drops["flow"][0] > 2**31
+    assert drops["number"].is_sorted() and drops["number"].n_unique() == drops.height

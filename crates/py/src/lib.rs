@@ -129,12 +129,12 @@ fn parse_scenario(py: Python<'_>, text: &str, sets: Vec<(String, String)>, base:
 }
 
 /// Bytes of memory that a run of a scenario (TOML or JSON text with absolute paths) takes at most: for flows that last and
-/// packets under way, and for what `probes.packets` records unless that is written while it goes on.
+/// packets under way, and for the rows of all probes unless they are written while it goes on.
 #[pyfunction]
 fn need(py: Python<'_>, scenario_json: &str) -> PyResult<(u64, u64)> {
     let parse = || Scenario::parse_with(scenario_json, &[], Path::new("/"), &Classes { base: "/" });
     let need = py.detach(|| parse().map(|scenario| Need::of(&scenario)));
-    check(py, need.map(|Need { run, packets }| (run, packets)))
+    check(py, need.map(|Need { run, recorded }| (run, recorded)))
 }
 
 /// JSON Schema (draft 2020-12) of scenario files.

@@ -4,13 +4,15 @@ use crate::packet::Handle;
 use crate::probe::fate_of_drop;
 use crate::table::{Table, recorder};
 use sojourn_aqm::{DropReason, Instant, Meta};
+use std::collections::HashMap;
 
 /// Records every drop with the packet's number among those of its flow at the queue.
 #[derive(Default)]
 pub(crate) struct Drops {
     log: Log,
-    /// By link and flow: packets that reached the queue.
-    reached: Vec<Vec<u32>>,
+    /// By link and flow: packets that reached the queue. A map, as flow numbers are not dense: tunnels are numbered from
+    /// the end of `u32` down. It is only looked up, never walked.
+    reached: HashMap<(usize, u32), u32>,
     /// By handle: the number of a packet that is in a queue, or was.
     numbers: Vec<u32>,
 }
@@ -28,10 +30,20 @@ recorder! {
 }
 
 impl Drops {
+    /// Bytes of a row.
+    pub const ROW_BYTES: u64 = Log::ROW_BYTES;
+    /// Bytes that are kept of each packet under way, and of each flow at a queue.
+    pub const PACKET_BYTES: u64 = size_of::<u32>() as u64;
+    pub const FLOW_BYTES: u64 = size_of::<((usize, u32), u32)>() as u64 + 1;
+
     /// A packet reached a link's queue.
     pub fn arrived(&mut self, link: usize, packet: Handle, meta: &Meta) {
-        let reached = place(place(&mut self.reached, link), meta.flow as usize);
-        *place(&mut self.numbers, packet as usize) = *reached;
+        let packet = packet as usize;
+        if packet >= self.numbers.len() {
+            self.numbers.resize(packet + 1, 0);
+        }
+        let reached = self.reached.entry((link, meta.flow)).or_default();
+        self.numbers[packet] = *reached;
         *reached += 1;
     }
 
@@ -50,12 +62,4 @@ impl Drops {
     pub fn into_table(self) -> Table {
         self.log.into_table()
     }
-}
-
-/// An element of a list that grows.
-fn place<T: Default + Clone>(list: &mut Vec<T>, index: usize) -> &mut T {
-    if index >= list.len() {
-        list.resize(index + 1, T::default());
-    }
-    &mut list[index]
 }

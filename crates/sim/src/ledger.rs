@@ -66,6 +66,11 @@ recorder! {
 }
 
 impl Ledger {
+    /// Bytes of a row of `media`, and of the rows of a transfer: of a client of video or of a test of responsiveness it has
+    /// a second one.
+    pub const MEDIA_BYTES: u64 = MediaRows::ROW_BYTES;
+    pub const TRANSFER_BYTES: u64 = Transfers::ROW_BYTES + VideoRows::ROW_BYTES + ProbeRows::ROW_BYTES;
+
     /// The books of a run; with the tables of transfers, and of what clients and senders of media see, if somebody wants
     /// them.
     pub fn new(scenario: &Scenario, window: &Window) -> Self {

@@ -19,10 +19,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Rows of a row group at least, but of the last one: about as many of a table wait in memory.
-///
-/// A file has at most 32,767 row groups, whose number is an `i16` (`RowGroup.ordinal` in parquet.thrift): 4.29e9 rows at least.
-pub const ROWS: usize = 1 << 17;
+pub use crate::table::ROWS;
 
 /// A folder in which every table becomes a file, `NAME.parquet`.
 #[derive(Debug)]

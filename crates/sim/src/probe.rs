@@ -184,6 +184,12 @@ impl Headers {
 }
 
 impl EveryPacket {
+    /// Bytes of a row of `packets`, and of `headers`.
+    pub const ROW_BYTES: u64 = Log::ROW_BYTES;
+    pub const HEADERS_ROW_BYTES: u64 = Headers::ROW_BYTES;
+    /// Bytes that are kept of each packet under way.
+    pub const PACKET_BYTES: u64 = size_of::<Seen>() as u64;
+
     fn push(&mut self, now: Instant, link: usize, packet: Handle, meta: &Meta, fate: u8) {
         let sojourn = (now - meta.enqueued).as_nanos() as u64;
         let seen = &mut self.seen[packet as usize];

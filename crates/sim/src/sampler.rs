@@ -62,6 +62,12 @@ struct State {
 }
 
 impl Samplers {
+    /// Bytes of a row of `queue`, of `flows`, of `state` and of `utilisation`, where `state` has so many variables.
+    pub const fn row_bytes(variables: u64) -> [u64; Self::COUNT] {
+        let state = (size_of::<u64>() + size_of::<u8>()) as u64 + variables * size_of::<f64>() as u64;
+        [Queue::ROW_BYTES, Flows::ROW_BYTES, state, Utilisation::ROW_BYTES]
+    }
+
     /// Queue, flows, state, utilisation.
     pub const COUNT: usize = 4;
 

@@ -118,6 +118,12 @@ recorder! {
 }
 
 impl Senders {
+    /// Bytes of the rows of a segment, of its acknowledgment, and of the sender after each of both.
+    pub const SEGMENT_BYTES: u64 =
+        Segments::ROW_BYTES + Acks::ROW_BYTES + AckRanges::ROW_BYTES + Losses::ROW_BYTES + 2 * Standings::ROW_BYTES;
+    /// Bytes that are kept of each flow.
+    pub const FLOW_BYTES: u64 = size_of::<[Option<(u32, Standing)>; 2]>() as u64;
+
     /// A sender does something at `now`.
     pub fn note(&mut self, now: Instant, who: Who, event: Event<'_>) {
         let (time, flow, end) = (now.as_nanos(), who.flow, u8::from(!who.at_source));

@@ -1,5 +1,11 @@
 //! Columns of numbers: what a run hands over beyond its summary.
 
+/// Rows of a table that are handed over together while a run goes on: about as many of each wait in memory, and a row group
+/// of a Parquet file has at least as many, except the last one.
+///
+/// A file has at most 32,767 row groups, whose number is an `i16` (`RowGroup.ordinal` in parquet.thrift): 4.29e9 rows at least.
+pub const ROWS: usize = 1 << 17;
+
 /// A table in columns of equal length.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
@@ -94,6 +100,10 @@ macro_rules! recorder {
         pub(crate) struct $name { $( pub $column: Vec<$type>, )* }
 
         impl $name {
+            /// Bytes of a row.
+            #[allow(dead_code)] // only tables of the summary are in no estimate
+            pub const ROW_BYTES: u64 = (0 $( + size_of::<$type>() )*) as u64;
+
             #[allow(clippy::too_many_arguments)]
             pub fn push(&mut self, $( $column: $type ),*) {
                 $( self.$column.push($column); )*

@@ -153,12 +153,15 @@ fn about() -> Value {
 }
 
 fn checked(scenario: &Scenario) -> Value {
+    let mut followed = scenario.clone();
+    (followed.probes.packets, followed.probes.headers) = (false, false);
+    let need = Need::of(&followed);
     let canonical: Value = serde_json::from_str(&scenario.canonical()).expect("the canonical form is JSON");
     json!({
         "scenario": canonical,
         "queues": scenario.queue_names(),
         "flows": (0..).zip(&scenario.flows).flat_map(|(group, spec)| lasting(group, spec)).collect::<Vec<_>>(),
-        "need_bytes": Need::of(scenario).run,
+        "need_bytes": need.run.saturating_add(need.recorded),
     })
 }
 

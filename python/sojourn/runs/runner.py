@@ -251,8 +251,8 @@ class _Batch:
         """Bytes of memory that a run takes at most; of one of another engine, whose packets are elsewhere, none."""
         if run.engine != engines.SIMULATE:
             return 0
-        of_run, of_packets = run.scenario.need
-        return of_run if self.runner.root else of_run + of_packets
+        of_run, of_rows = run.scenario.need
+        return of_run if self.runner.root else of_run + of_rows
 
     def _worker(self) -> Worker:
         with suppress(IndexError):

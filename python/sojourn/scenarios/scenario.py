@@ -92,7 +92,8 @@ class Scenario:
 
     @cached_property
     def need(self) -> tuple[int, int]:
-        """Bytes of memory that a run takes at most, and those that its recorded packets take besides."""
+        """Bytes of memory that a run takes at most, and those of the rows that its probes record unless they are written
+        while it goes on."""
         return _core.need(self.canonical)
 
     @property

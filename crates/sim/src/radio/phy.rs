@@ -179,7 +179,7 @@ const FIRST_MCS: u8 = 12;
 const SYMBOL: Duration = micros(4);
 
 /// OFDM: 16 µs of preamble and 4 µs of SIGNAL.
-const PREAMBLE: Duration = micros(20);
+pub const PREAMBLE: Duration = micros(20);
 
 /// HT in mixed format: these 20 µs, 8 µs of HT-SIG, and 4 µs each of HT-STF and HT-LTF.
 const HT_PREAMBLE: Duration = micros(36);

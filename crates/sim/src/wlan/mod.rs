@@ -22,11 +22,12 @@ mod tid;
 mod turns;
 
 pub(crate) use cells::{Air, Cells, Place, Settled};
+pub(crate) use stats::ACCESS_BYTES;
 pub use stats::{AggregateSummary, NodeSummary, RateUse, RttSummary, StationSummary, WlanSummary};
 
 use crate::link::discipline;
 use crate::packet::Handle;
-use crate::radio::phy::{LONG_SLOT, SHORT_SLOT};
+use crate::radio::phy::{LONG_SLOT, PREAMBLE, SHORT_SLOT, SIFS};
 use crate::radio::{Bitrate, ErrorModel, Signal};
 use crate::scenario::{Cell, Eifs, LinkSpec, Queues, RateSpec, Rates, Scenario, SlotTime, StationSpec, WlanSpec};
 use crate::table::Table;
@@ -270,6 +271,10 @@ impl Beacon {
 
 /// Node of the access point.
 const ACCESS_POINT: usize = 0;
+
+/// Time that an access takes at least: a DIFS and a frame's preamble (IEEE 802.11-2020, 10.3.2.3 and 17.3.2).
+pub(crate) const SHORTEST_ACCESS: Duration =
+    Duration::from_nanos(SIFS.as_nanos() + 2 * SHORT_SLOT.as_nanos() + PREAMBLE.as_nanos());
 
 /// 100 time units of 1024 µs.
 const BEACON_INTERVAL: Duration = Duration::from_micros(102_400);

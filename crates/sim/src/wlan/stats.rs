@@ -167,6 +167,9 @@ recorder! {
     }
 }
 
+/// Bytes of a row of `accesses`.
+pub(crate) const ACCESS_BYTES: u64 = Accesses::ROW_BYTES;
+
 /// An attempt to send a frame or an aggregate.
 #[derive(Clone, Copy, Debug)]
 pub struct Attempt {

@@ -33,7 +33,7 @@ pub use web::WebSpec;
 use super::keys::{Key, Table};
 use super::{Error, Files};
 use serde_json::{Map, Value};
-use sojourn_aqm::Duration;
+use sojourn_aqm::{Duration, Rate};
 
 /// Declares the kinds: variant, specification, name and one sentence.
 macro_rules! traffic {
@@ -168,6 +168,26 @@ impl Traffic {
         match self {
             Self::Pcap(spec) if spec.sends_transfers() => Some(1),
             Self::Pcap(spec) => Some(spec.replay.flows.len() as u32),
+            _ => None,
+        }
+    }
+
+    /// Datagrams that one source sends in `span`, with the reports on media; none of a source that sends what its connection
+    /// allows.
+    pub(crate) fn packets_in(&self, span: Duration) -> Option<f64> {
+        let at = |rate: Rate, size: u32| rate.as_bps() as f64 * span.as_secs_f64() / (8.0 * f64::from(size));
+        match self {
+            Self::Cbr(spec) | Self::Poisson(spec) | Self::Streaming(spec) => Some(at(spec.rate, spec.size)),
+            Self::Voice(spec) => Some(at(spec.rate, spec.size)),
+            // Each frame ends in a packet that is not full, and each packet may be reported by itself.
+            Self::Media(spec) => {
+                let frames = f64::from(spec.fps) * span.as_secs_f64();
+                Some(2.0 * (at(spec.max_rate, spec.payload) + frames))
+            }
+            Self::Pcap(spec) if !spec.sends_transfers() => {
+                let (cut, pieces) = spec.replay.cut(spec.keys.mtu);
+                Some((spec.replay.packets() - cut + pieces) as f64 / spec.replay.flows.len().max(1) as f64)
+            }
             _ => None,
         }
     }
