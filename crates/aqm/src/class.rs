@@ -1,5 +1,6 @@
 //! Classes that senders name and priorities that follow from the DSCP, as Linux has both in `skb->priority`.
 
+use crate::quote::quoted;
 use alloc::format;
 use alloc::string::String;
 use core::fmt;
@@ -37,7 +38,7 @@ impl ClassId {
     pub fn parse(text: &str, major: u16) -> Result<Self, String> {
         let part = |digits: &str| {
             let number = u16::from_str_radix(digits, 16).ok().filter(|_| !digits.starts_with('+'));
-            number.ok_or_else(|| format!("{text:?} is not a class; write e.g. \"1:10\", in hexadecimal as tc"))
+            number.ok_or_else(|| format!("{} is not a class; write e.g. \"1:10\", in hexadecimal as tc", quoted(text)))
         };
         match text.split_once(':') {
             Some((major, "")) => Ok(Self::new(part(major)?, 0)),

@@ -1,5 +1,6 @@
 //! Differentiated services code points by name (RFC 2474, 2597, 3246, 5865, 8622).
 
+use crate::quote::quoted;
 use alloc::format;
 use alloc::string::String;
 
@@ -37,7 +38,8 @@ pub fn parse(text: &str) -> Result<u8, String> {
     let named = NAMES.iter().find(|(name, _)| name.eq_ignore_ascii_case(text)).map(|&(_, dscp)| dscp);
     named.or_else(|| text.parse().ok().filter(|&dscp| dscp < 64)).ok_or_else(|| {
         format!(
-            "{text:?} is not a code point; write a name such as \"EF\", \"CS1\" or \"AF41\", or a number from 0 to 63"
+            "{} is not a code point; write a name such as \"EF\", \"CS1\" or \"AF41\", or a number from 0 to 63",
+            quoted(text)
         )
     })
 }

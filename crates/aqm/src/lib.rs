@@ -83,6 +83,7 @@ pub mod prio;
 mod psched;
 pub mod qdisc;
 pub mod queues;
+mod quote;
 pub mod rate;
 pub mod red;
 pub mod refusal;

@@ -2,6 +2,7 @@
 
 use crate::backlog::Backlog;
 use crate::link::Link;
+use crate::quote::quoted;
 use crate::time::Duration;
 use crate::units::{self, UnitError};
 use alloc::format;
@@ -66,11 +67,12 @@ impl Limits {
     }
 
     fn add(&mut self, part: &str) -> Result<(), UnitError> {
-        let positive =
-            |n: u64| if n == 0 { Err(UnitError(format!("a limit of {:?} holds nothing", part.trim()))) } else { Ok(n) };
+        let positive = |n: u64| {
+            if n == 0 { Err(UnitError(format!("a limit of {} holds nothing", quoted(part.trim())))) } else { Ok(n) }
+        };
         if let Ok(n) = units::packets(part) {
             let n = u32::try_from(positive(n)?)
-                .map_err(|_| UnitError(format!("{part:?} is more than 4294967295 packets")))?;
+                .map_err(|_| UnitError(format!("{} is more than 4294967295 packets", quoted(part))))?;
             once(&mut self.packets, n, "packets")?;
         } else if let Ok(n) = units::bytes(part) {
             once(&mut self.bytes, positive(n)?, "bytes")?;
@@ -79,8 +81,8 @@ impl Limits {
             once(&mut self.time, span, "time")?;
         } else {
             return Err(UnitError(format!(
-                "{:?} is not a limit; write e.g. \"1000 packets\", \"250 kB\" or \"50 ms\"",
-                part.trim()
+                "{} is not a limit; write e.g. \"1000 packets\", \"250 kB\" or \"50 ms\"",
+                quoted(part.trim())
             )));
         }
         Ok(())

@@ -42,6 +42,7 @@ impl Named {
         above: &[(String, String)],
         own: &dyn Catalogue,
     ) -> Result<Self, Refusal> {
+        text::check_depth(text)?;
         let (text, braces) = braces(text, own)?;
         let (name, words) = split_name(text)?;
         let (name, profile) = name.rsplit_once('@').filter(|(_, p)| !p.contains(')')).unwrap_or((name, ""));
@@ -68,6 +69,7 @@ impl Named {
         params: &[(String, String)],
         own: &dyn Catalogue,
     ) -> Result<Self, Refusal> {
+        text::check_depth(name)?;
         let plain = braces(name, own)?.0;
         let Some(inside) = brackets(plain) else { return Self::configure_with(name, profile, params, own) };
         let outer = algorithm(name, own)?;
@@ -98,6 +100,7 @@ impl Named {
         params: &[(String, String)],
         own: &dyn Catalogue,
     ) -> Result<Self, Refusal> {
+        text::check_depth(name)?;
         let (name, braces) = braces(name, own)?;
         let algorithm = algorithm(name, own)?;
         let (common, params): (Vec<_>, Vec<_>) = params.iter().cloned().partition(|(name, _)| name == EXCLUDE_CE);
@@ -115,6 +118,9 @@ impl Named {
             config = AnyConfig::Fq(flows.with_aqm(Self::parse_with(inner, own)?)?);
         }
         config = config.holding(braces, own)?;
+        if config.depth() > text::DEEPEST {
+            return Err(Refusal::TooDeep);
+        }
         for (name, text) in common {
             if is_on(&text).ok_or(Refusal::NotSwitch { name, text })? {
                 config = config.excluding_ce()?;
@@ -194,6 +200,10 @@ fn params(name: &str, algorithm: &Algorithm, words: &str) -> Result<Vec<(String,
             if read(&mut words, &mut params, algorithm.params)? {
                 continue;
             }
+        }
+        // Of so many different names one is unknown, for which they are refused.
+        if params.len() > algorithm.params.len() + 1 {
+            return Ok(params);
         }
         let Some(param) = words.next() else { return Ok(params) };
         let (param, value) = if has_flag(param) {

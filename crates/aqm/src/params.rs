@@ -3,6 +3,7 @@
 use crate::class::{Minor, Priomap};
 use crate::netem::distribution::Distribution;
 use crate::netem::table::Table;
+use crate::quote::quoted;
 pub use crate::refusal::Refusal;
 use crate::units;
 pub use crate::value::{Bytes, Parameter, Value};
@@ -108,7 +109,7 @@ fn distribution(name: &'static str, text: &str, files: &Files) -> Result<Distrib
     }
     match files(text) {
         Some(read) if !text.is_empty() => read.map(Distribution::Table).map_err(|wrong| {
-            format!("{name}: {text:?} is none of {}, and {wrong}", Distribution::WORDS.join(", ")).into()
+            format!("{name}: {} is none of {}, and {wrong}", quoted(text), Distribution::WORDS.join(", ")).into()
         }),
         _ => Err(Refusal::NoChoice { name, text: text.into(), choices: Distribution::WORDS }),
     }
@@ -285,14 +286,19 @@ pub(crate) fn refuse_foreign<C: Config>(
 pub fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
     let plain = |name: &str| name.to_ascii_lowercase().replace('-', "_");
     let typed = plain(name);
-    let nearest = known.clone().map(|k| (distance(&typed, &plain(k)), letters(&typed) != letters(&plain(k)), k)).min();
+    // A longer name is nobody's slip, and to compare it takes time.
+    let distance_to = |k: &str| if name.len() <= LONGEST { distance(&typed, &plain(k)) } else { usize::MAX };
+    let nearest = known.clone().map(|k| (distance_to(k), letters(&typed) != letters(&plain(k)), k)).min();
     let list = || known.clone().collect::<Vec<_>>().join(", ");
     match nearest {
-        None => format!("unknown {what} {name:?}; there is none"),
-        Some((d, _, k)) if d <= 1 + name.len() / 3 => format!("unknown {what} {name:?}; did you mean {k:?}?"),
-        Some(_) => format!("unknown {what} {name:?}; one of {}", list()),
+        None => format!("unknown {what} {}; there is none", quoted(name)),
+        Some((d, _, k)) if d <= 1 + name.len() / 3 => format!("unknown {what} {}; did you mean {k:?}?", quoted(name)),
+        Some(_) => format!("unknown {what} {}; one of {}", quoted(name), list()),
     }
 }
+
+/// Letters of a name that may be a slip for another one.
+const LONGEST: usize = 64;
 
 /// Levenshtein distance, for names of a few letters.
 fn distance(a: &str, b: &str) -> usize {

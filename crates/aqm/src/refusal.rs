@@ -1,5 +1,6 @@
 //! Why a discipline, a parameter or a combination of values is refused. Each text names the place and the remedy.
 
+use crate::quote::{cut, quoted};
 use crate::units::UnitError;
 use crate::value::Value;
 use alloc::string::String;
@@ -27,7 +28,7 @@ pub enum Refusal {
         reason: UnitError,
     },
     /// A count that is none.
-    #[error("{name}: {text:?} is not a whole number")]
+    #[error("{name}: {} is not a whole number", quoted(text))]
     NotWhole {
         /// The parameter.
         name: &'static str,
@@ -35,7 +36,7 @@ pub enum Refusal {
         text: String,
     },
     /// A number that is none.
-    #[error("{name}: {text:?} is not a number")]
+    #[error("{name}: {} is not a number", quoted(text))]
     NotNumber {
         /// The parameter.
         name: &'static str,
@@ -43,7 +44,7 @@ pub enum Refusal {
         text: String,
     },
     /// A flag that is neither on nor off.
-    #[error("{name}: {text:?} is neither true nor false")]
+    #[error("{name}: {} is neither true nor false", quoted(text))]
     NotSwitch {
         /// The parameter.
         name: String,
@@ -51,7 +52,7 @@ pub enum Refusal {
         text: String,
     },
     /// A word that the parameter does not know.
-    #[error("{name}: {text:?} is none of {}", choices.join(", "))]
+    #[error("{name}: {} is none of {}", quoted(text), choices.join(", "))]
     NoChoice {
         /// The parameter.
         name: &'static str,
@@ -61,7 +62,7 @@ pub enum Refusal {
         choices: &'static [&'static str],
     },
     /// The number of a class that is none.
-    #[error("{name}: {text:?} is not the number of a class; write it in hexadecimal as tc, e.g. 20")]
+    #[error("{name}: {} is not the number of a class; write it in hexadecimal as tc, e.g. 20", quoted(text))]
     NotClass {
         /// The parameter.
         name: &'static str,
@@ -69,7 +70,10 @@ pub enum Refusal {
         text: String,
     },
     /// A map of priorities to bands that is none.
-    #[error("{name}: {text:?} is not a band for each of 16 priorities; write e.g. 1,2,2,2,1,2,0,0,1,1,1,1,1,1,1,1")]
+    #[error(
+        "{name}: {} is not a band for each of 16 priorities; write e.g. 1,2,2,2,1,2,0,0,1,1,1,1,1,1,1,1",
+        quoted(text)
+    )]
     NotBands {
         /// The parameter.
         name: &'static str,
@@ -108,27 +112,31 @@ pub enum Refusal {
     #[error("an AQM needs a name, e.g. \"codel\"")]
     NoName,
     /// A closing bracket too many.
-    #[error("{0:?} closes a bracket that it does not open")]
+    #[error("{} closes a bracket that it does not open", quoted(.0))]
     NotOpened(String),
     /// A closing bracket too few.
-    #[error("{0:?} lacks a closing bracket; write e.g. \"fq(codel@act)\"")]
+    #[error("{} lacks a closing bracket; write e.g. \"fq(codel@act)\"", quoted(.0))]
     NotClosed(String),
+    /// Disciplines within disciplines without end.
+    #[error("queue managers are nested more than {} deep; write fewer inside each other", crate::parent::text::DEEPEST)]
+    TooDeep,
     /// A closing brace too many.
-    #[error("{0:?} closes a brace that it does not open")]
+    #[error("{} closes a brace that it does not open", quoted(.0))]
     BraceNotOpened(String),
     /// A closing brace too few.
-    #[error("{0:?} lacks a closing brace; write e.g. \"tbf rate 10mbit burst 5kB {{ fq_codel }}\"")]
+    #[error("{} lacks a closing brace; write e.g. \"tbf rate 10mbit burst 5kB {{ fq_codel }}\"", quoted(.0))]
     BraceNotClosed(String),
     /// Words behind the braces.
     #[error(
-        "{0:?} comes behind the braces; write parameters before them, e.g. \"tbf rate 10mbit burst 5kB {{ fq_codel }}\""
+        "{} comes behind the braces; write parameters before them, e.g. \"tbf rate 10mbit burst 5kB {{ fq_codel }}\"",
+        quoted(.0)
     )]
     BehindBraces(String),
     /// Braces behind what holds no other discipline.
     #[error("{0} holds no other discipline; {1} do, e.g. \"tbf rate 10mbit burst 5kB {{ fq_codel }}\"")]
     HoldsNone(&'static str, String),
     /// A discipline with something in its braces that cannot be there.
-    #[error("{parent}: {inside:?} is not what it holds; write e.g. {example:?}")]
+    #[error("{parent}: {} is not what it holds; write e.g. {example:?}", quoted(inside))]
     NotHeld {
         /// The parent.
         parent: &'static str,
@@ -138,7 +146,7 @@ pub enum Refusal {
         example: String,
     },
     /// The last word is a parameter that needs a value.
-    #[error("{param} of {name} lacks its value")]
+    #[error("{} of {name} lacks its value", cut(param))]
     LacksValue {
         /// The parameter.
         param: String,
@@ -146,7 +154,7 @@ pub enum Refusal {
         name: String,
     },
     /// A parameter with two values.
-    #[error("{param} of {name} is given twice; leave one of them out")]
+    #[error("{} of {name} is given twice; leave one of them out", cut(param))]
     Twice {
         /// The parameter.
         param: String,

@@ -312,6 +312,11 @@ impl AnyConfig {
         effects
     }
 
+    /// How many disciplines hold each other, the innermost one left out.
+    pub(crate) fn depth(&self) -> usize {
+        self.with_ce().children().into_iter().map(|named| 1 + named.config.depth()).max().unwrap_or(0)
+    }
+
     /// This configuration and all that are in its brackets and braces.
     pub fn each(&self) -> Vec<&Self> {
         let inside = self.with_ce().children().into_iter().flat_map(|named| named.config.each());

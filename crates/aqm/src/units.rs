@@ -2,6 +2,7 @@
 //!
 //! A number without a unit is refused: the one mistake that a file cannot show.
 
+use crate::quote::{cut, quoted};
 use crate::rate::Rate;
 use crate::time::Duration;
 use alloc::format;
@@ -32,7 +33,7 @@ pub fn rate(text: &str) -> Result<Rate, UnitError> {
     let unit = text.trim_start_matches(|c: char| c.is_ascii_digit() || ".+-".contains(c)).trim();
     let ambiguous = unit.ends_with("bps") && !unit.starts_with(['M', 'G']);
     if ambiguous || unit.contains('B') && !unit.contains("BIT") {
-        return Err(UnitError(format!("{unit:?} may mean bytes per second; write bits, e.g. \"10 Mbit/s\"")));
+        return Err(UnitError(format!("{} may mean bytes per second; write bits, e.g. \"10 Mbit/s\"", quoted(unit))));
     }
     let bps = quantity(text, RATE_UNITS, "a rate", "10 Mbit/s")?;
     u64::try_from(bps).map(Rate::from_bps).map_err(|_| too_large(text, "a rate"))
@@ -86,20 +87,24 @@ fn quantity(text: &str, units: &[Unit], what: &str, example: &str) -> Result<u12
     let split = text.find(|c: char| !c.is_ascii_digit() && c != '.' && c != '-' && c != '+').unwrap_or(text.len());
     let (number, unit) = (text[..split].trim(), text[split..].trim());
     if number.is_empty() {
-        return Err(UnitError(format!("{text:?} is not {what}; write e.g. {example:?}")));
+        return Err(UnitError(format!("{} is not {what}; write e.g. {example:?}", quoted(text))));
     }
     if number.starts_with('-') {
-        return Err(UnitError(format!("{text:?} is negative; write e.g. {example:?}")));
+        return Err(UnitError(format!("{} is negative; write e.g. {example:?}", quoted(text))));
     }
     if unit.is_empty() {
-        return Err(UnitError(format!("{text:?} has no unit; write e.g. {example:?}")));
+        return Err(UnitError(format!("{} has no unit; write e.g. {example:?}", quoted(text))));
     }
     let lower = unit.to_lowercase();
     let size = units.iter().find(|(names, _)| names.contains(&lower.as_str())).map(|&(_, size)| size);
     let size = size.ok_or_else(|| {
-        UnitError(format!("{unit:?} is not a unit of {what} (one of {}); write e.g. {example:?}", unit_names(units)))
+        UnitError(format!(
+            "{} is not a unit of {what} (one of {}); write e.g. {example:?}",
+            quoted(unit),
+            unit_names(units)
+        ))
     })?;
-    scaled(number, size).ok_or_else(|| UnitError(format!("{number:?} is not a number; write e.g. {example:?}")))
+    scaled(number, size).ok_or_else(|| UnitError(format!("{} is not a number; write e.g. {example:?}", quoted(number))))
 }
 
 /// `number × size`, rounded half up: decimal digits are never put through a float. Of the fraction 18 digits count.
@@ -121,7 +126,7 @@ fn unit_names(units: &[Unit]) -> String {
 }
 
 fn too_large(text: &str, what: &str) -> UnitError {
-    UnitError(format!("{text} is too large for {what}"))
+    UnitError(format!("{} is too large for {what}", cut(text)))
 }
 
 #[cfg(test)]

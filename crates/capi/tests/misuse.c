@@ -67,6 +67,22 @@ static void classes(sojourn_host host)
     }
 }
 
+/* A text that would go down without end ends nothing. */
+static void deep(sojourn_host host)
+{
+    static const char *const begins[] = { "tbf { ", "fq(", "prio { band 1 { ", "htb { class 1 rate 1mbit { ", "netem { " };
+    static char text[100000];
+    size_t kind, at, length;
+
+    for (kind = 0; kind < sizeof begins / sizeof *begins; kind++) {
+        length = strlen(begins[kind]);
+        for (at = 0; at + length < sizeof text; at += length)
+            memcpy(text + at, begins[kind], length);
+        text[at] = 0;
+        CHECK(SOJOURN_REFUSED, sojourn_queue_create(text, &host, &queue), "nested more than 64 deep");
+    }
+}
+
 int main(void)
 {
     int tokens[8] = { 1, 1, 1, 1, 1, 1, 1, 1 }, busy = 0, counts = 0;
@@ -91,6 +107,7 @@ int main(void)
     CHECK(SOJOURN_INVALID, sojourn_queue_create("codel\xff", &host, &queue), "is not UTF-8");
     CHECK(SOJOURN_REFUSED, sojourn_queue_create("coddle", &host, &queue), "did you mean \"codel\"?");
     CHECK(SOJOURN_REFUSED, sojourn_queue_create("codel target 5", &host, &queue), "has no unit");
+    deep(host);
     host.limit_time = -1;
     CHECK(SOJOURN_INVALID, sojourn_queue_create("codel", &host, &queue), "host.limit_time");
     host.limit_time = 0;

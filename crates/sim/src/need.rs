@@ -171,7 +171,7 @@ const MOST_VARIABLES: u64 = 16;
 mod tests {
     use super::*;
     use sojourn_aqm::registry::{ALGORITHMS, Named};
-    use sojourn_aqm::{Host, Limits, Link, Qdisc, Rng};
+    use sojourn_aqm::{Host, Limits, Link, Rng};
     use std::path::Path;
 
     fn need(probes: &str) -> Need {

@@ -7,7 +7,7 @@ use crate::request::{Problem, nanos, parse, text};
 use crate::toml::{instant, is_tables, item, json, put, span};
 use serde_json::Value as Json;
 use sojourn_aqm::Instant;
-use sojourn_sim::scenario::AqmSpec;
+use sojourn_sim::scenario::{AqmSpec, check_depth};
 use toml_edit::{ArrayOfTables, DocumentMut, Item, Table};
 
 /// The text with all edits made, in their order; it was read as a scenario.
@@ -27,6 +27,7 @@ pub fn edited(scenario: &str, edits: &[Json], files: &Given) -> Result<String, P
 
 /// The document of a text in TOML; one in JSON is written in TOML.
 fn document(scenario: &str) -> Result<DocumentMut, Problem> {
+    check_depth(scenario).map_err(|wrong| Problem(wrong.to_string()))?;
     if !scenario.trim_start().starts_with('{') {
         return scenario.parse().map_err(|wrong: toml_edit::TomlError| Problem(wrong.to_string()));
     }
@@ -47,6 +48,9 @@ fn document(scenario: &str) -> Result<DocumentMut, Problem> {
 fn set(root: &mut Table, path: &str, value: &Json) -> Result<(), Problem> {
     let wrong = |text: &str| Problem(format!("{path}: {text}"));
     let names: Vec<&str> = path.split('.').collect();
+    if names.len() > DEEPEST {
+        return Err(wrong("is no key of a scenario; write e.g. link.rate"));
+    }
     if let Some((aqm, parameter)) = parameter_of_aqm(&names) {
         let present = at(root, aqm).map_or(Json::Null, json);
         return set(root, &aqm.join("."), &spelled(&present, parameter, value, path)?);
@@ -171,6 +175,9 @@ pub(crate) fn insert(tables: &mut ArrayOfTables, place: usize, entry: Table) {
 fn spread(positions: &[isize]) -> impl Iterator<Item = Option<isize>> + '_ {
     positions.iter().copied().map(Some).chain(std::iter::repeat(positions.last().copied()))
 }
+
+/// Most names in the path of an edit; scenarios need five.
+const DEEPEST: usize = 16;
 
 /// The keys of a scenario in the order in which they are written.
 const ORDER: &[&str] =

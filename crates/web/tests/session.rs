@@ -275,3 +275,30 @@ fn a_trace_is_given_as_bytes() {
     let scenario = Scenario::parse(&text, &[], folder.path()).unwrap();
     assert_eq!(in_memory["fingerprint"], Simulation::new(&scenario, 1).finish().summary.fingerprint);
 }
+
+/// Texts that would go down without end are refused in one line, by every request that reads one.
+#[test]
+fn nothing_is_nested_without_end() {
+    let mut session = Session::default();
+    let with = |aqm: &str| ODD.replace("fq_codel target 7ms ecn", aqm);
+    let deepest = with(&format!("{}pie{}", "netem { ".repeat(64), " }".repeat(64)));
+    ask(&mut session, json!({ "op": "open", "text": deepest }));
+    ask(&mut session, json!({ "op": "advance", "until_ns": 2_000_000_000u64 }));
+    let one_line = |said: String, expected: &str| assert!(said.ends_with(expected) && !said.contains('\n'), "{said:?}");
+    for open in ["netem { ", "tbf rate 9mbit burst 9kB { ", "prio { band 1 { ", "fq(", "htb { class 1 rate 1mbit { "] {
+        let text = with(&open.repeat(40_000));
+        let expected = "link.aqm: queue managers are nested more than 64 deep; write fewer inside each other";
+        one_line(refused(&mut session, json!({ "op": "check", "text": text })), expected);
+        one_line(refused(&mut session, json!({ "op": "open", "text": text })), expected);
+        let edits = json!([{ "set": "link.aqm", "value": open.repeat(3_000) }]);
+        one_line(refused(&mut session, json!({ "op": "edit", "text": ODD, "edits": edits })), expected);
+    }
+    for text in [format!("a = {}", "[".repeat(90_000)), vec!["a"; 9_000].join("."), "{\"a\":".repeat(900)] {
+        for op in ["check", "open", "edit"] {
+            let said = refused(&mut session, json!({ "op": op, "text": text, "edits": [] }));
+            one_line(said, "more than 64 tables or lists within each other; write it flatter");
+        }
+    }
+    let edits = json!([{ "set": vec!["a"; 90_000].join("."), "value": 1 }]);
+    one_line(refused(&mut session, json!({ "op": "edit", "text": ODD, "edits": edits })), "write e.g. link.rate");
+}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from datetime import date, time
 from pathlib import Path
@@ -54,26 +55,24 @@ def parse_toml(text: str) -> dict[str, Any]:
     """Document of a TOML text; what is wrong with it does not name the file."""
     try:
         document: dict[str, Any] = tomllib.loads(text)
-        _check(document)
-        return document
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{error}; fix the TOML there") from None
     except RecursionError:
-        raise InputError(_TOO_DEEP) from None
-    except InputError:
-        raise
+        raise _too_deep(_deep_line(text)) from None
     except ValueError as error:  # a number of thousands of digits, a date that is none
         raise InputError(f"{str(error).split(';')[0]}; fix the TOML") from None
+    _check(document)
+    return document
 
 
 def parse_json(text: str | bytes) -> Any:
     """Value of a JSON text, or ValueError (of which InputError is one)."""
     try:
         value = json.loads(text)
-        _check(value)
-        return value
     except RecursionError:
-        raise InputError(_TOO_DEEP) from None
+        raise _too_deep(_deep_line(text if isinstance(text, str) else text.decode("utf-8", "replace"))) from None
+    _check(value)
+    return value
 
 
 def _check(document: Any) -> None:
@@ -84,8 +83,8 @@ def _check(document: Any) -> None:
         named = value.items() if isinstance(value, dict) else ((f"[{index}]", item) for index, item in enumerate(value))
         for key, item in named:
             if isinstance(item, dict | list):
-                if len(place) > DEEPEST - 1:
-                    raise InputError(f"{_spelled((*place, key))}: {_TOO_DEEP}")
+                if len(place) > DEEPEST:
+                    raise _too_deep(_spelled((*place, key)))
                 left.append((item, (*place, key)))
             elif isinstance(item, date | time):  # datetime is a date
                 raise InputError(
@@ -104,4 +103,19 @@ def _spelled(place: tuple[str, ...]) -> str:
     return text + ("…" if len(steps) > 6 else "") or "the file"
 
 
-_TOO_DEEP = f"more than {DEEPEST} tables or lists within each other; write it flatter"
+def _deep_line(text: str) -> str:
+    """The line of TOML or JSON in which too many lists and tables are open; strings and comments do not count."""
+    depth = 0
+    for part in re.finditer(
+        r'"""(?:\\.|[^\\])*?"""|"(?:\\.|[^"\\\n])*"|\'[^\'\n]*\'|#[^\n]*|[\[\]{}]', text, re.DOTALL
+    ):
+        if part[0] in "[]{}":
+            depth = depth + 1 if part[0] in "[{" else max(0, depth - 1)
+        if depth > DEEPEST:
+            return f"line {text.count(chr(10), 0, part.start()) + 1}"
+    return ""
+
+
+def _too_deep(place: str) -> InputError:
+    said = f"more than {DEEPEST} tables or lists within each other; write it flatter"
+    return InputError(f"{place}: {said}" if place else said)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from math import inf, isnan, log
 
 from sojourn.base.errors import InputError
+from sojourn.base.inputs import DEEPEST
 from sojourn.hunting.words import Runs, Term, Words
 
 EXAMPLE = '"p99(sojourn) > 10 * target" or "goodput(B) < 0.8 * goodput(A)"'
@@ -51,6 +52,8 @@ class Comparison:
         return self.left.value(runs), self.right.value(runs)
 
 
+SHOWN = 200
+"""Characters of a sentence that an error shows."""
 TINY = 1e-12
 """Margin of sides that are equal."""
 
@@ -70,10 +73,27 @@ def sentence(text: str, words: Words) -> Sentence:
     try:
         tree = ast.parse(_as_python(text.strip()), mode="eval").body
     except (SyntaxError, ValueError, MemoryError, RecursionError):
-        raise InputError(f'--where: "{text}" is no sentence; write e.g. {EXAMPLE}') from None
+        raise InputError(f'--where: "{_short(text)}" is no sentence; write e.g. {EXAMPLE}') from None
+    if _is_deeper(tree, DEEPEST):
+        raise InputError(
+            f'--where: "{_short(text)}" has more than {DEEPEST} parts within each other; write a shorter sentence'
+        )
     found: list[Comparison] = []
     margin = _truth(tree, words, found)
     return Sentence(text.strip(), tuple(found), margin)
+
+
+def _is_deeper(tree: ast.expr, most: int) -> bool:
+    """Whether more than `most` expressions are within each other."""
+    level: list[ast.AST] = [tree]
+    for _ in range(most):
+        level = [child for node in level for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)]
+    return bool(level)
+
+
+def _short(text: str) -> str:
+    """The begin of a sentence, for an error."""
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
 
 
 def _truth(node: ast.expr, words: Words, found: list[Comparison]) -> Callable[[Runs], float]:

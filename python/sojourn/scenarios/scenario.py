@@ -92,8 +92,7 @@ class Scenario:
 
     @cached_property
     def need(self) -> tuple[int, int]:
-        """Bytes of memory that a run takes at most, and those of the rows that its probes record unless they are written
-        while it goes on."""
+        """Bytes of memory that a run takes at most, and those of its probes unless they are written meanwhile."""
         return _core.need(self.canonical)
 
     @property

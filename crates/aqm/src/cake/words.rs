@@ -6,6 +6,7 @@ use crate::given::{self, set, value};
 use crate::link_layer::{CONSERVATIVE, Kind, Layer};
 use crate::params::{Param, Parameter, Value, unknown};
 use crate::queues::EXCLUDE_CE;
+use crate::quote::quoted;
 use crate::refusal::Refusal;
 use crate::units;
 use alloc::format;
@@ -85,7 +86,7 @@ fn keyword(word: &str, given: &mut Vec<(String, String)>) -> Result<(), Refusal>
         }
         "rate" => Err("rate: cake has bandwidth for it; write e.g. bandwidth 50mbit".into()),
         _ if units::rate(word).is_ok() => {
-            Err(format!("cake has {word:?} without a word before it; write bandwidth {word}").into())
+            Err(format!("cake has {} without a word before it; write bandwidth {word}", quoted(word)).into())
         }
         _ => Err(Refusal::Unknown(unknown("word of cake", word, known()))),
     }

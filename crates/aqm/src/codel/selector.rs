@@ -5,6 +5,7 @@ use super::Config;
 use crate::given::{lacks, once};
 use crate::packet::Meta;
 use crate::params::Param;
+use crate::quote::quoted;
 use crate::refusal::Refusal;
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -61,7 +62,7 @@ pub(crate) fn words(
         return once(given, "codel", VALUE, text).map(|()| true);
     };
     for (name, text) in [(VALUE, value), (MASK, mask)] {
-        let octet = octet(text).ok_or_else(|| format!("{name}: {text:?} is not an octet; {EXAMPLE}"))?;
+        let octet = octet(text).ok_or_else(|| format!("{name}: {} is not an octet; {EXAMPLE}", quoted(text)))?;
         once(given, "codel", name, &octet.to_string())?;
     }
     Ok(true)

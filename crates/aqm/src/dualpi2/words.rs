@@ -2,6 +2,7 @@
 
 use crate::given::{lacks, once};
 use crate::params::Param;
+use crate::quote::{cut, quoted};
 use crate::refusal::Refusal;
 use crate::units;
 use alloc::format;
@@ -41,7 +42,9 @@ fn step_thresh(value: &str) -> Result<(&'static str, String), Refusal> {
         }
         Ok(packets) => Ok(("step_packets", packets.to_string())),
         Err(_) if value.bytes().all(|byte| byte.is_ascii_digit()) => Err(format!(
-            "step_thresh: {value:?} is neither a time nor packets; write e.g. step_thresh 1ms or step_thresh {value}p"
+            "step_thresh: {} is neither a time nor packets; write e.g. step_thresh 1ms or step_thresh {}p",
+            quoted(value),
+            cut(value)
         )
         .into()),
         Err(_) => Ok(("step_thresh", value.into())),

@@ -1,5 +1,6 @@
 //! Tables of distributions in files, as tc reads them (`get_distribution` of `q_netem.c`).
 
+use crate::quote::quoted;
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
@@ -29,11 +30,11 @@ impl Table {
             // tc reads 010 as eight and 0x10 as sixteen.
             let digits = word.trim_start_matches(['-', '+']);
             if digits.len() > 1 && digits.starts_with('0') {
-                return Err(wrong(&format!("{word:?} is not decimal to tc; write it without the first zero")));
+                return Err(wrong(&format!("{} is not decimal to tc; write it without the first zero", quoted(word))));
             }
-            let entry = word
-                .parse()
-                .map_err(|_| wrong(&format!("{word:?} is no whole number from {} to {}", i16::MIN, i16::MAX)))?;
+            let entry = word.parse().map_err(|_| {
+                wrong(&format!("{} is no whole number from {} to {}", quoted(word), i16::MIN, i16::MAX))
+            })?;
             if entries.len() == Self::MOST {
                 return Err(wrong(&format!("there are more than {} numbers, the most that Linux takes", Self::MOST)));
             }

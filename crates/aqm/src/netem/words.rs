@@ -2,6 +2,7 @@
 
 use crate::given;
 use crate::params::Param;
+use crate::quote::quoted;
 use crate::refusal::Refusal;
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -131,10 +132,11 @@ fn loss(line: &mut Line<'_, '_>) -> Result<(), Refusal> {
             line.set("loss_model", "gemodel")?;
             line.percents("ge_p", &["ge_r", "ge_1_h", "ge_1_k"])
         }
-        Some(word) if word != "random" && !word.starts_with(|c: char| c.is_ascii_digit()) => {
-            Err(format!("loss {word:?} is no model; write e.g. loss 1%, loss state 1% 30% or loss gemodel 1% 30%")
-                .into())
-        }
+        Some(word) if word != "random" && !word.starts_with(|c: char| c.is_ascii_digit()) => Err(format!(
+            "loss {} is no model; write e.g. loss 1%, loss state 1% 30% or loss gemodel 1% 30%",
+            quoted(word)
+        )
+        .into()),
         random => {
             if random == Some("random") {
                 line.words.next();

@@ -3,6 +3,7 @@
 use crate::class::ClassId;
 use crate::dscp;
 use crate::packet::Meta;
+use crate::quote::quoted;
 use crate::refusal::Refusal;
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -40,14 +41,14 @@ impl Match {
     fn read(words: &mut Peekable<SplitWhitespace<'_>>) -> Result<Self, Refusal> {
         let kind = words.next().unwrap_or("");
         let value = words.next().unwrap_or("");
-        let number = || value.parse().map_err(|_| format!("match {kind}: {value:?} is not a whole number"));
+        let number = || value.parse().map_err(|_| format!("match {kind}: {} is not a whole number", quoted(value)));
         Ok(match kind {
             "dscp" => Self::Dscp(dscp::parse(value).map_err(|reason| format!("match dscp: {reason}"))?),
             "src" => Self::Source(number()?),
             "dst" => Self::Destination(number()?),
             "flow" => Self::Flow(number()?),
             _ => {
-                let text = format!("match: {kind:?} is none of dscp, src, dst, flow; write e.g. match dscp EF");
+                let text = format!("match: {} is none of dscp, src, dst, flow; write e.g. match dscp EF", quoted(kind));
                 return Err(text.into());
             }
         })

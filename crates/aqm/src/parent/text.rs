@@ -5,6 +5,28 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+/// Most disciplines that may hold each other: each of them is read, built and asked by recursion.
+pub const DEEPEST: usize = 64;
+
+/// Brackets and braces that [`DEEPEST`] disciplines open: those of `htb` and `prio` are in a class or band in braces.
+const MOST_OPEN: usize = 2 * DEEPEST;
+
+/// Refuses a text in which more brackets and braces are open at once than disciplines may hold each other.
+pub(crate) fn check_depth(text: &str) -> Result<(), Refusal> {
+    let mut depth = 0_usize;
+    for byte in text.bytes() {
+        match byte {
+            b'{' | b'(' => depth += 1,
+            b'}' | b')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > MOST_OPEN {
+            return Err(Refusal::TooDeep);
+        }
+    }
+    Ok(())
+}
+
 /// A discipline's own words and what is in the braces at their end.
 pub(crate) fn split(text: &str) -> Result<(&str, Option<&str>), Refusal> {
     let text = text.trim();
@@ -72,6 +94,19 @@ mod tests {
         assert!(matches!(split("tbf { codel"), Err(Refusal::BraceNotClosed(_))));
         assert!(matches!(split("tbf codel }"), Err(Refusal::BraceNotOpened(_))));
         assert!(matches!(split("tbf { codel } rate 1mbit"), Err(Refusal::BehindBraces(_))));
+    }
+
+    #[test]
+    fn only_so_many_are_open_at_once() {
+        let nested =
+            |(open, close): (&str, &str), depth: usize| format!("{}codel{}", open.repeat(depth), close.repeat(depth));
+        for pair in [("tbf { ", " }"), ("fq(", ")"), ("(", ""), ("{", ""), ("fq(tbf {", "})")] {
+            let each = pair.0.matches(['{', '(']).count();
+            assert_eq!(check_depth(&nested(pair, MOST_OPEN / each)), Ok(()), "{pair:?}");
+            assert_eq!(check_depth(&nested(pair, MOST_OPEN / each + 1)), Err(Refusal::TooDeep), "{pair:?}");
+        }
+        assert_eq!(check_depth(&"{ a }; ".repeat(1000)), Ok(()));
+        assert_eq!(check_depth(&format!("{}{}", ")".repeat(99), "(".repeat(MOST_OPEN + 1))), Err(Refusal::TooDeep));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use crate::given;
 use crate::params::{Param, Value};
 use crate::parent::class::{Match, own, read_matches, spelled};
 use crate::parent::{Holding, Inside, text};
+use crate::quote::quoted;
 use crate::refusal::Refusal;
 use crate::registry::{Catalogue, Named};
 use alloc::format;
@@ -82,7 +83,10 @@ impl Inside<Settings> for Bands {
                 words.next().ok_or_else(|| Refusal::LacksValue { param: "band".into(), name: "prio".into() })?;
             let number = own(class, settings.handle.0)? as usize;
             let matches = read_matches(&mut words, |word, _| {
-                Err(Refusal::Unknown(format!("unknown word of band {class} {word:?}; write match, e.g. match dscp EF")))
+                Err(Refusal::Unknown(format!(
+                    "unknown word of band {class} {}; write match, e.g. match dscp EF",
+                    quoted(word)
+                )))
             })?;
             let child = child.map(|child| Named::parse_with(child, own_ones)).transpose()?;
             Ok(Band { number, matches, child })

@@ -3,6 +3,7 @@
 use crate::class::Priomap;
 use crate::given;
 use crate::params::{Bytes, Param, Value};
+use crate::quote::quoted;
 use crate::rate::Rate;
 use crate::refusal::Refusal;
 use crate::time::Duration;
@@ -119,7 +120,9 @@ pub(super) fn words(
             words.next();
             let number = words.next().unwrap_or("");
             if number != "3" {
-                return Err(format!("bands: fq has three, not {number:?}; write bands 3, or leave it out").into());
+                return Err(
+                    format!("bands: fq has three, not {}; write bands 3, or leave it out", quoted(number)).into()
+                );
             }
         }
         "priomap" | "weights" => {

@@ -7,6 +7,7 @@ mod aqm;
 mod below;
 mod cells;
 mod changes;
+mod depth;
 mod files;
 mod flow;
 mod framing;
@@ -60,6 +61,7 @@ pub use traffic::{
     BrowserSpec, FileSpec, Http, Ladder, MediaSpec, PackMimeSpec, PcapKeys, PcapSpec, RequestSpec, RpmSpec, Sizes,
     TcpSpec, Traffic, UdpSpec, VideoSpec, VoiceSpec, WebSpec,
 };
+pub use tree::check_depth;
 pub use values::ValueError;
 pub use warmup::Warmup;
 pub use wlan::{ChannelSpec, Decibels, Eifs, MOST_STATIONS, Queues, RateSpec, Rates, SlotTime, StationSpec, WlanSpec};

@@ -1,5 +1,6 @@
 //! From text to a tree of values: TOML or JSON, then overrides.
 
+use super::depth;
 use super::keys::{join, literal};
 use super::{AqmSpec, Error};
 use serde_json::Value;
@@ -7,11 +8,27 @@ use sojourn_aqm::registry::Catalogue;
 
 /// Reads TOML, or JSON if the text begins with a brace.
 pub(super) fn parse(text: &str) -> Result<Value, Error> {
-    // No TOML document can begin with a brace.
-    if text.trim_start().starts_with('{') {
-        return serde_json::from_str(text).map_err(|e| json_error(&e));
-    }
-    text.parse::<toml::Table>().map(|table| from_toml(toml::Value::Table(table))).map_err(|e| toml_error(text, &e))
+    check_depth(text)?;
+    let tree = if is_json(text) {
+        serde_json::from_str(text).map_err(|e| json_error(&e))?
+    } else {
+        let table = text.parse::<toml::Table>().map_err(|e| toml_error(text, &e))?;
+        from_toml(toml::Value::Table(table))
+    };
+    depth::check("", &tree)?;
+    Ok(tree)
+}
+
+/// Refuses a scenario's text, in TOML or JSON, with more than 64 tables or lists within each other, before a parser goes down
+/// into them.
+pub fn check_depth(text: &str) -> Result<(), Error> {
+    let deep = depth::too_deep(text, is_json(text));
+    deep.map_or(Ok(()), |at| Err(Error::new(place_of(text, at), depth::TOO_DEEP)))
+}
+
+/// No TOML document can begin with a brace.
+fn is_json(text: &str) -> bool {
+    text.trim_start().starts_with('{')
 }
 
 /// Whether a path is a parameter of a queue manager, `link.aqm.target`.
@@ -43,7 +60,11 @@ pub(super) fn set(tree: &mut Value, path: &str, text: &str, own: &dyn Catalogue)
     match at {
         Value::Object(table) if text.is_empty() => drop(table.remove(last)),
         Value::Array(list) if text.is_empty() => drop(list.remove(index(list.len(), last, &place)?)),
-        _ => *step_into(at, last, &place)? = literal(text),
+        _ => {
+            let value = literal(text);
+            depth::check(path, &value)?;
+            *step_into(at, last, &place)? = value;
+        }
     }
     Ok(())
 }
@@ -83,12 +104,17 @@ fn from_toml(value: toml::Value) -> Value {
 
 fn toml_error(text: &str, error: &toml::de::Error) -> Error {
     let message = error.message().replace('\n', ", ");
-    let Some(span) = error.span() else { return Error::new("", message) };
-    let before = &text.as_bytes()[..span.start.min(text.len())];
+    let place = error.span().map_or_else(String::new, |span| place_of(text, span.start));
+    Error::new(place, message)
+}
+
+/// Line and column of a byte.
+fn place_of(text: &str, at: usize) -> String {
+    let before = &text.as_bytes()[..at.min(text.len())];
     let line = before.iter().filter(|&&byte| byte == b'\n').count() + 1;
     let line_start = before.iter().rposition(|&byte| byte == b'\n').map_or(0, |i| i + 1);
     let column = String::from_utf8_lossy(&before[line_start..]).chars().count() + 1;
-    Error::new(format!("line {line}, column {column}"), message)
+    format!("line {line}, column {column}")
 }
 
 fn json_error(error: &serde_json::Error) -> Error {

@@ -1,0 +1,41 @@
+//! Words of a user in an error: quoted, escaped, and cut short where they would fill the screen.
+
+use core::fmt;
+
+/// Characters that are shown of a text.
+const SHOWN: usize = 72;
+
+/// A text as it stands in an error.
+pub(crate) fn quoted(text: &str) -> Quoted<'_> {
+    Quoted(text)
+}
+
+/// Shows a text in quotation marks and on one line; of a long one its begin.
+pub(crate) struct Quoted<'a>(&'a str);
+
+impl fmt::Display for Quoted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let cut = cut(self.0);
+        if cut.len() == self.0.len() { write!(f, "{cut:?}") } else { write!(f, "{:?}…", cut) }
+    }
+}
+
+/// The begin of a text, as much of it as an error shows.
+pub(crate) fn cut(text: &str) -> &str {
+    text.char_indices().nth(SHOWN).map_or(text, |(end, _)| &text[..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString;
+
+    #[test]
+    fn a_long_text_is_cut_short() {
+        assert_eq!(quoted("5 \"ms\"\n").to_string(), r#""5 \"ms\"\n""#);
+        let exact = "é".repeat(SHOWN);
+        assert_eq!(quoted(&exact).to_string(), alloc::format!("{exact:?}"));
+        assert_eq!(quoted(&(exact.clone() + "x")).to_string(), alloc::format!("{exact:?}…"));
+        assert_eq!(quoted(&"tbf { ".repeat(50_000)).to_string().chars().count(), SHOWN + 3);
+    }
+}
