@@ -10,14 +10,21 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 
+from sojourn.base.errors import InputError
+from sojourn.base.inputs import DEEPEST
 from sojourn.tc.objects import is_json, lines
 
 UNNAMED = "the device"
+LONGEST = 10_000
+"""Most characters of a line with what is indented below it; the longest that tc prints, of a filter with many actions,
+have some hundreds."""
 
 
-@dataclass
+@dataclass(eq=False)
 class Qdisc:
     """A queue discipline on a device."""
 
@@ -30,7 +37,7 @@ class Qdisc:
     line: int
 
 
-@dataclass
+@dataclass(eq=False)
 class Class:
     """A class of a discipline."""
 
@@ -43,7 +50,7 @@ class Class:
     line: int
 
 
-@dataclass
+@dataclass(eq=False)
 class Filter:
     """Packets of a code point to a class."""
 
@@ -52,13 +59,15 @@ class Filter:
     """As `1:11`."""
 
 
-@dataclass
+@dataclass(eq=False)
 class Device:
-    """What a device has."""
+    """A network interface; all of it is read before the cached indices are asked for."""
 
     name: str
-    qdiscs: list[Qdisc] = field(default_factory=list)
-    classes: list[Class] = field(default_factory=list)
+    qdiscs: dict[str, Qdisc] = field(default_factory=dict)
+    """By parent, in their order; a further one that is shown at a parent has its line in the key as well."""
+    classes: dict[str, Class] = field(default_factory=dict)
+    """By number, likewise."""
     filters: list[Filter] = field(default_factory=list)
     rest: str = ""
     """The class of what no filter before matches, if a filter takes everything; as `1:11`."""
@@ -68,7 +77,23 @@ class Device:
     @property
     def root(self) -> Qdisc | None:
         """The discipline of what is sent."""
-        return next((one for one in self.qdiscs if one.parent == "root"), None)
+        return self.qdiscs.get("root")
+
+    @cached_property
+    def below(self) -> dict[str, Qdisc]:
+        """The discipline at each place, as `1:a` in lower case."""
+        found: dict[str, Qdisc] = {}
+        for one in self.qdiscs.values():
+            found.setdefault(one.parent.lower(), one)
+        return found
+
+    @cached_property
+    def codes(self) -> dict[str, list[int]]:
+        """The code points that filters lead to each class."""
+        found: dict[str, list[int]] = {}
+        for one in self.filters:
+            found.setdefault(one.target, []).append(one.dscp)
+        return found
 
 
 @dataclass
@@ -78,6 +103,10 @@ class Read:
     devices: dict[str, Device] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     """What was not understood, each with its line."""
+    owners: dict[str, dict[str, None]] = field(default_factory=dict)
+    """By handle: the names of the devices with a discipline of that handle, in their order."""
+    above: list[Qdisc] = field(default_factory=list)
+    """The disciplines that hold the one which is being translated."""
 
     def device(self, name: str) -> Device:
         """The device called `name`; a new one, where nothing was said of it yet."""
@@ -86,6 +115,31 @@ class Read:
     def note(self, line: int, text: str) -> None:
         """Remember what was not understood."""
         self.notes.append(f"line {line}: {text}")
+
+    def add(self, name: str, qdisc: Qdisc) -> None:
+        """Add a discipline to a device."""
+        held = self.device(name).qdiscs
+        held[qdisc.parent if qdisc.parent not in held else f"{qdisc.parent} {qdisc.line}"] = qdisc
+        self.owners.setdefault(qdisc.handle, {})[name] = None
+
+    @contextmanager
+    def inside(self, qdisc: Qdisc) -> Iterator[None]:
+        """Translate a discipline within those above it, none of which may be itself."""
+        if qdisc in self.above:
+            circle = [*self.above[self.above.index(qdisc) :], qdisc]
+            names = " in ".join(f"{one.kind} {one.handle or one.parent}".strip() for one in reversed(circle))
+            raise InputError(
+                f"line {qdisc.line}: disciplines hold each other in a circle, {names}; take one of them out"
+            )
+        if len(self.above) > DEEPEST:
+            raise InputError(
+                f"line {qdisc.line}: disciplines are nested more than {DEEPEST} deep; write fewer inside each other"
+            )
+        self.above.append(qdisc)
+        try:
+            yield
+        finally:
+            self.above.pop()
 
 
 def read(text: str) -> Read:
@@ -112,29 +166,48 @@ def read(text: str) -> Read:
 
 def _logical(text: str) -> Iterator[tuple[int, str]]:
     """Lines with their numbers; one that ends in a backslash goes on in the next, statistics are left out."""
-    held, first = "", 0
-    shown: tuple[int, str] | None = None
+    held, shown = _Held(), _Held()
     for number, line in enumerate(text.splitlines(), start=1):
-        if not held and line[:1].isspace() and not re.match(r"\s+(sudo\s+)?(\S*/)?tc\s", line):
-            if shown is not None and not line.strip().startswith(("Sent", "backlog", "rate")):
-                shown = (shown[0], f"{shown[1]} {line.strip()}")  # what a filter matches and does
+        if not held.parts and line[:1].isspace() and not re.match(r"\s+(sudo\s+)?(\S*/)?tc\s", line):
+            if shown.parts and not line.strip().startswith(("Sent", "backlog", "rate")):
+                shown.add(number, line.strip())  # what a filter matches and does
             continue
-        if shown is not None:
-            yield shown
-            shown = None
-        if not held and re.match(r"filter (?!add|del|replace|change)", line):
-            shown = (number, line)
+        if shown.parts:
+            yield shown.taken()
+        if not held.parts and re.match(r"filter (?!add|del|replace|change)", line):
+            shown.add(number, line)
             continue
-        first = first if held else number
-        if line.endswith("\\"):
-            held += line[:-1] + " "
-            continue
-        yield first, held + line
-        held = ""
-    if shown is not None:
-        yield shown
-    if held:
-        yield first, held
+        held.add(number, line.removesuffix("\\"))
+        if not line.endswith("\\"):
+            yield held.taken()
+    for rest in (shown, held):
+        if rest.parts:
+            yield rest.taken()
+
+
+@dataclass
+class _Held:
+    """Parts of a line that goes on."""
+
+    parts: list[str] = field(default_factory=list)
+    line: int = 0
+    length: int = 0
+
+    def add(self, line: int, part: str) -> None:
+        """Add what is in the line of this number."""
+        self.line = self.line if self.parts else line
+        self.length += len(part)
+        if self.length > LONGEST:
+            raise InputError(
+                f"line {self.line}: more than {LONGEST} characters; give the lines that tc prints, each by itself"
+            )
+        self.parts.append(part)
+
+    def taken(self) -> tuple[int, str]:
+        """The number of the first line, and all of them; the next part begins another one."""
+        taken = (self.line, " ".join(self.parts))
+        self.parts, self.length = [], 0
+        return taken
 
 
 def _words(line: str) -> list[str]:
@@ -183,19 +256,21 @@ def _shown_qdisc(found: Read, line: int, words: list[str], current: str) -> str:
     while rest and rest[0] in ("refcnt", "offloaded", "ingress_block", "egress_block"):
         rest = rest[1:] if rest[0] == "offloaded" else rest[2:]
     parent = "ingress" if kind in INPUT else parent
-    found.device(name).qdiscs.append(Qdisc(kind, handle, parent, [word for word in rest if word.strip("-")], line))
+    found.add(name, Qdisc(kind, handle, parent, [word for word in rest if word.strip("-")], line))
     return name
 
 
 def _shown_class(found: Read, line: int, words: list[str], current: str) -> None:
     kind, number, *rest = words
     major = number.partition(":")[0]
-    owners = [one.name for one in found.devices.values() for qdisc in one.qdiscs if qdisc.handle == f"{major}:"]
-    name = current if current in owners or not owners else owners[-1]
+    owners = found.owners.get(f"{major}:", {})
+    name = current if current in owners or not owners else next(reversed(owners))
     rest = rest[1:] if rest[:1] == ["root"] else rest
     parent, rest = _after("parent", rest)
     _, rest = _after("leaf", rest)
-    found.device(name).classes.append(Class(kind, number, parent or "root", rest, line))
+    known = found.device(name).classes
+    key = number if number not in known else f"{number} {line}"
+    known[key] = Class(kind, number, parent or "root", rest, line)
 
 
 def _after(word: str, words: list[str]) -> tuple[str, list[str]]:
@@ -208,21 +283,22 @@ def _do(found: Read, line: int, command: list[str]) -> None:
     values, rest = _places(rest)
     device = found.device(values.get("dev", UNNAMED))
     if what == "qdisc":
-        _do_qdisc(device, line, verb, values, rest)
+        _do_qdisc(found, device, line, (verb, values, rest))
     elif what == "class":
         number = values.get("classid", "")
-        device.classes[:] = [one for one in device.classes if one.number != number]
+        device.classes.pop(number, None)
         if verb not in ("del", "delete") and not re.fullmatch(NUMBER, number):
             found.note(line, f"class add: classid {number or 'is missing'}")
         elif verb not in ("del", "delete") and rest:
             parent = values.get("parent", "root")
             parent = parent.removesuffix("0") if parent.endswith(":0") else parent
-            device.classes.append(Class(rest[0], number, parent, rest[1:], line))
+            device.classes[number] = Class(rest[0], number, parent, rest[1:], line)
     elif verb not in ("del", "delete"):
         _do_filter(found, device, line, values, rest)
 
 
-def _do_qdisc(device: Device, line: int, verb: str, values: dict[str, str], rest: list[str]) -> None:
+def _do_qdisc(found: Read, device: Device, line: int, told: tuple[str, dict[str, str], list[str]]) -> None:
+    verb, values, rest = told
     handle, parent = values.get("handle", ""), values.get("parent", "root")
     parent = "root" if "root" in values else parent
     if "ingress" in values or "clsact" in values:
@@ -230,16 +306,15 @@ def _do_qdisc(device: Device, line: int, verb: str, values: dict[str, str], rest
     if parent.endswith(":") and parent != "root":
         # tbf and netem have one class, which tc lets one name by the handle.
         parent = f"{parent}1"
-    before = next((one for one in device.qdiscs if one.parent == parent), None)
-    device.qdiscs[:] = [one for one in device.qdiscs if one.parent != parent]
+    before = device.qdiscs.pop(parent, None)
     if verb in ("del", "delete"):
         if parent == "root":
-            device.qdiscs[:] = [one for one in device.qdiscs if one.parent == "ingress"]
+            device.qdiscs = {key: one for key, one in device.qdiscs.items() if one.parent == "ingress"}
             device.classes.clear()
         return
     if rest:
         words = [*before.words, *rest[1:]] if verb == "change" and before and before.kind == rest[0] else rest[1:]
-        device.qdiscs.append(Qdisc(rest[0], handle, parent, words, line))
+        found.add(device.name, Qdisc(rest[0], handle, parent, words, line))
 
 
 def _shown_filter(found: Read, line: int, words: list[str], current: str) -> None:
@@ -249,7 +324,7 @@ def _shown_filter(found: Read, line: int, words: list[str], current: str) -> Non
         return
     device, words = _after("dev", words)
     parent = re.search(r"\bparent (\S+)", text)
-    owners = [one.name for one in found.devices.values() for own in one.qdiscs if parent and own.handle == parent[1]]
+    owners = list(found.owners.get(parent[1], ())) if parent else []
     name = device or (owners[0] if len(owners) == 1 else current)
     values, rest = _places(words)
     _do_filter(found, found.device(name), line, values, rest)

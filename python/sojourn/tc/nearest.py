@@ -26,13 +26,12 @@ def _hfsc(device: Device, qdisc: Qdisc, found: Read) -> tuple[Device, Qdisc]:
         "hfsc is not there; htb is the nearest: rates and upper limits hold, what a curve has in its first slope "
         "(m1, d; umax, dmax) is left out, and a class without an upper limit may have 1 Gbit/s",
     )
-    if not any(one.kind == "hfsc" for one in device.classes):
+    if not any(one.kind == "hfsc" for one in device.classes.values()):
         raise InputError(f"line {qdisc.line}: hfsc without classes; add what tc class show dev {device.name} prints")
     ceilings: dict[str, int] = {}
-    classes = []
-    for one in device.classes:
+    classes = dict(device.classes)
+    for key, one in device.classes.items():
         if one.kind != "hfsc":
-            classes.append(one)
             continue
         curves = _curves(one)
         rate = next((curves[name] for name in ("rt", "sc", "ls") if curves.get(name)), 0) or curves.get("ul", 0)
@@ -41,7 +40,7 @@ def _hfsc(device: Device, qdisc: Qdisc, found: Read) -> tuple[Device, Qdisc]:
         if not rate:
             raise InputError(f"line {one.line}: class {one.number} has no rate; hfsc needs rt, ls or sc with one")
         ceilings[one.number] = ceiling
-        classes.append(replace(one, kind="htb", words=["rate", f"{rate}bit", "ceil", f"{ceiling}bit"]))
+        classes[key] = replace(one, kind="htb", words=["rate", f"{rate}bit", "ceil", f"{ceiling}bit"])
     default = qdisc.words[qdisc.words.index("default") + 1] if "default" in qdisc.words[:-1] else "0"
     return replace(device, classes=classes), replace(qdisc, kind="htb", words=["default", default])
 

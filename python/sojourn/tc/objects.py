@@ -8,6 +8,7 @@ in seconds), sizes in bytes (iproute2, `tc/tc_util.c` and the `print_opt` of eac
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -27,6 +28,7 @@ CAKE: dict[str, tuple[str, str] | dict[str, str]] = {
     "autorate": {"autorate-ingress": "autorate-ingress"},
 }
 """Words of CAKE by what its keys say: for yes and no, or by value."""
+BEGIN = re.compile(r"\S")
 PLAIN = ("diffserv", "flowmode", "atm")
 """Keys of CAKE whose values are words."""
 
@@ -40,8 +42,8 @@ def lines(text: str) -> str:
     """Return the lines that say the same; line N is that of the Nth object."""
     found = []
     decoder, place = json.JSONDecoder(), 0
-    while place < len(text.rstrip()):
-        place += len(text[place:]) - len(text[place:].lstrip())
+    while (begin := BEGIN.search(text, place)) is not None:
+        place = begin.start()
         try:
             array, place = decoder.raw_decode(text, place)
         except (ValueError, RecursionError):

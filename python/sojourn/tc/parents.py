@@ -39,6 +39,11 @@ def tree(device: Device, found: Read, wanted: str | None = None) -> Tree:
 
 
 def _tree(device: Device, qdisc: Qdisc, found: Read, wanted: str | None) -> Tree:
+    with found.inside(qdisc):
+        return _tree_of(device, qdisc, found, wanted)
+
+
+def _tree_of(device: Device, qdisc: Qdisc, found: Read, wanted: str | None) -> Tree:
     if qdisc.kind in ("mq", "mqprio"):
         return _tree(device, _of_card(device, qdisc, found, wanted), found, wanted)
     if qdisc.kind in NEAREST:
@@ -57,7 +62,9 @@ def _tree(device: Device, qdisc: Qdisc, found: Read, wanted: str | None) -> Tree
 def _of_card(device: Device, card: Qdisc, found: Read, wanted: str | None) -> Qdisc:
     """One of the queues of a card: that of the class, else the first one, since they are alike in the usual case."""
     major = card.handle
-    queues = [one for one in device.qdiscs if one.parent.startswith(":") or (major and one.parent.startswith(major))]
+    queues = [
+        one for one in device.qdiscs.values() if one.parent.startswith(":") or (major and one.parent.startswith(major))
+    ]
     if not queues:
         raise InputError(f"line {card.line}: {card.kind} without its queues; give all that tc qdisc show prints")
     chosen = queues[0]
@@ -139,9 +146,9 @@ def _htb(device: Device, qdisc: Qdisc, found: Read) -> Tree:
             head.append(f"{word} {value}")
         elif word not in ("direct_packets_stat", "ver"):
             found.note(qdisc.line, f"htb: {word} {value}")
-    classes = [one for one in device.classes if one.number.startswith(qdisc.handle)]
+    classes = [one for one in device.classes.values() if one.number.startswith(qdisc.handle)]
     inner = {one.parent for one in classes}
-    leaves = [one for one in classes if one.number not in inner]
+    leaves = {one.number: one for one in classes if one.number not in inner}
     if not leaves:
         raise InputError(f"line {qdisc.line}: htb without classes; add what tc class show dev {device.name} prints")
     limits: list[str] = []
@@ -149,18 +156,18 @@ def _htb(device: Device, qdisc: Qdisc, found: Read) -> Tree:
     for one in classes:
         parent = "" if one.parent in ("root", qdisc.handle) else f"parent {one.parent} "
         text = f"class {one.number} {parent}{_class(one, found)}"
-        if one in leaves:
+        if one.number in leaves:
             text += "".join(f" match dscp {code}" for code in _codes(device, one.number))
             child = _child(device, qdisc, int(one.number.rpartition(":")[2], 16), found)
             text += f" {{ {child.text} }}" if child else ""
             limits += list(child.limits) if child else ["1000 packets"]
         parts.append(text)
-    numbers = [one.number for one in leaves]
+    numbers = list(leaves)
     chosen = f"{qdisc.handle}{default}"
-    if device.rest in numbers:
+    if device.rest in leaves:
         chosen = device.rest
         default = chosen.partition(":")[2]
-    is_leaf = chosen in numbers
+    is_leaf = chosen in leaves
     if default.strip("0") and not is_leaf:
         found.note(qdisc.line, f"htb: default {default} is no leaf; what nothing classifies goes without a shaper")
     if is_leaf:
@@ -202,7 +209,7 @@ def _bounds(of: Qdisc | Class, word: str) -> tuple[int, ...]:
 def _child(device: Device, qdisc: Qdisc, number: int, found: Read) -> Spelled | None:
     """What a class holds; a discipline that holds others in turn is written in braces, too."""
     place = f"{qdisc.handle}{number:x}".lower()
-    child = next((one for one in device.qdiscs if qdisc.handle and one.parent.lower() == place), None)
+    child = device.below.get(place) if qdisc.handle else None
     if child is None:
         return None
     spelled = _tree(device, child, found, None).spelled
@@ -212,9 +219,7 @@ def _child(device: Device, qdisc: Qdisc, number: int, found: Read) -> Spelled | 
 
 
 def _codes(device: Device, place: str) -> Iterator[str]:
-    for entry in device.filters:
-        if entry.target == place:
-            yield str(entry.dscp)
+    yield from map(str, device.codes.get(place, ()))
 
 
 def _pairs(qdisc: Qdisc, words: Sequence[str], found: Read) -> Iterator[tuple[str, str]]:

@@ -115,7 +115,8 @@ def _directions(found: Read, wanted: Wanted) -> tuple[Device | None, Device | No
     inside = [one for one in sending if one.name in redirected or one.name.startswith("ifb")]
     down = found.devices[wanted.download] if wanted.download else next(iter(inside), None)
     up = found.devices[wanted.upload] if wanted.upload else None
-    rest = [one for one in sending if one not in inside and one is not down and one is not up]
+    from_inside = {one.name for one in inside}
+    rest = [one for one in sending if one.name not in from_inside and one is not down and one is not up]
     if up is None and down is not None:
         belongs = redirected.get(down.name) or down.name.removeprefix("ifb4")
         up = next((one for one in rest if one.name == belongs), None)

@@ -10,6 +10,7 @@ use crate::rate::Rate;
 use crate::refusal::Refusal;
 use crate::registry::{Catalogue, Named};
 use crate::{choice, config};
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -170,22 +171,37 @@ impl Classes {
         classes.sort_by_key(|class| class.minor);
         classes
     }
+}
 
-    fn find(&self, minor: u16) -> Option<&Class> {
-        self.0.iter().find(|class| class.minor == minor)
+/// The classes by number, to look up parents: a text may have tens of thousands.
+struct Index<'a> {
+    by_number: BTreeMap<u16, &'a Class>,
+    inner: BTreeSet<u16>,
+}
+
+impl<'a> Index<'a> {
+    /// The classes, each number once.
+    fn of(classes: &'a [Class]) -> Result<Self, (u16, String)> {
+        let mut by_number = BTreeMap::new();
+        for class in classes {
+            if by_number.insert(class.minor, class).is_some() {
+                return Err((class.minor, "is given twice; leave one of them out".into()));
+            }
+        }
+        Ok(Self { by_number, inner: classes.iter().filter_map(|class| class.parent).collect() })
+    }
+
+    fn find(&self, minor: u16) -> Option<&'a Class> {
+        self.by_number.get(&minor).copied()
     }
 
     fn is_inner(&self, minor: u16) -> bool {
-        self.0.iter().any(|class| class.parent == Some(minor))
+        self.inner.contains(&minor)
     }
 
     /// Refuses what is wrong with one class among the others.
-    fn check_class(&self, i: usize) -> Result<(), String> {
-        let class = &self.0[i];
+    fn check(&self, class: &Class) -> Result<(), String> {
         let Class { minor, settings, .. } = class;
-        if self.0[..i].iter().any(|other| other.minor == *minor) {
-            return Err("is given twice; leave one of them out".into());
-        }
         if settings.rate == Rate::from_bps(0) {
             return Err("rate is required; write e.g. rate 1mbit".into());
         }
@@ -200,29 +216,44 @@ impl Classes {
             let text = format!("ceil ({}) is below rate ({})", settings.ceil, settings.rate);
             return Err(format!("{text}, which it would never reach; write a higher ceil or a lower rate"));
         }
-        let parents = core::iter::successors(class.parent, |&parent| self.find(parent)?.parent);
-        match class.parent {
-            Some(parent) if self.find(parent).is_none() => {
-                return Err(format!(
-                    "parent {parent:x} is no class of this htb; write it as well, or leave parent out for a class of the root"
-                ));
-            }
-            _ if parents.clone().take(self.0.len()).any(|parent| parent == *minor) => {
-                return Err("is its own parent by way of others; let one of them be a class of the root".into());
-            }
-            _ if parents.count() >= LEVELS => {
-                return Err(format!(
-                    "is too deep: Linux has {LEVELS} levels; write it below a class nearer to the root"
-                ));
-            }
-            _ => {}
-        }
+        self.check_parents(class)?;
         if self.is_inner(*minor) && (class.child.is_some() || !class.matches.is_empty()) {
             let what = if class.child.is_some() { "hold a queue" } else { "have a filter" };
             return Err(format!("has classes below it and cannot {what}; write that at one of those"));
         }
         Ok(())
     }
+
+    /// Refuses a parent that is not there, parents in a circle, and too many of them.
+    fn check_parents(&self, class: &Class) -> Result<(), String> {
+        let (mut above, mut seen, mut at) = (Vec::from([class.minor]), BTreeSet::from([class.minor]), class);
+        while let Some(parent) = at.parent {
+            at = self.find(parent).ok_or_else(|| {
+                format!(
+                    "parent {parent:x} is no class of this htb; write it as well, or leave parent out for a class of the root"
+                )
+            })?;
+            above.push(parent);
+            if !seen.insert(parent) {
+                let begin = above.iter().position(|&minor| minor == parent).expect("it was seen before");
+                let circle = spelled_circle(&above[begin..]);
+                return Err(format!("its parents go in a circle, {circle}; let one of them be a class of the root"));
+            }
+        }
+        if above.len() > LEVELS {
+            return Err(format!("is too deep: Linux has {LEVELS} levels; write it below a class nearer to the root"));
+        }
+        Ok(())
+    }
+}
+
+/// `1 below 2 below 1`; of a long circle the first ones.
+fn spelled_circle(classes: &[u16]) -> String {
+    const SHOWN: usize = 12;
+    let names: Vec<_> = classes.iter().take(SHOWN).map(|minor| format!("{minor:x}")).collect();
+    let more =
+        if classes.len() > SHOWN { format!(" below … ({} classes)", classes.len() - 1) } else { String::new() };
+    names.join(" below ") + &more
 }
 
 impl Inside<Settings> for Classes {
@@ -235,16 +266,18 @@ impl Inside<Settings> for Classes {
     }
 
     fn check(&self, settings: &Settings) -> Result<(), Refusal> {
-        for (i, class) in self.0.iter().enumerate() {
-            self.check_class(i).map_err(|reason| format!("class {:x}: {reason}", class.minor))?;
+        let refuse = |minor: u16, reason: String| Refusal::from(format!("class {minor:x}: {reason}"));
+        let index = Index::of(&self.0).map_err(|(minor, reason)| refuse(minor, reason))?;
+        for class in &self.0 {
+            index.check(class).map_err(|reason| refuse(class.minor, reason))?;
         }
         match settings.default.0 {
             0 => Ok(()),
-            minor if self.find(minor).is_none() => Err(format!(
+            minor if index.find(minor).is_none() => Err(format!(
                 "default {minor:x}: there is no class {minor:x}; write e.g. {{ class {minor:x} rate 10mbit }}"
             )
             .into()),
-            minor if self.is_inner(minor) => {
+            minor if index.is_inner(minor) => {
                 Err(format!("default {minor:x}: the class {minor:x} has classes below it; write one of those").into())
             }
             _ => Ok(()),

@@ -51,7 +51,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
-use tree::{LEVELS, Tree};
+use tree::{LEVELS, Tree, place_of};
 
 /// The queue discipline.
 pub struct Htb<P> {
@@ -86,7 +86,7 @@ impl<P: Send + 'static> Htb<P> {
                 Leaf::new(class.child.as_ref(), limits, host_of(&host, i, rate))
             })
             .collect();
-        let place = |minor: u16| classes.iter().position(|class| class.minor == minor);
+        let place = |minor: u16| place_of(&classes, minor);
         let matches = config.inside.0.iter().filter_map(|class| Some((place(class.minor)?, &class.matches[..])));
         Self {
             tree,

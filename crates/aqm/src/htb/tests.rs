@@ -311,7 +311,16 @@ fn spellings_and_what_is_refused() {
         ),
         (
             "htb { class 10 parent 10 rate 2mbit }",
-            "class 10: is its own parent by way of others; let one of them be a class of the root",
+            "class 10: its parents go in a circle, 10 below 10; let one of them be a class of the root",
+        ),
+        (
+            "htb { class 2 parent 1 rate 1mbit; class 1 parent 1 rate 1mbit }",
+            "class 2: its parents go in a circle, 1 below 1; let one of them be a class of the root",
+        ),
+        (
+            "htb { class 9 rate 3mbit; class a parent 3 rate 1mbit; class 3 parent 5 rate 1mbit; class 5 parent 4 rate 1mbit; \
+             class 4 parent 3 rate 1mbit }",
+            "class a: its parents go in a circle, 3 below 5 below 4 below 3; let one of them be a class of the root",
         ),
         (
             "htb { class 1 rate 2mbit { codel }; class 2 parent 1 rate 1mbit }",

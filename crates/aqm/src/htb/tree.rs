@@ -3,6 +3,7 @@
 use super::class::{Class, Feed, Mode, PRIOS};
 use super::config::{Class as Configured, Settings};
 use crate::time::{Duration, Instant};
+use alloc::vec;
 use alloc::vec::Vec;
 
 /// All classes.
@@ -32,15 +33,16 @@ struct Level {
 impl Tree {
     /// Of `configured`, which are in the order of their numbers and name parents that exist.
     pub fn new(settings: &Settings, configured: &[&Configured]) -> Self {
-        let place = |minor: u16| configured.iter().position(|class| class.minor == minor);
+        let place = |minor: u16| place_of(configured, minor);
         let parents: Vec<_> = configured.iter().map(|class| class.parent.and_then(place)).collect();
-        let children = |i: usize| parents.iter().filter(|&&parent| parent == Some(i)).count();
+        let mut children = vec![0_usize; configured.len()];
+        parents.iter().flatten().for_each(|&parent| children[parent] += 1);
         let depth = |i: usize| core::iter::successors(parents[i], |&parent| parents[parent]).count();
         let mut leaves = 0..;
         let classes: Vec<_> = (0..configured.len())
             .map(|i| {
-                let (leaf, level) = if children(i) == 0 { (leaves.next(), 0) } else { (None, LEVELS - 1 - depth(i)) };
-                Class::new(settings, configured[i], parents[i], level, leaf, children(i))
+                let (leaf, level) = if children[i] == 0 { (leaves.next(), 0) } else { (None, LEVELS - 1 - depth(i)) };
+                Class::new(settings, configured[i], parents[i], level, leaf, children[i])
             })
             .collect();
         let levels = core::array::from_fn(|level| {
@@ -288,6 +290,11 @@ impl Tree {
         let above = if level > 0 { self.classes[i].parent } else { None };
         self.feed(above, prio, 0).advance();
     }
+}
+
+/// The place of the class with a number among `classes`, which are in the order of their numbers.
+pub(super) fn place_of(classes: &[&Configured], minor: u16) -> Option<usize> {
+    classes.binary_search_by_key(&minor, |class| class.minor).ok()
 }
 
 /// The priorities in a mask, the highest first.
