@@ -102,7 +102,7 @@ impl Setup {
             return Err(place("link", text.into()));
         }
         let until = self.begin(&scenario)?;
-        let others = scenario.hops().flat_map(|(_, link, reverse)| [&link.aqm.config, &reverse.aqm.config]).skip(1);
+        let others = scenario.hops().flat_map(|(_, link, reverse)| link.configs().chain(reverse.configs())).skip(1);
         let code = |config: &&AnyConfig| matches!(config, AnyConfig::Own(_) | AnyConfig::Foreign(_));
         if let Some(config) = others.flat_map(AnyConfig::each).find(code) {
             let text = format!("{} is not built in, which the queues beside the policy's have to be", config.name());

@@ -200,7 +200,7 @@ fn simulate(
     let seed = seed.get("seed")?;
     let start = || -> Result<_, Error> {
         let scenario = Scenario::parse_with(scenario_json, &[], Path::new("/"), &Classes { base: "/" })?;
-        let configs = || scenario.hops().flat_map(|(_, link, reverse)| [&link.aqm.config, &reverse.aqm.config]);
+        let configs = || scenario.hops().flat_map(|(_, link, reverse)| link.configs().chain(reverse.configs()));
         let (python, foreign) = (configs().any(is_python), foreign(configs()));
         Ok((Simulation::new(&scenario, seed), scenario.duration.as_secs_f64(), python, foreign))
     };

@@ -9,6 +9,7 @@ use crate::scenario::{LinkSpec, Scenario};
 use crate::senders::Senders;
 use crate::table::ROWS;
 use crate::wlan::{ACCESS_BYTES, SHORTEST_ACCESS};
+use sojourn_aqm::registry::AnyConfig;
 use sojourn_aqm::{Duration, Meta, Rate};
 use sojourn_tcp::Header;
 use std::collections::BTreeSet;
@@ -149,7 +150,7 @@ fn full_packets(rate: Rate, time: Duration, mtu: u32) -> u64 {
 
 /// State variables that the disciplines of all queues show: each discipline names its own.
 fn variables(scenario: &Scenario) -> u64 {
-    let configs = scenario.queues().flat_map(|link| link.aqm.config.each());
+    let configs = scenario.queues().flat_map(LinkSpec::configs).flat_map(AnyConfig::each);
     let names: BTreeSet<&str> = configs.map(|config| config.name()).collect();
     names.len() as u64 * MOST_VARIABLES
 }

@@ -10,7 +10,7 @@ use crate::packet::Handle;
 use crate::probe::Recorder;
 use crate::report::report_links;
 use crate::sampler::Samplers;
-use crate::scenario::Scenario;
+use crate::scenario::{LinkSpec, Scenario};
 #[cfg(feature = "engines")]
 use crate::simulation::Arriving;
 use crate::simulation::Output;
@@ -66,7 +66,7 @@ impl<P: Recorder, T: Topology> Run<P, T> {
         }
         network.set(Component::Sampler(Samplers::COUNT), next_look(&statistics, 1));
         network.expect_channels();
-        if scenario.queues().any(|link| link.aqm.config.effects().damages) {
+        if scenario.queues().flat_map(LinkSpec::configs).any(|config| config.effects().damages) {
             network.expect_damage();
         }
         network.order_like(scenario);

@@ -51,7 +51,7 @@ pub fn replay_with(head: &Value, records: &[Record], own: &dyn Catalogue) -> Res
         && framing.adjusted
         && headers.is_empty()
         && head["changes"].is_null()
-        && !spec.aqm.config.effects().duplicates;
+        && !spec.configs().any(|config| config.effects().duplicates);
     let found = if timed {
         let arrivals: Vec<Arrival> =
             arrivals.iter().map(|record| Arrival { at: record.at, meta: record.meta() }).collect();

@@ -7,6 +7,7 @@ use super::{Shell, Status};
 use crate::path::{Kind, Report};
 use crate::sys::netlink::Losses;
 use serde_json::{Value, json};
+use sojourn_aqm::registry::AnyConfig;
 use sojourn_aqm::{Duration, Instant};
 use sojourn_sim::scenario::LossSpec;
 
@@ -66,7 +67,7 @@ impl Outcome {
         for config in [&self.shell.up, &self.shell.down] {
             let Kind::Link(spec) = &config.kind else { continue };
             // What a queue manager of others did that none may do.
-            faults.extend(spec.aqm.config.fault());
+            faults.extend(spec.configs().filter_map(AnyConfig::fault));
         }
         if self.keeper_killed {
             faults.push("the process that keeps the command was killed, and the command with it".to_string());

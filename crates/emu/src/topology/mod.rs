@@ -31,8 +31,8 @@ use node::{Node, Program, Role, Said, begin, receive_end};
 use plan::{Group, Plan};
 use pump::Pump;
 use sojourn_aqm::class::ClassId;
-use sojourn_aqm::registry::Catalogue;
-use sojourn_sim::scenario::Scenario;
+use sojourn_aqm::registry::{AnyConfig, Catalogue};
+use sojourn_sim::scenario::{LinkSpec, Scenario};
 use std::ffi::CString;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
@@ -300,7 +300,7 @@ fn await_programs(keepers: &[(Pid, Channel)], names: &dyn Fn(usize, usize) -> St
 /// What queue managers of others did that none may do.
 fn managers(scenario: &Scenario) -> Vec<String> {
     let links = scenario.hops().flat_map(|(_, link, reverse)| [link, reverse]);
-    links.filter_map(|link| link.aqm.config.fault()).map(|fault| fault.to_string()).collect()
+    links.flat_map(LinkSpec::configs).filter_map(AnyConfig::fault).collect()
 }
 
 /// From telling the programs to the start of the run.

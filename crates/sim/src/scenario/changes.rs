@@ -131,7 +131,7 @@ impl LinkSpec {
 
     /// Finds out whether the queue keeps what waits at each change, and tries that on empty queues.
     pub(super) fn try_changes(&mut self, place_of: impl Fn(Duration) -> String) -> Result<(), Error> {
-        let mut present = self.clone();
+        let mut present = Self { changes: Vec::new(), ..self.clone() };
         for change in self.changes.iter_mut().filter(|change| change.is_of_queue()) {
             let before = present.clone();
             present.take(change);
@@ -233,7 +233,7 @@ pub(super) fn attach(
             continue;
         }
         tried.push(first.target);
-        let number = first.target.hop.map_or(0, |hop| hop + usize::from(!has_nodes));
+        let number = first.target.number(has_nodes);
         let spec = match (number.checked_sub(1), first.target.reverse) {
             (None, false) => &mut *link,
             (None, true) => &mut *reverse,
@@ -249,6 +249,18 @@ pub(super) fn attach(
         spec.try_changes(place)?;
     }
     Ok(())
+}
+
+/// Each queue manager that a change brings, with its place.
+pub(super) fn aqms<'a>(later: &'a [Change], scenario: &'a Scenario) -> impl Iterator<Item = (&'a str, &'a AqmSpec)> {
+    let links: Vec<(&LinkSpec, &LinkSpec)> = scenario.hops().map(|(_, link, reverse)| (link, reverse)).collect();
+    let has_nodes = scenario.graph.is_some();
+    later.iter().filter(|change| change.key == "aqm").filter_map(move |change| {
+        let (link, reverse) = links[change.target.number(has_nodes)];
+        let spec = if change.target.reverse { reverse } else { link };
+        let its = spec.changes.iter().find(|known| known.at == change.at)?;
+        Some((change.place.as_str(), its.aqm.as_ref()?))
+    })
 }
 
 /// The list as it is read: an entry for each change of a direction.
@@ -389,6 +401,11 @@ fn no_such<'a>(what: &str, name: &str, place: String, known: impl Iterator<Item 
 }
 
 impl Target {
+    /// Its number among all bottlenecks, of which the list has all with nodes, and else those behind the first.
+    fn number(self, has_nodes: bool) -> usize {
+        self.hop.map_or(0, |hop| hop + usize::from(!has_nodes))
+    }
+
     /// The table of this direction, as far as it is written.
     fn table(self, values: &Map<String, Value>) -> Option<&Map<String, Value>> {
         let link = match self.hop {

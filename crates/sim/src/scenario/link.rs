@@ -7,7 +7,7 @@ use super::loss::{LOSS, LossSpec};
 use super::steps::{DELAYS, Steps};
 use super::{AqmSpec, Error, Files, Folder, LinkChange, Service, WithTables, service};
 use serde_json::{Map, Value};
-use sojourn_aqm::registry::{Catalogue, REGISTERED};
+use sojourn_aqm::registry::{AnyConfig, Catalogue, REGISTERED};
 use sojourn_aqm::{Duration, Limits, Link};
 use sojourn_tcp::UPTIME;
 use std::path::Path;
@@ -59,6 +59,12 @@ impl LinkSpec {
     /// The link with every default written out.
     pub fn canonical(&self) -> Value {
         Value::Object(self.write())
+    }
+
+    /// The configuration of its queue at the start, and of each that a change brings.
+    pub fn configs(&self) -> impl Iterator<Item = &AnyConfig> {
+        let changed = self.changes.iter().filter_map(|change| change.aqm.as_ref());
+        std::iter::once(&self.aqm).chain(changed).map(|aqm| &aqm.config)
     }
 
     /// What its queue manager is told of it: the nominal rate, whatever changes.

@@ -7,6 +7,7 @@ mod aqm;
 mod below;
 mod cells;
 mod changes;
+mod checks;
 mod depth;
 mod files;
 mod flow;
@@ -70,7 +71,7 @@ use keys::{Key, Kind, Need, Table, as_table, check_known, mismatch, write};
 use paths::{Form, Topology};
 use serde_json::{Map, Value};
 use sojourn_aqm::Duration;
-use sojourn_aqm::registry::{Catalogue, Effects, REGISTERED};
+use sojourn_aqm::registry::{Catalogue, REGISTERED};
 use std::fmt;
 use std::path::Path;
 
@@ -291,90 +292,9 @@ impl Scenario {
         }
         scenario.check_stations()?;
         scenario.check_super_packets()?;
-        scenario.check_effects()?;
+        scenario.check_effects(&folded.later)?;
         scenario.check_size()?;
         Ok(scenario)
-    }
-
-    /// Refuses super-packets where a wireless LAN would have to carry them.
-    fn check_super_packets(&self) -> Result<(), Error> {
-        if self.cells().next().is_none() {
-            return Ok(());
-        }
-        if let Some(i) = self.flows.iter().position(|flow| flow.traffic.offloads()) {
-            return Err(Error::new(format!("flows[{i}].gso"), "a wireless LAN carries packets only; leave it out"));
-        }
-        match self.hops().find(|(_, link, reverse)| link.gro.is_some() || reverse.gro.is_some()) {
-            Some((name, ..)) => {
-                Err(Error::new(format!("{name}.gro"), "beside a wireless LAN there are packets only; leave it out"))
-            }
-            None => Ok(()),
-        }
-    }
-
-    /// Refuses what queues do to packets where the scenario cannot carry it.
-    fn check_effects(&self) -> Result<(), Error> {
-        for (name, link, reverse) in self.hops() {
-            for link in [link, reverse] {
-                let effects = link.aqm.config.effects();
-                if matches!(link.service, Service::Wlan(_)) {
-                    let can = Effects { reorders: true, ..Effects::default() };
-                    let checked = effects.check("a wireless LAN", can);
-                    checked.map_err(|wrong| Error::new(format!("{name}.aqm"), wrong.to_string()))?;
-                }
-                let counting = self.flows.iter().find(|flow| flow.traffic.tcp().is_none());
-                if let Some(flow) = counting.filter(|_| effects.duplicates) {
-                    let kind = flow.traffic.name();
-                    let text =
-                        format!("{kind} flows would count duplicates as datagrams; leave duplicate of netem out");
-                    return Err(Error::new(format!("{name}.aqm"), text));
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Refuses what would exhaust the memory by a slip of a unit.
-    fn check_size(&self) -> Result<(), Error> {
-        let flows = self.flow_count();
-        if flows > MOST_FLOWS {
-            return Err(Error::new("flows", format!("{flows} flows in all; at most {MOST_FLOWS}")));
-        }
-        let connections = |flow: &FlowSpec| f64::from(flow.count) * flow.traffic.connections_in(self.duration);
-        let connections: f64 = self.flows.iter().map(connections).sum();
-        if connections > MOST_CONNECTIONS {
-            let text = format!("about {connections:.0} connections in all; at most {MOST_CONNECTIONS}");
-            return Err(Error::new("flows", text));
-        }
-        for (i, flow) in self.flows.iter().enumerate() {
-            if matches!(flow.traffic, Traffic::PackMime(_)) && flow.count > MOST_CLOUDS {
-                let text = format!(
-                    "{} clouds of clients; at most {MOST_CLOUDS}, write a higher connections_per_second",
-                    flow.count
-                );
-                return Err(Error::new(format!("flows[{i}].count"), text));
-            }
-        }
-        let (probes, links) = (&self.probes, self.queues().count() as u64);
-        if links > MOST_QUEUES {
-            let text = format!("{links} queues in all, those of stations included; at most {MOST_QUEUES}");
-            return Err(Error::new("links", text));
-        }
-        let steps = [
-            ("queue", probes.queue, links),
-            ("flows", probes.flows, flows),
-            ("state", probes.state, links),
-            ("utilisation", probes.utilisation, links),
-        ];
-        for (name, step, rows) in steps {
-            let Some(step) = step else { continue };
-            let samples = (self.duration.as_nanos() / step.as_nanos()) as u64;
-            if samples.saturating_mul(rows) > MOST_SAMPLES {
-                let text = format!("a step of {step} gives more than {MOST_SAMPLES} rows; write a longer one");
-                return Err(Error::new(format!("probes.{name}"), text));
-            }
-        }
-        Ok(())
     }
 }
 
@@ -504,17 +424,5 @@ const KEYS: &[Key] = &[
     },
 ];
 
-/// Most connections of all sources that open them.
-const MOST_CONNECTIONS: f64 = 1e9;
-
-/// Most sources of PackMime traffic in a group: each keeps the last thousands of its draws.
-const MOST_CLOUDS: u32 = 1000;
-
-/// Most queues: tables number them in a byte.
-const MOST_QUEUES: u64 = 256;
-
 /// The two directions of the first bottleneck, where they have places of their own.
 const FIRST_HOP: [&str; 2] = ["link", "reverse"];
-
-/// Most rows that a sampling probe may write.
-const MOST_SAMPLES: u64 = 20_000_000;
