@@ -75,6 +75,7 @@ impl<P, F: FnMut(Meta, P, DropReason)> Sink<P> for F {
 /// Drops all that waits in a discipline that another one takes the place of at `now`. Shapers are asked for each packet when it
 /// may go.
 pub fn drop_all<P, Q: Qdisc<P> + ?Sized>(qdisc: &mut Q, now: Instant, sink: &mut dyn Sink<P>) {
+    qdisc.drop_held(now, &mut |meta, packet, _| sink.dropped(meta, packet, DropReason::Replaced));
     let mut at = now;
     loop {
         let mut replaced = |meta, packet, _| sink.dropped(meta, packet, DropReason::Replaced);
@@ -198,6 +199,11 @@ pub trait Qdisc<P> {
     fn succeed(&mut self, old: &mut dyn Any, now: Instant, sink: &mut dyn Sink<P>) -> Result<(), Refusal> {
         let _ = (old, now, sink);
         Err(Refusal::Unchangeable)
+    }
+    /// Drops the packets that wait for their time before they go on to a discipline inside, which would stamp them with that
+    /// time; the others are left.
+    fn drop_held(&mut self, now: Instant, sink: &mut dyn Sink<P>) {
+        let _ = (now, sink);
     }
     /// The discipline itself, where another one of its type can take its place.
     fn as_any(&mut self) -> Option<&mut dyn Any> {

@@ -299,6 +299,11 @@ impl AnyConfig {
         Ok(())
     }
 
+    /// Whether packets go on to a discipline inside later than they come, which stamps them with that time.
+    pub fn restamps(&self) -> bool {
+        self.each().into_iter().any(|config| matches!(config, Self::Netem(netem) if netem.inside.0.is_some()))
+    }
+
     /// What it may do to packets beyond queueing, dropping and marking them.
     pub fn effects(&self) -> Effects {
         let mut effects = Effects::default();

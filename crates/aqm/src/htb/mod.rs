@@ -230,6 +230,10 @@ impl<P> Qdisc<P> for Htb<P> {
         self.family.looks_at_tcp()
     }
 
+    fn drop_held(&mut self, now: Instant, sink: &mut dyn Sink<P>) {
+        self.family.drop_held(now, sink);
+    }
+
     fn settle(&mut self, now: Instant) {
         self.family.settle(now);
     }

@@ -323,6 +323,17 @@ impl<P: 'static> Qdisc<P> for Netem<P> {
         Some(self)
     }
 
+    fn drop_held(&mut self, now: Instant, sink: &mut dyn Sink<P>) {
+        let Some(child) = &mut self.child else { return };
+        while let Some((_, meta, packet)) = self.front.pop() {
+            self.books.discard(meta, packet, DropReason::Replaced, sink);
+        }
+        while let Some((meta, packet)) = self.waiting.pop() {
+            self.books.discard(meta, packet, DropReason::Replaced, sink);
+        }
+        child.drop_held(now, &mut self.books, sink);
+    }
+
     fn settle(&mut self, now: Instant) {
         if let Some(child) = &mut self.child {
             child.settle(now);

@@ -2,6 +2,7 @@ use super::crandom::{Chance, Crandom, scaled};
 use super::distribution::Spread;
 use super::loss::Loss;
 use super::{Config, Distribution, Settings, Table, below};
+use crate::qdisc::drop_all;
 use crate::registry::{AnyConfig, Named, parse};
 use crate::{Backlog, Dequeued, DropReason, Ecn, Enqueued, Host, Instant, Limits, Link, Meta, Qdisc, Rate, Rng, Sink};
 use alloc::boxed::Box;
@@ -407,4 +408,35 @@ fn the_correlation_of_duplicates_needs_another_as_with_tc() {
     };
     assert_eq!(fates("netem duplicate 30% 90%"), fates("netem duplicate 30%"));
     assert_ne!(fates("netem duplicate 30% 90% loss 0% 1%"), fates("netem duplicate 30% loss 0% 1%"));
+}
+
+/// What waits for its time when another discipline takes the place of netem goes as old as it is, whatever holds netem.
+#[test]
+fn replaced_packets_are_as_old_as_they_are() {
+    for text in [
+        "netem delay 90ms { pie }",
+        "netem delay 90ms 7ms reorder 25% { fq_codel }",
+        "tbf rate 9mbit burst 5kB { netem delay 90ms { codel } }",
+        "prio { band 1 { netem delay 90ms { droptail } }; band 2 { netem delay 70ms { pie } } }",
+        "htb default 2 { class 2 rate 1mbit { netem delay 90ms { netem delay 1s { codel } } } }",
+    ] {
+        let mut queue = queue(text, Limits::packets(50), 3);
+        let mut none = |_: Meta, _: u32, _: DropReason| {};
+        let mut kept = 0;
+        for packet in 0..20 {
+            let enqueued = queue.enqueue(at(311_007 * u64::from(packet)), Meta::new(700, packet), packet, &mut none);
+            kept += u32::from(enqueued == Enqueued::Queued);
+        }
+        let mut left = 0;
+        while let Dequeued::Packet(..) = queue.dequeue(at(9_000_000), &mut none) {
+            left += 1;
+        }
+        let mut dropped = 0;
+        drop_all(&mut *queue, at(10_007_001), &mut |meta: Meta, packet: u32, reason: DropReason| {
+            assert_eq!((meta.enqueued, reason), (at(311_007 * u64::from(packet)), DropReason::Replaced), "{text}");
+            dropped += 1;
+        });
+        assert_eq!((left + dropped, queue.backlog().packets), (kept, 0), "{text}");
+        assert_eq!(queue.stats().dropped[DropReason::Replaced as usize].packets, u64::from(dropped), "{text}");
+    }
 }

@@ -77,6 +77,12 @@ impl<P, Q: Qdisc<P> + ?Sized> Family<P, Q> {
         self.leaves.iter().any(Leaf::looks_at_tcp)
     }
 
+    /// See [`crate::Qdisc::drop_held`].
+    pub fn drop_held(&mut self, now: Instant, sink: &mut dyn Sink<P>) {
+        let Self { leaves, books, .. } = self;
+        leaves.iter_mut().for_each(|leaf| leaf.drop_held(now, books, sink));
+    }
+
     /// See [`crate::Qdisc::settle`].
     pub fn settle(&mut self, now: Instant) {
         self.leaves.iter_mut().for_each(|leaf| leaf.settle(now));

@@ -51,6 +51,14 @@ impl Books {
         Enqueued::Dropped(reason)
     }
 
+    /// A packet that waits is dropped by the parent itself.
+    #[cold]
+    pub fn discard<P>(&mut self, meta: Meta, packet: P, reason: DropReason, sink: &mut dyn Sink<P>) {
+        self.left(meta.len);
+        self.stats.dropped[reason as usize].add(meta.len);
+        sink.dropped(meta, packet, reason);
+    }
+
     /// A packet is newly marked by the parent itself.
     pub fn marked(&mut self, len: u32) {
         self.stats.marked.add(len);
@@ -284,6 +292,11 @@ impl<P, Q: Qdisc<P> + ?Sized> Leaf<P, Q> {
         self.qdisc.succeed(qdisc, now, &mut Heard { books, sink })?;
         self.held = old.held.take();
         Ok(())
+    }
+
+    /// See [`Qdisc::drop_held`].
+    pub fn drop_held(&mut self, now: Instant, books: &mut Books, sink: &mut dyn Sink<P>) {
+        self.qdisc.drop_held(now, &mut Heard { books, sink });
     }
 
     /// See [`Qdisc::splits`].

@@ -152,6 +152,10 @@ impl<P: 'static> Qdisc<P> for Tbf<P> {
         Some(self)
     }
 
+    fn drop_held(&mut self, now: Instant, sink: &mut dyn Sink<P>) {
+        self.leaf.drop_held(now, &mut self.books, sink);
+    }
+
     fn settle(&mut self, now: Instant) {
         self.leaf.settle(now);
     }

@@ -187,6 +187,10 @@ impl Qdisc<Handle> for AnyDiscipline {
         self.any_mut().as_any()
     }
 
+    fn drop_held(&mut self, now: Instant, sink: &mut dyn Sink<Handle>) {
+        self.any_mut().drop_held(now, sink);
+    }
+
     fn settle(&mut self, now: Instant) {
         self.any_mut().settle(now);
     }
