@@ -9,6 +9,7 @@ PYTHON ?= python3
 CARGO ?= cargo
 OUT ?= out
 CASES ?= 20000
+SCENARIOS ?= 10000
 OPERATIONS ?= 100000000
 PATTERNS ?= 1000
 TIME ?= 60
@@ -65,9 +66,9 @@ bench-jobs: $(VENV)/.built ## what a second job gains, on an idle machine; it fa
 	@$(BIN)/python bench/jobs.py
 
 .PHONY: soak
-soak: $(VENV)/.made ## long runs of the property tests (CASES=20000 per property, OPERATIONS=100000000 at random, PATTERNS=1000 where a kernel is built) and the attack
+soak: $(VENV)/.made ## long runs of the property tests (CASES=20000 per property, SCENARIOS=10000 at random, OPERATIONS=100000000 at random, PATTERNS=1000 where a kernel is built) and the attack
 	SOJOURN_FUZZ_OPERATIONS=$(OPERATIONS) $(CARGO) test --package sojourn-aqm --locked --test fuzz -- --nocapture
-	PROPTEST_CASES=$(CASES) $(CARGO) test --workspace --locked
+	PROPTEST_CASES=$(CASES) SOJOURN_SCENARIOS=$(SCENARIOS) $(CARGO) test --workspace --locked
 	@$(MAKE) --no-print-directory soak-kernel attack
 
 .PHONY: attack

@@ -294,6 +294,7 @@ impl Flows {
 
     /// The statistics can begin: the next instant of the window has come.
     pub fn begin<P: Probe, T: Topology>(&mut self, network: &Network<P, T>) {
+        self.ends[..self.fixed as usize].iter_mut().for_each(|ends| ends.flow.begin());
         let flows = self.fixed().map(AnyFlow::status).collect();
         self.begins.push(Snapshot { flows, connections: self.connections(network) });
     }
@@ -367,8 +368,12 @@ impl Flows {
         for (slot, flow) in (0..).zip(self.fixed()) {
             let (_, group) = network.tenant(slot);
             let (status, before) = (flow.status(), &begin.flows[slot as usize]);
-            let summary = self.groups[group as usize].flow_summary((slot, group), &status, before, window_s);
-            groups[group as usize].add(&status, before, summary.datagrams.mos);
+            let datagrams = status.datagrams.since(&before.datagrams, before.sent, flow.strays(number));
+            let kind = self.groups[group as usize].spec.traffic.name();
+            let seen = DatagramSummary::of(&datagrams, kind == "voice");
+            let payload = PayloadSummary::of(&status.payload.since(&before.payload), window_s);
+            let summary = self.groups[group as usize].flow_summary((slot, group), &status, (payload, seen));
+            groups[group as usize].add(&status, before, (&datagrams, seen.mos));
             flows.push(summary);
         }
         let counts = network.ledger.counts_from(number);
@@ -406,18 +411,22 @@ impl Group {
         if self.forward { FORWARD } else { "reverse" }
     }
 
-    fn flow_summary(&self, (id, group): (u32, u32), status: &Status, before: &Status, window_s: f64) -> FlowSummary {
-        let kind = self.spec.traffic.name();
+    fn flow_summary(
+        &self,
+        (id, group): (u32, u32),
+        status: &Status,
+        (payload, datagrams): (PayloadSummary, DatagramSummary),
+    ) -> FlowSummary {
         FlowSummary {
             id,
             group,
-            kind,
+            kind: self.spec.traffic.name(),
             direction: self.direction(),
-            payload: PayloadSummary::of(&status.payload.since(&before.payload), window_s),
+            payload,
             sent: status.sent,
             retransmissions: status.retransmissions,
             timeouts: status.timeouts,
-            datagrams: DatagramSummary::of(&status.datagrams.since(&before.datagrams), kind == "voice"),
+            datagrams,
         }
     }
 }

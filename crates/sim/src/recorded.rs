@@ -230,7 +230,7 @@ impl Recorded {
     fn dropped(&mut self, entry: &Happened, known: Known, reason: DropReason) {
         let Happened { at, link, packet, .. } = *entry;
         self.leave(entry, known);
-        self.links[link].tally_mut().drop(at, reason, true);
+        self.links[link].tally_mut().drop(at, reason, Some(known.meta.enqueued));
         self.links[link].tally_mut().fingerprint.record(
             at,
             link,

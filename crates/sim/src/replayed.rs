@@ -76,7 +76,7 @@ impl Replayed {
     /// The queue dropped the packet; `meta` has the time of its arrival.
     pub fn dropped(&mut self, now: Instant, l: usize, number: u32, meta: &Meta, reason: DropReason) {
         self.reach(now);
-        self.links[l].tally_mut().drop(now, reason, true);
+        self.links[l].tally_mut().drop(now, reason, Some(meta.enqueued));
         self.links[l].tally_mut().fingerprint.record(now, l, meta.flow, meta.len, Fate::Dropped(reason));
         if let Some(probe) = &mut self.probe {
             probe.dropped(now, l, handle(&self.links, l, number), meta, reason, &self.packets);

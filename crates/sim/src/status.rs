@@ -26,11 +26,14 @@ pub(crate) struct Payload {
     pub delivered: u64,
 }
 
-/// What the receiver of datagrams has seen. All are sums, so that a window is a difference.
+/// What the receiver of datagrams has seen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Datagrams {
-    /// Datagrams received, and those that should have been: up to the last one received.
+    /// Datagrams received.
     pub received: u64,
+    /// Those of them that had been sent before the statistics began.
+    pub strays: u64,
+    /// Datagrams that should have been received: up to the last one that was.
     pub expected: u64,
     /// Sum of the one-way delays, and of the differences between successive ones, without their signs.
     pub delay_ns: u64,
@@ -63,16 +66,18 @@ impl Payload {
 impl Datagrams {
     pub fn add(&mut self, other: &Self) {
         self.received += other.received;
+        self.strays += other.strays;
         self.expected += other.expected;
         self.delay_ns += other.delay_ns;
         self.variation_ns += other.variation_ns;
     }
 
-    /// What came after `earlier`.
-    pub fn since(&self, earlier: &Self) -> Self {
+    /// What came after `earlier`, when so many had been `sent`; `strays` of them came later.
+    pub fn since(&self, earlier: &Self, sent: u64, strays: u64) -> Self {
         Self {
             received: self.received - earlier.received,
-            expected: self.expected - earlier.expected,
+            strays,
+            expected: self.expected.saturating_sub(sent),
             delay_ns: self.delay_ns - earlier.delay_ns,
             variation_ns: self.variation_ns - earlier.variation_ns,
         }

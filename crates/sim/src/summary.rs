@@ -92,9 +92,9 @@ pub struct LinkSummary {
     pub lost: u64,
     /// Packets newly marked CE.
     pub marked: u64,
-    /// Drops by arrivals.
+    /// Drops by arrivals, both of the packets that arrived in the window.
     pub drop_rate: f64,
-    /// Marks by arrivals.
+    /// Marks by arrivals, likewise.
     pub mark_rate: f64,
     /// Time average of waiting packets.
     pub mean_backlog_packets: f64,
@@ -149,8 +149,8 @@ impl LinkSummary {
             dropped_by: by_reason,
             lost: counts.lost,
             marked: counts.marked,
-            drop_rate: counts.share(dropped),
-            mark_rate: counts.share(counts.marked),
+            drop_rate: counts.share(counts.dropped_of_arrived),
+            mark_rate: counts.share(counts.marked_of_arrived),
             mean_backlog_packets: counts.area as f64 / span.as_nanos() as f64,
             sojourn_ms: Quantiles::of(counts.sojourn()),
             queues: Vec::new(),
@@ -169,8 +169,8 @@ impl QueueSummary {
             arrived: counts.arrived,
             dropped,
             marked: counts.marked,
-            drop_rate: counts.share(dropped),
-            mark_rate: counts.share(counts.marked),
+            drop_rate: counts.share(counts.dropped_of_arrived),
+            mark_rate: counts.share(counts.marked_of_arrived),
             mean_backlog_packets: counts.area as f64 / span.as_nanos() as f64,
             sojourn_ms: Quantiles::of(counts.sojourn()),
         }
@@ -282,7 +282,8 @@ pub struct DatagramSummary {
     pub delay_ms: Option<f64>,
     /// Mean difference between the delays of successive datagrams, without its sign.
     pub delay_variation_ms: Option<f64>,
-    /// Lost datagrams by those sent before the last one received.
+    /// Lost datagrams by those sent in the window before the last one received; what was sent before the window counts in
+    /// neither.
     pub loss_rate: Option<f64>,
     /// Mean opinion score of a call (E-model); for a group the mean of its calls.
     pub mos: Option<f64>,
@@ -292,7 +293,9 @@ impl DatagramSummary {
     /// Of datagrams that another engine counted: those received, those that should have been, the sum of their delays
     /// and that of the differences between successive ones, in ns.
     pub fn counted(received: u64, expected: u64, delay_ns: u64, variation_ns: u64, is_voice: bool) -> Self {
-        Self::of(&Datagrams { received, expected, delay_ns, variation_ns }, is_voice)
+        // Other engines tell arrivals by when they came: those sent before the window may be more than those that are late.
+        let strays = received.saturating_sub(expected);
+        Self::of(&Datagrams { received, strays, expected, delay_ns, variation_ns }, is_voice)
     }
 
     /// The same of a group of flows, whose score is the mean of those of its calls.
@@ -307,14 +310,15 @@ impl DatagramSummary {
         }
         let mean_ms = |sum_ns: u64| sum_ns as f64 / seen.received as f64 / 1e6;
         let (delay_ms, variation_ms) = (mean_ms(seen.delay_ns), mean_ms(seen.variation_ns));
-        let loss = 1.0 - seen.received as f64 / seen.expected as f64;
+        let in_time = seen.received - seen.strays;
+        let loss = (seen.expected > 0).then(|| 1.0 - in_time as f64 / seen.expected as f64);
         // A jitter buffer of twice the mean variation, which is Flent's approximation.
-        let score = || mos(r_factor(delay_ms + 2.0 * variation_ms, 100.0 * loss));
+        let score = |loss: f64| mos(r_factor(delay_ms + 2.0 * variation_ms, 100.0 * loss));
         Self {
             delay_ms: Some(delay_ms),
             delay_variation_ms: Some(variation_ms),
-            loss_rate: Some(loss),
-            mos: is_voice.then(score),
+            loss_rate: loss,
+            mos: loss.filter(|_| is_voice).map(score),
         }
     }
 }

@@ -29,6 +29,9 @@ pub(crate) struct Counts {
     pub departed: u64,
     pub dropped: [u64; DropReason::ALL.len()],
     pub marked: u64,
+    /// Packets that arrived in this part and were dropped, and newly marked, in this part or a later one.
+    pub dropped_of_arrived: u64,
+    pub marked_of_arrived: u64,
     /// What was used of the link: time that the transmitter was busy, bits of a rate that varies, or bytes that
     /// opportunities carried.
     pub used: u64,
@@ -110,13 +113,19 @@ impl Tally {
         self.total_bytes += meta.len as u64;
     }
 
-    /// A packet was dropped.
-    pub fn drop(&mut self, now: Instant, reason: DropReason, was_queued: bool) {
+    /// A packet was dropped that had waited since `arrived`; none if it was dropped when it came.
+    pub fn drop(&mut self, now: Instant, reason: DropReason, arrived: Option<Instant>) {
         self.counts(now).dropped[reason as usize] += 1;
-        if was_queued {
+        self.parts.of(arrived.unwrap_or(now)).dropped_of_arrived += 1;
+        if arrived.is_some() {
             self.accumulate(now);
             self.backlog -= 1;
         }
+    }
+
+    /// A packet that arrived at `arrived` was newly marked.
+    pub fn marks(&mut self, arrived: Instant) {
+        self.parts.of(arrived).marked_of_arrived += 1;
     }
 
     /// Packets that wait.
@@ -128,6 +137,14 @@ impl Tally {
     /// Sojourn time of the packet whose transmission began last; zero before the first.
     pub fn last_sojourn(&self) -> Duration {
         self.last_sojourn
+    }
+
+    /// The medium is busy for a span; what of it lies before `counted` is in the shares of others that transmit at the same time,
+    /// with whom this queue is reported together.
+    pub fn shared_transmission(&mut self, (start, end): (Instant, Instant), counted: Instant) {
+        let span = |from: Instant, to: Instant| (to - from).as_nanos() as u64;
+        self.total_used += span(start, end);
+        self.use_in_pieces(start.max(counted), end, &span);
     }
 
     /// The transmitter is busy for a span, which begins at `now` or later; `capacity` is what it does in one.
@@ -204,6 +221,8 @@ impl Part for Counts {
             (&mut self.arrived, other.arrived),
             (&mut self.departed, other.departed),
             (&mut self.marked, other.marked),
+            (&mut self.dropped_of_arrived, other.dropped_of_arrived),
+            (&mut self.marked_of_arrived, other.marked_of_arrived),
             (&mut self.used, other.used),
             (&mut self.lost, other.lost),
             (&mut self.bytes, other.bytes),
@@ -241,11 +260,42 @@ mod tests {
     }
 
     #[test]
+    fn a_rate_of_drops_is_of_the_packets_that_arrived_in_the_window() {
+        let at = |ms: u64| Instant::from_nanos(ms * 1_000_000);
+        let mut tally = Tally::new(&Window::new([at(10)], at(20)));
+        (0..30).for_each(|_| tally.arrival(at(3), true));
+        tally.arrival(at(11), true);
+        (0..30).for_each(|_| tally.drop(at(12), DropReason::Replaced, Some(at(3))));
+        tally.arrival(at(13), false);
+        tally.drop(at(13), DropReason::Limit, None);
+        tally.close();
+        let late = tally.sum(1);
+        assert_eq!((late.arrived, late.dropped.iter().sum::<u64>(), late.dropped_of_arrived), (2, 31, 1));
+        let whole = tally.sum(0);
+        assert_eq!((whole.arrived, whole.dropped_of_arrived), (32, 31));
+    }
+
+    #[test]
+    fn transmissions_at_the_same_time_are_busy_time_once() {
+        let at = |ms: u64| Instant::from_nanos(ms * 1_000_000);
+        let mut tallies = [(); 3].map(|()| Tally::new(&Window::new([at(10)], at(20))));
+        let mut counted = at(8);
+        for (tally, end) in tallies.iter_mut().zip([at(13), at(11), at(15)]) {
+            tally.shared_transmission((at(8), end), counted);
+            counted = counted.max(end);
+            tally.close();
+        }
+        assert_eq!(tallies.iter().map(|tally| tally.sum(1).used).sum::<u64>(), 5_000_000);
+        assert_eq!(tallies.iter().map(|tally| tally.sum(0).used).sum::<u64>(), 7_000_000);
+        assert_eq!(tallies.map(|tally| tally.total_used), [5_000_000, 3_000_000, 7_000_000]);
+    }
+
+    #[test]
     fn mean_backlog_is_a_time_average_of_the_window() {
         let at = |ms: u64| Instant::from_nanos(ms * 1_000_000);
         let mut tally = Tally::new(&Window::new([at(10)], at(20)));
         (0..5).for_each(|_| tally.arrival(at(0), true));
-        (0..4).for_each(|_| tally.drop(at(12), DropReason::Late, true));
+        (0..4).for_each(|_| tally.drop(at(12), DropReason::Late, Some(at(0))));
         tally.departure(at(16), &Meta::new(1500, 0), false);
         // 5 packets for 2 ms, 1 for 4 ms, none for 4 ms.
         tally.close();

@@ -45,9 +45,9 @@ impl GroupReport {
         Self { total: *connections, seen: Datagrams::default(), payload, scores: Vec::new() }
     }
 
-    pub fn add(&mut self, status: &Status, before: &Status, score: Option<f64>) {
+    pub fn add(&mut self, status: &Status, before: &Status, (datagrams, score): (&Datagrams, Option<f64>)) {
         self.total.add(status);
-        self.seen.add(&status.datagrams.since(&before.datagrams));
+        self.seen.add(datagrams);
         self.payload.add(&status.payload.since(&before.payload));
         self.scores.extend(score);
     }

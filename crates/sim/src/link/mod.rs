@@ -119,7 +119,7 @@ impl Link {
         let Some(queue) = &change.queue else { return Served::nothing(Again::AsBefore) };
         self.server.before_change(now, &mut self.body, books);
         let discipline = discipline::AnyDiscipline::of(&queue.spec, change.rng("queue"));
-        self.body.queue.change(now, discipline, queue.keeps, books);
+        self.body.queue.change(now, discipline, queue, books);
         self.server.after_change(now, &mut self.body, books)
     }
 
@@ -179,6 +179,9 @@ impl Link {
         let bytes = self.body.wire_of(meta);
         let tally = &mut self.body.queue.tally;
         tally.departure(now, meta, marked);
+        if marked {
+            tally.marks(meta.enqueued);
+        }
         self.server.replay(now, bytes, tally);
     }
 }

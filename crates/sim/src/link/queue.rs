@@ -1,7 +1,7 @@
 //! A queue discipline with its counts: what a link, or a host of a wireless LAN, takes packets from.
 
 use super::Books;
-use super::change::stream_of_queue;
+use super::change::{NewQueue, stream_of_queue};
 use super::discipline::AnyDiscipline;
 use super::within::Within;
 use crate::fingerprint::Fate;
@@ -17,15 +17,25 @@ use sojourn_aqm::{Backlog, Dequeued, DropReason, Ecn, Enqueued, Instant, Meta, Q
 pub(crate) struct Queue<Q: ?Sized = AnyDiscipline> {
     pub qdisc: Box<Q>,
     pub tally: Tally,
+    /// By handle, of disciplines that stamp packets later than they come: when each packet came.
+    arrivals: Option<Vec<Instant>>,
     /// Counts of the queues within the discipline, if it has several.
     pub within: Option<Box<Within>>,
+}
+
+impl<Q: Qdisc<Handle>> Queue<Q> {
+    /// The empty queue of a link, under a discipline.
+    pub fn under(qdisc: Q, spec: &LinkSpec, window: &Window) -> Self {
+        let arrivals = spec.aqm.config.restamps().then(Vec::new);
+        let within = Within::of(&qdisc, window);
+        Self { qdisc: Box::new(qdisc), tally: Tally::new(window), arrivals, within }
+    }
 }
 
 impl Queue {
     /// The empty queue of link `index` in a run with `seed`.
     pub fn new(spec: &LinkSpec, index: usize, seed: u64, window: &Window) -> Self {
-        let qdisc = AnyDiscipline::of(spec, stream_of_queue(seed, index, 0));
-        Self::empty(Box::new(qdisc), window)
+        Self::under(AnyDiscipline::of(spec, stream_of_queue(seed, index, 0)), spec, window)
     }
 }
 
@@ -87,14 +97,15 @@ impl Queue {
 
     /// Another discipline takes the place of its own, as after `tc qdisc change` where it `keeps` what waits, else as after
     /// `tc qdisc replace`, which drops that.
-    pub fn change<P: Probe>(&mut self, now: Instant, new: AnyDiscipline, keeps: bool, books: &mut Books<P>) {
+    pub fn change<P: Probe>(&mut self, now: Instant, new: AnyDiscipline, change: &NewQueue, books: &mut Books<P>) {
         let mut old = std::mem::replace(&mut *self.qdisc, new);
-        let mut drops = Drops::new(now, NONE, (&mut self.tally, &mut self.within), books);
-        if keeps {
+        let mut drops = Drops::new(now, NONE, (&mut self.tally, &mut self.arrivals, &mut self.within), books);
+        if change.keeps {
             let old = old.as_any().expect("the scenario has tried this change");
             self.qdisc.succeed(old, now, &mut drops).expect("the scenario has tried this change");
         } else {
             drop_all(&mut old, now, &mut drops);
+            self.arrivals = change.spec.aqm.config.restamps().then(Vec::new);
         }
         let window = self.tally.window();
         match &mut self.within {
@@ -116,12 +127,6 @@ impl Queue {
 }
 
 impl<Q: Qdisc<Handle> + ?Sized> Queue<Q> {
-    /// An empty queue that counts in a window.
-    pub fn empty(qdisc: Box<Q>, window: &Window) -> Self {
-        let within = Within::of(&*qdisc, window);
-        Self { qdisc, tally: Tally::new(window), within }
-    }
-
     /// Closes the books at the end of the window.
     pub fn close(&mut self) {
         self.tally.close();
@@ -137,7 +142,8 @@ impl<Q: Qdisc<Handle> + ?Sized> Queue<Q> {
             within.offers(handle, self.qdisc.queue_of(&meta));
         }
         let enqueued = {
-            let mut drops = Drops::new(now, handle, (&mut self.tally, &mut self.within), books);
+            let mut drops = Drops::new(now, handle, (&mut self.tally, &mut self.arrivals, &mut self.within), books);
+            drops.came(handle);
             self.qdisc.enqueue(now, meta, handle, &mut drops)
         };
         let fate = match enqueued {
@@ -165,8 +171,14 @@ impl<Q: Qdisc<Handle> + ?Sized> Queue<Q> {
             packet.ecn = meta.ecn;
             packet.dscp = meta.dscp;
             self.tally.departure(now, meta, newly_marked);
+            if newly_marked {
+                self.tally.marks(arrival_of(&self.arrivals, *handle, meta));
+            }
             if let Some(within) = &mut self.within {
                 within.departure(now, *handle, meta, newly_marked);
+                if newly_marked {
+                    within.marks(*handle, arrival_of(&self.arrivals, *handle, meta));
+                }
             }
             let fate = if newly_marked { Fate::DepartedMarked } else { Fate::Departed };
             self.tally.fingerprint.record(now, books.link, meta.flow, meta.len, fate);
@@ -178,7 +190,7 @@ impl<Q: Qdisc<Handle> + ?Sized> Queue<Q> {
     /// Asks for the next packet, as of `now`, and books only what the discipline drops.
     #[inline(always)]
     pub fn poll<P: Probe>(&mut self, now: Instant, books: &mut Books<P>) -> Dequeued<Handle> {
-        let mut drops = Drops::new(now, NONE, (&mut self.tally, &mut self.within), books);
+        let mut drops = Drops::new(now, NONE, (&mut self.tally, &mut self.arrivals, &mut self.within), books);
         self.qdisc.dequeue(now, &mut drops)
     }
 }
@@ -227,9 +239,15 @@ struct Drops<'a, P> {
     arriving: Handle,
     link: usize,
     tally: &'a mut Tally,
+    arrivals: &'a mut Option<Vec<Instant>>,
     within: &'a mut Option<Box<Within>>,
     packets: &'a mut Packets,
     probe: &'a mut P,
+}
+
+/// When a packet of the queue came.
+fn arrival_of(arrivals: &Option<Vec<Instant>>, handle: Handle, meta: &Meta) -> Instant {
+    arrivals.as_ref().map_or(meta.enqueued, |arrivals| arrivals[handle as usize])
 }
 
 impl<'a, P: Probe> Drops<'a, P> {
@@ -237,19 +255,30 @@ impl<'a, P: Probe> Drops<'a, P> {
     fn new(
         now: Instant,
         arriving: Handle,
-        (tally, within): (&'a mut Tally, &'a mut Option<Box<Within>>),
+        (tally, arrivals, within): (&'a mut Tally, &'a mut Option<Vec<Instant>>, &'a mut Option<Box<Within>>),
         books: &'a mut Books<P>,
     ) -> Self {
         let Books { link, packets, probe } = books;
-        Self { now, arriving, link: *link, tally, within, packets, probe }
+        Self { now, arriving, link: *link, tally, arrivals, within, packets, probe }
+    }
+
+    /// A packet comes now.
+    #[inline(always)]
+    fn came(&mut self, handle: Handle) {
+        if let Some(arrivals) = self.arrivals {
+            let place = handle as usize;
+            arrivals.resize(arrivals.len().max(place + 1), self.now);
+            arrivals[place] = self.now;
+        }
     }
 }
 
 impl<P: Probe> Sink<Handle> for Drops<'_, P> {
     fn dropped(&mut self, meta: Meta, handle: Handle, reason: DropReason) {
-        self.tally.drop(self.now, reason, handle != self.arriving);
+        let arrived = (handle != self.arriving).then(|| arrival_of(self.arrivals, handle, &meta));
+        self.tally.drop(self.now, reason, arrived);
         if let Some(within) = self.within {
-            within.dropped(self.now, handle, reason, handle != self.arriving);
+            within.dropped(self.now, handle, reason, arrived);
         }
         self.tally.fingerprint.record(self.now, self.link, meta.flow, meta.len, Fate::Dropped(reason));
         self.probe.dropped(self.now, self.link, handle, &meta, reason, self.packets);
@@ -260,6 +289,7 @@ impl<P: Probe> Sink<Handle> for Drops<'_, P> {
         let copy = self.packets.copy(self.link, *handle);
         // What was marked before it was copied is marked on the original.
         self.packets.packet_mut(copy).ecn = meta.ecn;
+        self.came(copy);
         self.tally.arrival(self.now, true);
         if let Some(within) = self.within {
             within.copies(self.now, *handle, copy);

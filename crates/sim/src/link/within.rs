@@ -62,10 +62,17 @@ impl Within {
         }
     }
 
-    /// As [`Tally::drop`].
-    pub fn dropped(&mut self, now: Instant, handle: Handle, reason: DropReason, was_queued: bool) {
+    /// As [`Tally::marks`].
+    pub fn marks(&mut self, handle: Handle, arrived: Instant) {
         if let Some(tally) = self.tally(handle) {
-            tally.drop(now, reason, was_queued);
+            tally.marks(arrived);
+        }
+    }
+
+    /// As [`Tally::drop`].
+    pub fn dropped(&mut self, now: Instant, handle: Handle, reason: DropReason, arrived: Option<Instant>) {
+        if let Some(tally) = self.tally(handle) {
+            tally.drop(now, reason, arrived);
         }
     }
 

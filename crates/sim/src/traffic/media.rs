@@ -149,4 +149,12 @@ impl Endpoints for MediaFlow {
         let (sent, datagrams) = (self.sender.sent(), self.seen.datagrams);
         Status { payload, sent, datagrams, cwnd: nothing, ssthresh: nothing, srtt_ms: nothing, ..Status::default() }
     }
+
+    fn begin(&mut self) {
+        self.seen.begin(self.sender.sent());
+    }
+
+    fn strays(&self, number: usize) -> u64 {
+        self.seen.strays(number)
+    }
 }

@@ -86,6 +86,13 @@ trait Endpoints {
     fn sink_deadline(&self) -> Instant;
     /// What there is to see.
     fn status(&self) -> Status;
+    /// The statistics can begin now.
+    fn begin(&mut self) {}
+    /// Datagrams that were received after instant `number` of the window, from 0 on, and sent before it.
+    fn strays(&self, number: usize) -> u64 {
+        let _ = number;
+        0
+    }
 }
 
 /// What a flow's end can do: send, and tell what has happened.
@@ -197,6 +204,16 @@ macro_rules! flows {
             /// When the sink's timer is due.
             pub fn sink_deadline(&self) -> Instant {
                 match self { Self::$first(flow) => flow.sink_deadline(), $( $(#[$only])? Self::$kind(flow) => flow.sink_deadline(), )+ }
+            }
+
+            /// The statistics can begin now.
+            pub fn begin(&mut self) {
+                match self { Self::$first(flow) => flow.begin(), $( $(#[$only])? Self::$kind(flow) => flow.begin(), )+ }
+            }
+
+            /// Datagrams that were received after instant `number` of the window, from 0 on, and sent before it.
+            pub fn strays(&self, number: usize) -> u64 {
+                match self { Self::$first(flow) => flow.strays(number), $( $(#[$only])? Self::$kind(flow) => flow.strays(number), )+ }
             }
 
             /// What there is to see.

@@ -129,6 +129,14 @@ impl Endpoints for ReplayFlow {
         let payload = Payload { arrived: self.payload, delivered: self.payload };
         self.seen.status(payload, self.sent)
     }
+
+    fn begin(&mut self) {
+        self.seen.begin(self.sent);
+    }
+
+    fn strays(&self, number: usize) -> u64 {
+        self.seen.strays(number)
+    }
 }
 
 /// The transfers of a capture.

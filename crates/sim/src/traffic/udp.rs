@@ -21,10 +21,15 @@ pub(crate) struct UdpFlow {
 }
 
 /// What a sink of datagrams has seen.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Seen {
     pub datagrams: Datagrams,
     last_delay_ns: u64,
+    /// Of each instant at which the statistics can begin after the start: datagrams sent before it, and those of them that were
+    /// received after it.
+    begins: Vec<(u64, u64)>,
+    /// Datagrams sent before the last one of these instants.
+    sent_before: u64,
 }
 
 enum Gaps {
@@ -120,7 +125,7 @@ impl Seen {
     /// `count` datagrams from number `first` on, which were sent at one instant, arrive; returns how long they took.
     #[inline]
     pub fn several(&mut self, now: Instant, sent: Instant, first: u64, count: u64) -> Duration {
-        let Self { datagrams, last_delay_ns } = self;
+        let Self { datagrams, last_delay_ns, .. } = self;
         let delay_ns = now.as_nanos() - sent.as_nanos();
         if datagrams.received > 0 {
             datagrams.variation_ns += delay_ns.abs_diff(*last_delay_ns);
@@ -129,7 +134,28 @@ impl Seen {
         datagrams.received += count;
         datagrams.delay_ns += count * delay_ns;
         datagrams.expected = datagrams.expected.max(first + count);
+        if first < self.sent_before {
+            self.stray(first, count);
+        }
         Duration::from_nanos(delay_ns as i64)
+    }
+
+    #[cold]
+    fn stray(&mut self, first: u64, count: u64) {
+        for (sent, strays) in self.begins.iter_mut().rev().take_while(|(sent, _)| first < *sent) {
+            *strays += count.min(*sent - first);
+        }
+    }
+
+    /// The statistics can begin, when so many datagrams have been `sent`.
+    pub fn begin(&mut self, sent: u64) {
+        self.begins.push((sent, 0));
+        self.sent_before = sent;
+    }
+
+    /// See [`Endpoints::strays`].
+    pub fn strays(&self, number: usize) -> u64 {
+        number.checked_sub(1).map_or(0, |begin| self.begins[begin].1)
     }
 
     /// What there is to see of a flow that has `sent` so many datagrams.
@@ -169,6 +195,14 @@ impl Endpoints for UdpFlow {
 
     fn status(&self) -> Status {
         self.seen.status(Payload { arrived: self.arrived, delivered: self.arrived }, self.sent)
+    }
+
+    fn begin(&mut self) {
+        self.seen.begin(self.sent);
+    }
+
+    fn strays(&self, number: usize) -> u64 {
+        self.seen.strays(number)
     }
 }
 

@@ -96,10 +96,16 @@ impl Wlan {
                 self.dcf.heard_garbled(other, end);
             }
         }
+        let mut counted = now;
         for &node in nodes {
             let (rate, airtime) = self.next_attempt(node);
             self.dcf.heard_nothing(node, now + airtime, end);
-            self.interfaces[node].transmits(now, airtime);
+            if node == ACCESS_POINT {
+                self.interfaces[node].transmits(now, airtime);
+            } else {
+                self.interfaces[node].collides(now, airtime, counted);
+                counted = counted.max(now + airtime);
+            }
             self.collided(now, node, rate, airtime);
         }
         end

@@ -16,6 +16,8 @@ pub(crate) struct Interface {
     queue: Queued,
     framing: Framing,
     is_station: bool,
+    /// When its last transmission ends.
+    busy_until: Instant,
     /// Packets that have arrived over the channel from this node.
     pub pipe: Pipe,
 }
@@ -30,13 +32,17 @@ impl Interface {
     /// That of a `node` with the queue of number `queue`, in a run with `seed`.
     pub fn new(spec: &LinkSpec, (node, queue): (usize, usize), seed: u64, window: &Window) -> Self {
         let queue = Queued::Together(Queue::new(spec, queue, seed, window));
-        Self { queue, framing: spec.framing, is_station: node != ACCESS_POINT, pipe: Pipe::new() }
+        Self::with(queue, spec, node != ACCESS_POINT)
     }
 
     /// That of an access point with a queue for each station.
     pub fn by_station(spec: &LinkSpec, queues: StationQueues, window: &Window) -> Self {
-        let queue = Queue::empty(Box::new(queues), window);
-        Self { queue: Queued::ByStation(queue), framing: spec.framing, is_station: false, pipe: Pipe::new() }
+        let queue = Queue::under(queues, spec, window);
+        Self::with(Queued::ByStation(queue), spec, false)
+    }
+
+    fn with(queue: Queued, spec: &LinkSpec, is_station: bool) -> Self {
+        Self { queue, framing: spec.framing, is_station, busy_until: Instant::ZERO, pipe: Pipe::new() }
     }
 
     /// Bytes of a packet as the queue counts them.
@@ -120,9 +126,17 @@ impl Interface {
         })
     }
 
-    /// Books that the node uses the channel.
+    /// Books that the node uses the channel, alone.
     pub fn transmits(&mut self, now: Instant, airtime: Duration) {
+        self.busy_until = now + airtime;
         self.tally_mut().transmission(now, now + airtime, |from, to| (to - from).as_nanos() as u64);
+    }
+
+    /// The same of a station whose transmission collides with those of others, of which the longest so far ends at `counted`:
+    /// the busy time of all stations is a union.
+    pub fn collides(&mut self, now: Instant, airtime: Duration, counted: Instant) {
+        self.busy_until = now + airtime;
+        self.tally_mut().shared_transmission((now, now + airtime), counted);
     }
 }
 
@@ -165,7 +179,8 @@ impl Metered for Interface {
         }
     }
     fn used_and_usable(&mut self, now: Instant) -> (u64, u64) {
-        (self.tally().total_used, (now - Instant::ZERO).as_nanos() as u64)
+        let ahead = (self.busy_until.max(now) - now).as_nanos() as u64;
+        (self.tally().total_used - ahead, (now - Instant::ZERO).as_nanos() as u64)
     }
     fn usable_from(&mut self, number: usize) -> u64 {
         let window = self.tally().window();
