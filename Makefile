@@ -94,7 +94,7 @@ costs: $(VENV)/.built ## what shells carry and cost; OLD=PYTHON for another buil
 	$(BIN)/python -m sojourn.emulated.costs $(if $(OLD),--old $(OLD))
 
 .PHONY: fuzz
-fuzz: ## random operations on every queue discipline (TIME=60 seconds, SEED=1), random frames through the emulator (CASES)
+fuzz: ## random operations on every queue discipline (TIME=60 seconds, SEED=1), random frames through the emulator and to every reader of packets (CASES)
 	PROPTEST_CASES=$(CASES) $(CARGO) test --package sojourn-emu --locked --lib path::case
 	SOJOURN_FUZZ_SECONDS=$(TIME) SOJOURN_FUZZ_SEED=$(SEED) $(CARGO) test --package sojourn-aqm --locked --test fuzz -- --nocapture
 

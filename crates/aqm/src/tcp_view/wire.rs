@@ -1,6 +1,7 @@
 //! A TCP header as bytes on the wire. Sources: RFC 791, RFC 8200 §4, RFC 9293 §3.1, RFC 7323, RFC 2018.
 
 use super::{SackBlocks, TcpView};
+use crate::octets::{u16_at, u32_at};
 use crate::packet::Meta;
 
 impl TcpView {
@@ -15,10 +16,10 @@ impl TcpView {
         let size = (bytes.get(at + 12)? >> 4) as usize * 4;
         let header = bytes.get(at..at + size).filter(|_| size >= LEAST)?;
         let mut view = Self {
-            seq: word(header, 4)?,
-            ack: word(header, 8)?,
+            seq: u32_at(header, 4)?,
+            ack: u32_at(header, 8)?,
             payload: end.checked_sub(at + size)? as u32,
-            flags: half(header, 12)? & 0x1ff,
+            flags: u16_at(header, 12)? & 0x1ff,
             space: header[..4].iter().fold(0, |digest, byte| digest ^ byte),
             ..Self::default()
         };
@@ -90,9 +91,9 @@ impl TcpView {
             let (option, rest) = left.split_at(length);
             match (kind, length) {
                 (PADDING, _) | (MD5, 18) => {}
-                (TIMESTAMPS, 10) => self.timestamps = word(option, 2).zip(word(option, 6)),
+                (TIMESTAMPS, 10) => self.timestamps = u32_at(option, 2).zip(u32_at(option, 6)),
                 (SACK, _) if length > 2 && (length - 2) % 8 == 0 => {
-                    let pairs = option[2..].chunks_exact(8).filter_map(|pair| word(pair, 0).zip(word(pair, 4)));
+                    let pairs = option[2..].chunks_exact(8).filter_map(|pair| u32_at(pair, 0).zip(u32_at(pair, 4)));
                     self.sack = SackBlocks::from_iter(pairs);
                 }
                 _ => self.other_options = true,
@@ -104,9 +105,9 @@ impl TcpView {
 
 /// Where the TCP header of an IPv4 packet begins, and where the packet ends.
 fn ip4(bytes: &[u8]) -> Option<(usize, usize)> {
-    let at = (bytes[0] & 15) as usize * 4;
-    let is_first = half(bytes, 6)? & 0x1fff == 0;
-    (at >= 20 && is_first && *bytes.get(9)? == TCP).then_some((at, half(bytes, 2)? as usize))
+    let at = (bytes.first()? & 15) as usize * 4;
+    let is_first = u16_at(bytes, 6)? & 0x1fff == 0;
+    (at >= 20 && is_first && *bytes.get(9)? == TCP).then_some((at, u16_at(bytes, 2)? as usize))
 }
 
 /// Where the TCP header of an IPv6 packet begins, and where the packet ends.
@@ -116,15 +117,7 @@ fn ip6(bytes: &[u8]) -> Option<(usize, usize)> {
         let &[following, eights] = bytes.get(at..at + 2)? else { return None };
         (next, at) = (following, at + 8 * (eights as usize + 1));
     }
-    (next == TCP).then_some((at, 40 + half(bytes, 4)? as usize))
-}
-
-fn half(bytes: &[u8], at: usize) -> Option<u16> {
-    Some(u16::from_be_bytes(*bytes.get(at..)?.first_chunk()?))
-}
-
-fn word(bytes: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_be_bytes(*bytes.get(at..)?.first_chunk()?))
+    (next == TCP).then_some((at, 40 + u16_at(bytes, 4)? as usize))
 }
 
 /// The options of a header that is being written.

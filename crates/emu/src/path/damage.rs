@@ -16,12 +16,14 @@ pub fn damaged(page: &Page, packet: &Packet, flip: Flip) -> Vec<u8> {
         if page.split { (about.at, about.checksum_offset()) } else { (vnet.csum_start.into(), vnet.csum_offset) };
     let field = from + offset as usize;
     let incomplete = page.split || vnet.flags & NEEDS_CSUM != 0;
-    if incomplete && field + 2 <= ip.len() {
-        // What is there is the sum of the pseudo-header (`skb_checksum_help`).
-        let whole = !fold(sum(&ip[from..]));
-        ip[field..field + 2].copy_from_slice(&whole.to_be_bytes());
+    let whole = ip.get(from..).map(|covered| !fold(sum(covered)));
+    // What is there is the sum of the pseudo-header (`skb_checksum_help`).
+    if let (true, Some(whole), Some(sum)) = (incomplete, whole, ip.get_mut(field..field + 2)) {
+        sum.copy_from_slice(&whole.to_be_bytes());
     }
-    let place = flip.byte as usize % ip.len();
-    ip[place] ^= 1 << flip.bit;
+    // A frame of Ethernet may have nothing behind its link's header.
+    if let Some(place) = (flip.byte as usize).checked_rem(ip.len()) {
+        ip[place] ^= 1 << flip.bit;
+    }
     frame
 }

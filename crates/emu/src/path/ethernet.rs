@@ -5,17 +5,18 @@
 
 use super::buffer::{Buffer, MOST_LINK, MOST_TAGS};
 use super::header::VNET;
+use sojourn_aqm::octets::u16_at;
 
 /// Bytes of the link's header of an Ethernet frame behind its virtio header, with up to two VLAN tags; `None` if it is none.
-fn length(frame: &[u8]) -> Option<usize> {
+pub fn length(frame: &[u8]) -> Option<usize> {
     let mut at = 12;
     for _ in 0..MOST_TAGS {
-        if !TAGS.contains(&kind(frame, at)?) {
+        if !TAGS.contains(&u16_at(frame, at)?) {
             break;
         }
         at += 4;
     }
-    kind(frame, at).map(|_| at + 2)
+    u16_at(frame, at).map(|_| at + 2)
 }
 
 /// Whether what follows a link's header of `link` bytes says that it is IP.
@@ -36,7 +37,7 @@ pub fn split(buffer: &mut Buffer) -> Option<usize> {
 pub fn join(vnet: &[u8], link: &[u8], out: &mut [u8; VNET + MOST_LINK]) -> usize {
     out[..VNET].copy_from_slice(&vnet[..VNET]);
     out[VNET..VNET + link.len()].copy_from_slice(link);
-    shift(&mut out[..VNET], |at| at + link.len() as u16);
+    shift(&mut out[..VNET], |at| at.saturating_add(link.len() as u16));
     VNET + link.len()
 }
 
@@ -48,10 +49,6 @@ fn shift(vnet: &mut [u8], change: impl Fn(u16) -> u16) {
             vnet[at..at + 2].copy_from_slice(&change(field).to_ne_bytes());
         }
     }
-}
-
-fn kind(frame: &[u8], at: usize) -> Option<u16> {
-    Some(u16::from_be_bytes(frame.get(at..at + 2)?.try_into().ok()?))
 }
 
 /// Customer's and service provider's tags.

@@ -4,6 +4,7 @@
 //! bytes: programs inside a shell can send any.
 
 use sojourn_aqm::Ecn;
+use sojourn_aqm::octets::{field, u16_at, u32_at};
 
 /// Bytes of the virtio header in front of a frame.
 pub const VNET: usize = 10;
@@ -30,15 +31,16 @@ pub struct Vnet {
 impl Vnet {
     /// Reads the first bytes of a frame; `None` if there are too few.
     pub fn parse(frame: &[u8]) -> Option<Self> {
-        let half = |at: usize| u16::from_ne_bytes([frame[at], frame[at + 1]]);
-        (frame.len() >= VNET).then(|| Self {
-            flags: frame[0],
-            gso: frame[1] & !GSO_ECN,
-            cwr: frame[1] & GSO_ECN != 0,
-            hdr_len: half(2),
-            gso_size: half(4),
-            csum_start: half(6),
-            csum_offset: half(8),
+        let [flags, gso, rest @ ..] = field::<VNET>(frame, 0)?;
+        let half = |i: usize| u16::from_ne_bytes([rest[2 * i], rest[2 * i + 1]]);
+        Some(Self {
+            flags,
+            gso: gso & !GSO_ECN,
+            cwr: gso & GSO_ECN != 0,
+            hdr_len: half(0),
+            gso_size: half(1),
+            csum_start: half(2),
+            csum_offset: half(3),
         })
     }
 
@@ -103,32 +105,34 @@ impl Headers {
     }
 
     fn ip4(ip: &[u8]) -> Option<Self> {
-        let size = (ip[0] & 15) as usize * 4;
-        if size < 20 || ip.len() < size {
+        let head: [u8; LEAST_IP4] = field(ip, 0)?;
+        let size = (head[0] & 15) as usize * 4;
+        if size < LEAST_IP4 || ip.len() < size {
             return None;
         }
-        let fragment = u16::from_be_bytes([ip[6], ip[7]]) & 0x3fff;
-        let hosts = (word(ip, 12), word(ip, 16));
-        let protocol = if fragment == 0 { ip[9] } else { 0 };
-        let mixed = mix(hosts.0 as u64 | (hosts.1 as u64) << 32, ip[9] as u64);
-        Some(Self::transport(ip, 4, ip[1], hosts, mixed, protocol, size))
+        let fragment = u16_at(&head, 6)? & 0x3fff;
+        let hosts = (u32_at(&head, 12)?, u32_at(&head, 16)?);
+        let protocol = if fragment == 0 { head[9] } else { 0 };
+        let mixed = mix(hosts.0 as u64 | (hosts.1 as u64) << 32, head[9] as u64);
+        Some(Self::transport(ip, 4, head[1], hosts, mixed, protocol, size))
     }
 
     fn ip6(ip: &[u8]) -> Option<Self> {
-        if ip.len() < 40 {
-            return None;
-        }
-        let digest = |at: usize| (at..at + 16).step_by(4).fold(0, |sum, i| mix(sum, word(ip, i) as u64));
+        let head: [u8; IP6] = field(ip, 0)?;
+        let digest = |at: usize| {
+            let words = (at..at + 16).step_by(4).filter_map(|place| u32_at(&head, place));
+            words.fold(0, |sum, word| mix(sum, word.into()))
+        };
         let (from, to) = (digest(8), digest(24));
-        let (mut protocol, mut at) = (ip[6], 40);
+        let (mut protocol, mut at) = (head[6], IP6);
         while matches!(protocol, HOP_BY_HOP | ROUTING | DESTINATION) {
             let Some(&[next, eights]) = ip.get(at..at + 2) else { break };
             (protocol, at) = (next, at + 8 * (eights as usize + 1));
         }
         if at > ip.len() {
-            (protocol, at) = (0, 40);
+            (protocol, at) = (0, IP6);
         }
-        let class = ip[0] << 4 | ip[1] >> 4;
+        let class = head[0] << 4 | head[1] >> 4;
         let mixed = mix(mix(from, to), protocol as u64);
         Some(Self::transport(ip, 6, class, (from as u32, to as u32), mixed, protocol, at))
     }
@@ -136,32 +140,46 @@ impl Headers {
     /// Goes on behind the IP header, which ends at `at`.
     fn transport(ip: &[u8], version: u8, class: u8, hosts: (u32, u32), mixed: u64, protocol: u8, at: usize) -> Self {
         let size = match protocol {
-            TCP => ip.get(at + 12).map(|offset| (offset >> 4) as usize * 4).filter(|&size| size >= 20),
+            TCP => ip.get(at + 12).map(|offset| (offset >> 4) as usize * 4).filter(|&size| size >= LEAST_TCP),
             UDP => Some(8),
             _ => None,
         };
         let whole = size.filter(|size| at + size <= ip.len());
         let (transport, end) = whole.map_or((0, at), |size| (protocol, at + size));
-        let ports = if whole.is_some() { word(ip, at) as u64 } else { 0 };
-        let flow = mix(mixed, ports);
+        let ports = whole.and_then(|_| u32_at(ip, at)).unwrap_or(0);
+        let flow = mix(mixed, ports.into());
         let (dscp, ecn) = (class >> 2, Ecn::ALL[(class & 3) as usize]);
         Self { version, transport, at, end, flow: (flow ^ flow >> 32) as u32, hosts, dscp, ecn }
     }
 
     /// Ports of sender and receiver, of TCP and UDP; `headers` begins with the IP header.
     pub fn ports(&self, headers: &[u8]) -> Option<[u16; 2]> {
-        let port = |at: usize| u16::from_be_bytes([headers[at], headers[at + 1]]);
-        (self.transport != 0).then(|| [port(self.at), port(self.at + 2)])
+        let port = |at: usize| u16_at(headers, at).filter(|_| self.transport != 0);
+        Some([port(self.at)?, port(self.at + 2)?])
     }
 
-    /// TCP's flags; `headers` begins with the IP header.
+    /// TCP's flags, none of another transport; `headers` begins with the IP header.
     pub fn tcp_flags(&self, headers: &[u8]) -> u8 {
-        headers[self.at + 13]
+        self.tcp(headers).map_or(0, |tcp| tcp[13])
     }
 
-    /// TCP's sequence number.
+    /// TCP's sequence number, 0 of another transport.
     pub fn seq(&self, headers: &[u8]) -> u32 {
-        word(headers, self.at + 4)
+        self.tcp(headers).and_then(|tcp| u32_at(&tcp, 4)).unwrap_or(0)
+    }
+
+    /// Bytes of the IP packet as its header says, `None` of what is not IP.
+    pub fn length(&self, ip: &[u8]) -> Option<usize> {
+        match self.version {
+            4 => u16_at(ip, 2).map(usize::from),
+            6 => u16_at(ip, 4).map(|payload| usize::from(payload) + IP6),
+            _ => None,
+        }
+    }
+
+    /// TCP's header without its options.
+    fn tcp(&self, headers: &[u8]) -> Option<[u8; LEAST_TCP]> {
+        field(headers, self.at).filter(|_| self.transport == TCP)
     }
 
     /// Where the transport's checksum lies behind the start of its header.
@@ -172,14 +190,17 @@ impl Headers {
     /// Whether `other` can be of one superframe with this, as far as its headers tell: all but lengths, numbers,
     /// checksums, and the flags in `but`, is the same.
     pub fn matches(&self, headers: &[u8], other: &Self, others: &[u8], but: u8) -> bool {
-        let same = |from: usize, to: usize| headers[from..to] == others[from..to];
+        let same = |from: usize, to: usize| {
+            let part = headers.get(from..to);
+            part.is_some() && part == others.get(from..to)
+        };
         let (at, end) = (self.at, self.end);
         let alike = (self.version, self.transport, at, end) == (other.version, other.transport, other.at, other.end);
         alike
             && if self.version == 4 { same(0, 2) && same(6, 10) && same(12, at) } else { same(0, 4) && same(6, at) }
             && same(at, at + 4)
             && same(at + 8, at + 13)
-            && (headers[at + 13] | but) == (others[at + 13] | but)
+            && (self.tcp_flags(headers) | but) == (other.tcp_flags(others) | but)
             && same(at + 14, at + 16)
             && same(at + 18, end)
     }
@@ -197,7 +218,7 @@ pub fn patch(head: &mut [u8], about: &Headers, offset: u32, index: u16, payload:
     }
     let length = about.end - at + payload;
     if about.transport == TCP {
-        let seq = word(head, at + 4).wrapping_add(offset);
+        let seq = about.seq(head).wrapping_add(offset);
         head[at + 4..at + 8].copy_from_slice(&seq.to_be_bytes());
     } else {
         head[at + 4..at + 6].copy_from_slice(&(length as u16).to_be_bytes());
@@ -208,15 +229,19 @@ pub fn patch(head: &mut [u8], about: &Headers, offset: u32, index: u16, payload:
     head[field..field + 2].copy_from_slice(&sum.to_be_bytes());
 }
 
-/// Writes the ECN field, and the sum of an IPv4 header. A sum that was wrong stays wrong by as much.
+/// Writes the ECN field, and the sum of an IPv4 header; what is not IP has neither. A sum that was wrong stays wrong by as
+/// much.
 pub fn patch_ecn(head: &mut [u8], about: &Headers, ecn: Ecn) {
-    if about.version == 6 {
-        head[1] = head[1] & !0x30 | (ecn as u8) << 4;
-        return;
+    match (about.version, head) {
+        (6, [_, class, ..]) => *class = *class & !0x30 | (ecn as u8) << 4,
+        (4, [first, class, rest @ ..]) => {
+            let Some(sum) = rest.get_mut(8..).and_then(|rest| rest.first_chunk_mut()) else { return };
+            let old = u16::from_be_bytes([*first, *class]);
+            *class = *class & !3 | ecn as u8;
+            adjust(sum, old, u16::from_be_bytes([*first, *class]));
+        }
+        _ => {}
     }
-    let old = u16::from_be_bytes([head[0], head[1]]);
-    head[1] = head[1] & !3 | ecn as u8;
-    adjust(head, old, u16::from_be_bytes([head[0], head[1]]));
 }
 
 fn patch_ip4(head: &mut [u8], length: u16, index: u16, ecn: Ecn) {
@@ -230,10 +255,10 @@ fn patch_ip4(head: &mut [u8], length: u16, index: u16, ecn: Ecn) {
 }
 
 /// RFC 1624: the sum of an IPv4 header after one of its halves has changed.
-fn adjust(head: &mut [u8], old: u16, new: u16) {
-    let sum = u16::from_be_bytes([head[10], head[11]]);
+fn adjust(field: &mut [u8; 2], old: u16, new: u16) {
+    let sum = u16::from_be_bytes(*field);
     let sum = !fold(u64::from(!sum) + u64::from(!old) + u64::from(new));
-    head[10..12].copy_from_slice(&sum.to_be_bytes());
+    *field = sum.to_be_bytes();
 }
 
 /// Sum of 16-bit halves; an odd last byte counts as the upper half.
@@ -248,10 +273,6 @@ pub fn fold(mut sum: u64) -> u16 {
         sum = (sum & 0xffff) + (sum >> 16);
     }
     sum as u16
-}
-
-fn word(bytes: &[u8], at: usize) -> u32 {
-    u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
 
 /// One step of a digest: the finaliser of splitmix64.
@@ -280,6 +301,10 @@ const GSO_ECN: u8 = 0x80;
 pub const TCP: u8 = 6;
 /// UDP.
 pub const UDP: u8 = 17;
+/// Bytes of headers without options.
+const LEAST_IP4: usize = 20;
+const IP6: usize = 40;
+const LEAST_TCP: usize = 20;
 const HOP_BY_HOP: u8 = 0;
 const ROUTING: u8 = 43;
 const DESTINATION: u8 = 60;

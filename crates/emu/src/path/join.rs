@@ -193,8 +193,8 @@ impl Superframe {
                     i += 1;
                 }
                 let page = packets.page(from.page);
-                let start = VNET + page.headers.end + from.offset as usize;
-                parts[count] = IoSlice::new(&page.bytes()[start..start + len]);
+                let start = page.headers.end + from.offset as usize;
+                parts[count] = IoSlice::new(&page.ip()[start..start + len]);
                 count += 1;
             }
         }
@@ -273,16 +273,11 @@ fn continues(page: &Page, packet: &Packet) -> bool {
 /// Whether its transport's sum can be left to the kernel, and its lengths are what was read.
 fn is_sound(page: &Page) -> bool {
     let (about, vnet) = (&page.headers, &page.vnet);
-    if page.split {
-        return true;
-    }
-    let ip = &page.bytes()[VNET..];
-    let length = |at: usize| u16::from_be_bytes([ip[at], ip[at + 1]]) as usize;
-    let whole = if about.version == 4 { length(2) } else { length(4) + 40 };
-    about.transport == TCP
-        && vnet.flags & (NEEDS_CSUM | DATA_VALID) != 0
-        && whole == ip.len()
-        && about.end <= MOST_HEADERS
+    page.split
+        || about.transport == TCP
+            && vnet.flags & (NEEDS_CSUM | DATA_VALID) != 0
+            && about.length(page.ip()) == Some(page.ip().len())
+            && about.end <= MOST_HEADERS
 }
 
 fn seq(page: &Page, packet: &Packet) -> u32 {

@@ -90,9 +90,14 @@ impl Page {
         }
     }
 
+    /// Headers and payload: all behind the virtio header.
+    pub fn ip(&self) -> &[u8] {
+        &self.bytes()[VNET..]
+    }
+
     /// The IP header and the transport's.
     pub fn head(&self) -> &[u8] {
-        &self.bytes()[VNET..VNET + self.headers.end]
+        &self.ip()[..self.headers.end]
     }
 
     /// Bytes of IP of each segment of a packet but the last, and of the last; one that is cut has only the last.
@@ -116,8 +121,8 @@ impl Page {
 
     /// Payload of a packet.
     pub fn payload(&self, packet: &Packet) -> &[u8] {
-        let from = VNET + self.headers.end + packet.offset as usize;
-        &self.bytes()[from..from + packet.len as usize]
+        let from = self.headers.end + packet.offset as usize;
+        &self.ip()[from..from + packet.len as usize]
     }
 }
 
@@ -131,7 +136,10 @@ impl Packets {
         let headers = headers.or_else(|| (!link.is_empty()).then(|| Headers::other(link)))?;
         let (link, frame) = (link.len() as u8, buffer.frame());
         let split = vnet.gso != GSO_NONE;
-        if split && !can_be_cut(&vnet, &headers) {
+        let payload = frame.len() - usize::from(link) - VNET - headers.end;
+        // A packet has a length of 16 bits, a superframe as many segments.
+        let most = if split { usize::from(vnet.gso_size) * MOST_BYTES } else { MOST_BYTES };
+        if split && !can_be_cut(&vnet, &headers) || payload > most {
             return None;
         }
         let bytes = self.copy(frame).unwrap_or(Bytes::Large(buffer));
@@ -250,7 +258,7 @@ fn push<T>(list: &mut Vec<T>, new: T) {
 
 /// Segments of a frame: offset and length of the payload of each, and whether it is the last one.
 pub fn segments(page: &Page) -> impl Iterator<Item = (u32, u16, bool)> + use<> {
-    let whole = page.bytes().len() - VNET - page.headers.end;
+    let whole = page.ip().len() - page.headers.end;
     let size = if page.split { page.vnet.gso_size as usize } else { whole.max(1) };
     let count = whole.div_ceil(size).max(1);
     (0..count).map(move |i| {
@@ -262,7 +270,7 @@ pub fn segments(page: &Page) -> impl Iterator<Item = (u32, u16, bool)> + use<> {
 /// The whole of a frame that is cut into several segments, as [`segments`] has each, and their number; nothing for others,
 /// and for what is longer than an IP packet may be.
 pub fn whole(page: &Page) -> Option<(u16, u16)> {
-    let payload = page.bytes().len() - VNET - page.headers.end;
+    let payload = page.ip().len() - page.headers.end;
     let count = if page.split { payload.div_ceil(page.vnet.gso_size as usize) } else { 1 };
     (count > 1 && page.headers.end + payload <= MOST_BYTES).then_some((payload as u16, count as u16))
 }

@@ -10,6 +10,7 @@ use std::path::Path;
 
 mod ack_filter;
 mod changes;
+mod interface;
 mod netem;
 mod super_packets;
 

@@ -39,6 +39,8 @@ use control::{Lease, Leases, Listener};
 use desk::Desk;
 use end::{End, Site};
 use gateway::{Addresses, Seat};
+#[cfg(test)]
+pub(crate) use gateway::{Frame, Outline};
 use helpers::{Gateways, Helpers};
 use inside::Plan;
 use load::Load;
@@ -49,6 +51,8 @@ use nix::sys::signalfd::SignalFd;
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{Pid, getpid};
 use pump::Pump;
+#[cfg(test)]
+pub(crate) use pump::is_local_noise;
 use route::{Far, Outside};
 use senders::Senders;
 use sojourn_aqm::Duration;

@@ -261,7 +261,7 @@ impl Routes {
 }
 
 /// Source and destination of a frame.
-fn ends(frame: &[u8]) -> Option<(IpAddr, IpAddr)> {
+pub(crate) fn ends(frame: &[u8]) -> Option<(IpAddr, IpAddr)> {
     let ip = frame.get(crate::sys::tun::VIRTIO_HEADER..)?;
     let four = |at: usize| Some(IpAddr::from(<[u8; 4]>::try_from(ip.get(at..at + 4)?).ok()?));
     let sixteen = |at: usize| Some(IpAddr::from(<[u8; 16]>::try_from(ip.get(at..at + 16)?).ok()?));

@@ -23,6 +23,8 @@ use crate::shell::{PASSED_ON, PROMPT, and_back, machine, texts};
 use crate::sys::clock;
 use crate::sys::fds::Channel;
 use crate::sys::process;
+#[cfg(test)]
+pub(crate) use mesh::ends;
 use mesh::{Common, Mesh, mtu};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::wait::waitpid;

@@ -2,6 +2,7 @@
 
 use super::Captured;
 use super::files::Frame;
+use sojourn_aqm::octets::{field, u16_at, u32_at};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// The packet in a frame; `None` for what is not whole TCP or UDP.
@@ -29,22 +30,19 @@ struct Ip {
 
 fn ip4(frame: &Frame, at: usize) -> Option<Captured> {
     let data = frame.data;
-    let head = data.get(at..at + 20)?;
-    if u16_at(head, 6)? & 0x1FFF != 0 {
+    let head: [u8; 20] = field(data, at)?;
+    if u16_at(&head, 6)? & 0x1FFF != 0 {
         return None;
     }
     // Zero where the sending host leaves the cutting to its network card.
     let rest = frame.size.checked_sub(at as u32)?;
-    let bytes = Some(u32::from(u16_at(head, 2)?)).filter(|&size| size > 0).unwrap_or(rest);
-    let address = |place: usize| {
-        let octets: [u8; 4] = head[place..place + 4].try_into().expect("twenty bytes are there");
-        IpAddr::V4(Ipv4Addr::from(octets))
-    };
+    let bytes = Some(u32::from(u16_at(&head, 2)?)).filter(|&size| size > 0).unwrap_or(rest);
+    let address = |place: usize| field(&head, place).map(|octets: [u8; 4]| IpAddr::V4(Ipv4Addr::from(octets)));
     let ip = Ip {
-        source: address(12),
-        destination: address(16),
+        source: address(12)?,
+        destination: address(16)?,
         protocol: head[9],
-        identification: u16_at(head, 4)?,
+        identification: u16_at(&head, 4)?,
         ecn: head[1] & 3,
         at: at + 4 * usize::from(head[0] & 15),
         end: at + bytes as usize,
@@ -55,8 +53,8 @@ fn ip4(frame: &Frame, at: usize) -> Option<Captured> {
 
 fn ip6(frame: &Frame, at: usize) -> Option<Captured> {
     let data = frame.data;
-    let head = data.get(at..at + 40)?;
-    let size = u16_at(head, 4)?;
+    let head: [u8; 40] = field(data, at)?;
+    let size = u16_at(&head, 4)?;
     let end = if size > 0 { at + 40 + usize::from(size) } else { frame.size as usize };
     let (mut protocol, mut next) = (head[6], at + 40);
     while EXTENSIONS.contains(&protocol) {
@@ -66,13 +64,10 @@ fn ip6(frame: &Frame, at: usize) -> Option<Captured> {
         let length = if protocol == FRAGMENT { 8 } else { 8 * (1 + usize::from(*data.get(next + 1)?)) };
         (protocol, next) = (*data.get(next)?, next + length);
     }
-    let address = |place: usize| {
-        let octets: [u8; 16] = head[place..place + 16].try_into().expect("forty bytes are there");
-        IpAddr::V6(Ipv6Addr::from(octets))
-    };
+    let address = |place: usize| field(&head, place).map(|octets: [u8; 16]| IpAddr::V6(Ipv6Addr::from(octets)));
     let ip = Ip {
-        source: address(8),
-        destination: address(24),
+        source: address(8)?,
+        destination: address(24)?,
         protocol,
         identification: 0,
         ecn: head[1] >> 4 & 3,
@@ -160,14 +155,6 @@ fn network_layer(link_type: u32, data: &[u8]) -> Option<usize> {
         (kind, at) = (u16_at(data, at + 2)?, at + 4);
     }
     IP.contains(&kind).then_some(at)
-}
-
-fn u16_at(data: &[u8], at: usize) -> Option<u16> {
-    Some(u16::from_be_bytes(data.get(at..at + 2)?.try_into().ok()?))
-}
-
-fn u32_at(data: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_be_bytes(data.get(at..at + 4)?.try_into().ok()?))
 }
 
 const TCP: u8 = 6;

@@ -1,6 +1,7 @@
 //! The few frames that open something: segments with SYN, and datagrams.
 
 use crate::sys::tun::VIRTIO_HEADER;
+use sojourn_aqm::octets::{field, u16_at};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// A frame that the gateway acts on.
@@ -68,16 +69,16 @@ impl<'a> Frame<'a> {
     /// The frame in `bytes`, virtio header first.
     pub fn parse(bytes: &'a [u8]) -> Option<Self> {
         let (from, to, protocol, transport) = network(bytes.get(VIRTIO_HEADER..)?)?;
-        let port = |at: usize| Some(u16::from_be_bytes(transport.get(at..at + 2)?.try_into().ok()?));
-        let (from, to) = (SocketAddr::new(from, port(0)?), SocketAddr::new(to, port(2)?));
+        let (from, to) = (SocketAddr::new(from, u16_at(transport, 0)?), SocketAddr::new(to, u16_at(transport, 2)?));
         match protocol {
             TCP => Some(Self::Syn { from, to }),
             UDP => {
                 // The length field of a superframe is that of the whole, or zero: the virtio header tells the parts.
                 let payload = transport.get(8..)?;
-                let each = match bytes[1] & !0x80 {
+                let vnet: [u8; VIRTIO_HEADER] = field(bytes, 0)?;
+                let each = match vnet[1] & !0x80 {
                     0 => payload.len(),
-                    _ => u16::from_le_bytes([bytes[4], bytes[5]]).into(),
+                    _ => u16::from_ne_bytes([vnet[4], vnet[5]]).into(),
                 };
                 Some(Self::Datagrams { from, to, payloads: Payloads { bytes: payload, each } })
             }
@@ -90,24 +91,22 @@ impl<'a> Frame<'a> {
 fn network(ip: &[u8]) -> Option<(IpAddr, IpAddr, u8, &[u8])> {
     match ip.first()? >> 4 {
         4 => {
-            let header = usize::from(ip[0] & 15) * 4;
-            let four = |at: usize| -> Option<IpAddr> {
-                Some(Ipv4Addr::from(<[u8; 4]>::try_from(ip.get(at..at + 4)?).ok()?).into())
-            };
+            let head: [u8; 20] = field(ip, 0)?;
+            let header = usize::from(head[0] & 15) * 4;
+            let four = |at: usize| field(&head, at).map(|octets: [u8; 4]| IpAddr::V4(Ipv4Addr::from(octets)));
             let (from, to) = (four(12)?, four(16)?);
-            let offset = u16::from_be_bytes([ip[6], ip[7]]) & 0x1fff;
+            let offset = u16_at(&head, 6)? & 0x1fff;
             if offset != 0 || header < 20 {
                 return Some((from, to, 0, &[]));
             }
-            let total = usize::from(u16::from_be_bytes([ip[2], ip[3]]));
+            let total = usize::from(u16_at(&head, 2)?);
             let end = if total >= header { total.min(ip.len()) } else { ip.len() };
-            Some((from, to, ip[9], ip.get(header..end)?))
+            Some((from, to, head[9], ip.get(header..end)?))
         }
         6 => {
-            let sixteen = |at: usize| -> Option<IpAddr> {
-                Some(Ipv6Addr::from(<[u8; 16]>::try_from(ip.get(at..at + 16)?).ok()?).into())
-            };
-            Some((sixteen(8)?, sixteen(24)?, ip[6], ip.get(40..)?))
+            let head: [u8; 40] = field(ip, 0)?;
+            let sixteen = |at: usize| field(&head, at).map(|octets: [u8; 16]| IpAddr::V6(Ipv6Addr::from(octets)));
+            Some((sixteen(8)?, sixteen(24)?, head[6], ip.get(40..)?))
         }
         _ => None,
     }
