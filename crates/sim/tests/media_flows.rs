@@ -196,7 +196,7 @@ fn keys_that_contradict_each_other_are_refused() {
             "pause_at = \"2 s\"\nresume_at = \"1 s\"",
             "flows[0].resume_at: 1 s is not after pause_at, which is 2 s; write more",
         ),
-        ("cc = \"cubic\"", "flows[0].cc: not a key of media flows; remove it"),
+        ("cc = \"cubic\"", "flows[0].cc: not a key of media flows; leave it out"),
     ] {
         let text = format!("duration = \"1 s\"\n{IDLE}\n[[flows]]\nkind = \"media\"\ncontrol = \"nada\"\n{keys}");
         assert_eq!(Scenario::parse(&text, &[], Path::new("/")).unwrap_err().to_string(), error);

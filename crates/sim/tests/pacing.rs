@@ -63,7 +63,7 @@ fn stacks_without_it_refuse_it() {
         ),
         (
             "pacing = false\nmax_pacing_rate = \"1 Mbit/s\"",
-            "flows[0].pacing: max_pacing_rate paces; remove one of the two",
+            "flows[0].pacing: max_pacing_rate paces; leave out one of the two",
         ),
         ("stack = \"quic-rfc9002\"\npacing = true", "flows[0].pacing: QUIC is always paced; leave it out"),
     ] {

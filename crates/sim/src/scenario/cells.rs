@@ -66,10 +66,10 @@ impl Scenario {
             let (source, sink) = flow.paths.stations(|hop| wlans[hop].is_some());
             match (flow.station, source.or(sink)) {
                 (Some(_), Some(_)) if source.is_some() && sink.is_some() => {
-                    return error("station", "both ends are stations, which are taken in turn; remove it".into());
+                    return error("station", "both ends are stations, which are taken in turn; leave it out".into());
                 }
                 (None, _) if source.is_some() && sink.is_some() && flow.has_access_link() => {
-                    let text = "both ends are stations, which have no access links; remove access_rate, access_delay, rtt \
+                    let text = "both ends are stations, which have no access links; leave out access_rate, access_delay, rtt \
                                 and rtt_stagger";
                     return Err(Error::new(place, text));
                 }
@@ -81,9 +81,9 @@ impl Scenario {
                     }
                 }
                 (Some(_), None) => {
-                    let of_graph = |(from, to)| format!("neither {from:?} nor {to:?} are stations; remove it");
+                    let of_graph = |(from, to)| format!("neither {from:?} nor {to:?} are stations; leave it out");
                     let ends = flow.from.as_ref().zip(flow.to.as_ref());
-                    return error("station", ends.map_or_else(|| "goes with [wlan]; remove it".into(), of_graph));
+                    return error("station", ends.map_or_else(|| "goes with [wlan]; leave it out".into(), of_graph));
                 }
                 (None, _) => {}
             }

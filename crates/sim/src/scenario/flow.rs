@@ -113,7 +113,8 @@ impl FlowSpec {
         };
         if let Some(own) = flow.traffic.own_count() {
             if values.contains_key("count") && flow.count != own {
-                let text = format!("the capture has {own}, and is replayed once; remove it, or write a group for each");
+                let text =
+                    format!("the capture has {own}, and is replayed once; leave it out, or write a group for each");
                 return Err(table.error("count", text));
             }
             flow.count = own;

@@ -68,7 +68,7 @@ impl Graph {
         let has_link = |node: usize| graph.ends.iter().any(|&(a, b)| a == node || b == node);
         if let Some(alone) = (0..graph.nodes.len()).find(|&node| !has_link(node)) {
             let name = &graph.nodes[alone].name;
-            let text = format!("{name:?} has no link; write one in [[links]], or remove the node");
+            let text = format!("{name:?} has no link; write one in [[links]], or leave the node out");
             return Err(Error::new(format!("nodes[{alone}]"), text));
         }
         Ok(graph)
@@ -270,7 +270,7 @@ pub(super) fn check_form(values: &Map<String, Value>) -> Result<(), Error> {
     let links = values.get("links").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     for (i, link) in links.iter().enumerate() {
         if let Some(key) = ["from", "to"].into_iter().find(|key| link.get(key).is_some()) {
-            let text = "goes with [[nodes]]; write them, and the first link in [[links]] too, or remove it";
+            let text = "goes with [[nodes]]; write them, and the first link in [[links]] too, or leave it out";
             return Err(Error::new(format!("links[{i}].{key}"), text));
         }
     }

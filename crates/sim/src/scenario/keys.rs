@@ -169,7 +169,7 @@ impl<'a> Table<'a> {
         let own = |name: &str| common.iter().chain(self.keys).any(|key| key.name == name);
         for key in others {
             if self.values.contains_key(key.name) && !own(key.name) {
-                return Err(self.error(key.name, format!("not a key of {what}; remove it")));
+                return Err(self.error(key.name, format!("not a key of {what}; leave it out")));
             }
         }
         Ok(())

@@ -267,7 +267,7 @@ impl Scenario {
         let (mut link, mut reverse) = match (&wlan, &graph) {
             (Some(_), _) if !links.is_empty() => {
                 return Err(
-                    table.error("links", "a wireless LAN is the only bottleneck; remove them, or write [[nodes]]")
+                    table.error("links", "a wireless LAN is the only bottleneck; leave them out, or write [[nodes]]")
                 );
             }
             (Some(wlan), _) => {
@@ -288,7 +288,7 @@ impl Scenario {
         let probes = read_probes(values.get("probes"))?;
         let scenario = Self { name, duration, warmup, seed, wlan, link, reverse, links, graph, flows, probes };
         if scenario.probes.accesses.is_some() && scenario.cells().next().is_none() {
-            return Err(Error::new("probes.accesses", "goes with [wlan]; remove it"));
+            return Err(Error::new("probes.accesses", "goes with [wlan]; leave it out"));
         }
         scenario.check_stations()?;
         scenario.check_super_packets()?;

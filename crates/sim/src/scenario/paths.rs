@@ -42,7 +42,7 @@ impl Topology<'_> {
             return self.paths_in(graph, table, wanted);
         }
         if let Some(key) = ["from", "to", "return_route"].into_iter().find(|&key| table.values.contains_key(key)) {
-            return Err(table.error(key, "goes with [[nodes]]; remove it"));
+            return Err(table.error(key, "goes with [[nodes]]; leave it out"));
         }
         let names = self.names();
         let ends = hop::ends(wanted.route.as_ref(), &names).map_err(|text| table.error("route", text))?;
@@ -51,7 +51,7 @@ impl Topology<'_> {
 
     fn paths_in(&self, graph: &Graph, table: &Table, wanted: &Wanted) -> Result<Paths, Error> {
         if wanted.direction == Direction::Reverse {
-            return Err(table.error("direction", "goes without [[nodes]]; remove it, and exchange from and to"));
+            return Err(table.error("direction", "goes without [[nodes]]; leave it out, and exchange from and to"));
         }
         let (from, to) = (graph.node(table, "from")?, graph.node(table, "to")?);
         if from == to {

@@ -163,7 +163,7 @@ fn refusals_name_place_and_mend() {
         ("link.rate", "99999 Gbit/s", r#"link.rate: "99999 Gbit/s" is out of range; at most 10000 Gbit/s"#),
         ("link.rate", "", r#"link: rate, bucket, poisson, cox or trace is missing; write e.g. rate = "10 Mbit/s""#),
         ("link.trace", "x.down", "link: rate and trace exclude each other; keep one"),
-        ("link.once", "true", "link.once: not a key of a link with constant rate; remove it"),
+        ("link.once", "true", "link.once: not a key of a link with constant rate; leave it out"),
         ("link.delay", "5", r#"link.delay: expected a text with a unit such as "5 ms", found a number"#),
         ("link.delay", "-5 ms", r#"link.delay: "-5 ms" is negative; write e.g. "5 ms""#),
         ("link.delay", "99999999 min", r#"link.delay: "99999999 min" is out of range; at most 1000000000 s"#),
@@ -195,7 +195,7 @@ fn refusals_name_place_and_mend() {
         ("flows.0.kind", "tpc", r#"flows[0].kind: unknown kind of traffic "tpc"; did you mean "tcp"?"#),
         ("flows.0.kind", "", r#"flows[0].kind: missing; write e.g. kind = "tcp""#),
         ("flows.0.kind", "cbr", r#"flows[0].rate: missing; write e.g. rate = "1 Mbit/s""#),
-        ("flows.0.rate", "1 Mbit/s", "flows[0].rate: not a key of tcp flows; remove it"),
+        ("flows.0.rate", "1 Mbit/s", "flows[0].rate: not a key of tcp flows; leave it out"),
         ("flows.0.cc", "renos", r#"flows[0].cc: unknown congestion control "renos"; did you mean "reno"?"#),
         (
             "flows.0.stack",
@@ -204,7 +204,7 @@ fn refusals_name_place_and_mend() {
         ),
         ("flows.0.pause", "1 s", r#"flows[0].pause: without size no transfer ends; write e.g. size = "10 MB""#),
         ("flows.0.size", "0 B", "flows[0].size: 0 B is out of range; from 1 B to 1125899906842624 B"),
-        ("flows.0.think", "1 ms", "flows[0].think: not a key of tcp flows; remove it"),
+        ("flows.0.think", "1 ms", "flows[0].think: not a key of tcp flows; leave it out"),
         ("flows.0.kind", "web", r#"flows[0].interval: missing; write e.g. interval = "200 ms""#),
         (
             "flows.0.kind",
@@ -302,7 +302,7 @@ fn refusals_that_need_two_keys() {
             [("flows.0", r#"{"kind":"packmime","connections_per_second":1}"#), ("flows.0.rtt_stagger", "2 ms")],
             "flows[0].rtt_stagger: all connections of a group have one round-trip time; write a group for each",
         ),
-        ([("flows.0.kind", "cbr"), ("flows.0.cc", "reno")], "flows[0].cc: not a key of cbr flows; remove it"),
+        ([("flows.0.kind", "cbr"), ("flows.0.cc", "reno")], "flows[0].cc: not a key of cbr flows; leave it out"),
         (
             [("flows.0.count", "1000000"), ("probes.flows", "100 ms")],
             "probes.flows: a step of 100 ms gives more than 20000000 rows; write a longer one",

@@ -210,7 +210,7 @@ impl WlanSpec {
     pub(super) fn check_link(place: &str, link: &LinkSpec) -> Result<(), Error> {
         let error = |key: &str, text: &str| Err(Error::new(format!("{place}.{key}"), text));
         if !matches!(link.service, Service::Wlan(_)) {
-            let text = "the channel of [wlan] serves it; remove the keys of another service";
+            let text = "the channel of [wlan] serves it; leave out the keys of another service";
             return Err(Error::new(place, text));
         }
         if link.delays.changes() || link.delay > Duration::ZERO {
@@ -248,7 +248,7 @@ fn read_station(place: &str, value: &Value, rates: Rates) -> Result<StationSpec,
         return Err(table.error("aggregate", r#"goes with a rate of 802.11n; write e.g. rate = "mcs15" too"#));
     }
     if rates == Rates::Bg && spec.snr.is_some() {
-        let text = r#"the error models do not know the rates of 802.11b; remove it, or rates = "bg""#;
+        let text = r#"the error models do not know the rates of 802.11b; leave it out, or rates = "bg""#;
         return Err(table.error("snr", text));
     }
     if spec.fading.is_some() && spec.snr.is_none() {

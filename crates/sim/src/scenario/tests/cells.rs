@@ -171,7 +171,7 @@ fn what_is_no_access_point_with_its_stations_is_refused_with_a_remedy() {
         ),
         (
             &[("links.1.rate", "9 Mbit/s")],
-            "links[1]: the channel of [wlan] serves it; remove the keys of another service",
+            "links[1]: the channel of [wlan] serves it; leave out the keys of another service",
         ),
         (&[("links.1.delay", "9 ms")], "links[1].delay: a channel has none; write rtt or access_delay in the flows"),
         (&[("links.1.reverse.loss", "0.1")], "links[1].reverse.loss: a channel loses by its stations' snr; write that"),
@@ -195,12 +195,15 @@ fn what_is_no_access_point_with_its_stations_is_refused_with_a_remedy() {
         (&[("flows.1.station", "3")], "flows[1].station: there is no station 3; write one from 0 to 2"),
         (
             &[("flows.0.to", "down"), ("flows.0.station", "0")],
-            r#"flows[0].station: neither "server" nor "down" are stations; remove it"#,
+            r#"flows[0].station: neither "server" nor "down" are stations; leave it out"#,
         ),
-        (&[("flows.2.station", "0")], "flows[2].station: both ends are stations, which are taken in turn; remove it"),
+        (
+            &[("flows.2.station", "0")],
+            "flows[2].station: both ends are stations, which are taken in turn; leave it out",
+        ),
         (
             &[("flows.2.access_delay", "1 ms")],
-            "flows[2]: both ends are stations, which have no access links; remove access_rate, access_delay, rtt and rtt_stagger",
+            "flows[2]: both ends are stations, which have no access links; leave out access_rate, access_delay, rtt and rtt_stagger",
         ),
         (
             &[("flows.0.to", "down"), ("flows.0.route", r#"["modem", "air up", "wire"]"#)],

@@ -113,7 +113,7 @@ fn bad_graphs_are_refused_with_a_remedy() {
         ),
         (
             &[("links.0.to", "C"), ("links.1.from", "A")],
-            r#"nodes[1]: "B" has no link; write one in [[links]], or remove the node"#,
+            r#"nodes[1]: "B" has no link; write one in [[links]], or leave the node out"#,
         ),
         (&[("links", "")], "links: there are none; write [[links]] with a name, from and to"),
         (&[("link.rate", "1 Mbit/s")], "link: is no part of a graph; write it as [[links]] with a name, from and to"),
@@ -123,15 +123,15 @@ fn bad_graphs_are_refused_with_a_remedy() {
         ),
         (
             &[("nodes", "")],
-            "links[0].from: goes with [[nodes]]; write them, and the first link in [[links]] too, or remove it",
+            "links[0].from: goes with [[nodes]]; write them, and the first link in [[links]] too, or leave it out",
         ),
         (&[("flows.0.to", "A")], r#"flows[0].to: "A" is where the flows begin; write another node"#),
         (&[("flows.0.to", "")], r#"flows[0].to: missing; write the name of a node, e.g. to = "A""#),
         (&[("flows.0.from", "a")], r#"flows[0].from: unknown node "a"; did you mean "A"?"#),
-        (&[("flows.0.station", "0")], r#"flows[0].station: neither "A" nor "D" are stations; remove it"#),
+        (&[("flows.0.station", "0")], r#"flows[0].station: neither "A" nor "D" are stations; leave it out"#),
         (
             &[("flows.0.direction", "reverse")],
-            "flows[0].direction: goes without [[nodes]]; remove it, and exchange from and to",
+            "flows[0].direction: goes without [[nodes]]; leave it out, and exchange from and to",
         ),
         (
             &[
@@ -177,6 +177,6 @@ fn a_row_knows_no_ends_of_flows() {
         let value = if key == "return_route" { r#"["link"]"# } else { "A" };
         let sets = [(format!("flows.0.{key}"), value.to_string())];
         let error = Scenario::parse(super::SMALL, &sets, Path::new("/")).unwrap_err();
-        assert_eq!(error.to_string(), format!("flows[0].{key}: goes with [[nodes]]; remove it"));
+        assert_eq!(error.to_string(), format!("flows[0].{key}: goes with [[nodes]]; leave it out"));
     }
 }

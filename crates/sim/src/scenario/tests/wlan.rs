@@ -126,14 +126,14 @@ fn what_no_cell_can_be_is_refused_with_a_mend() {
             r#"link.below: a driver's ring holds packets; write e.g. "50 packets wake 24 packets""#,
         ),
         ("wlan", "5", "wlan: expected a table, found a number"),
-        ("link.rate", "10 Mbit/s", "link: the channel of [wlan] serves it; remove the keys of another service"),
+        ("link.rate", "10 Mbit/s", "link: the channel of [wlan] serves it; leave out the keys of another service"),
         ("link.delay", "5 ms", "link.delay: a channel has none; write rtt or access_delay in the flows"),
         ("reverse.loss", "0.1", "reverse.loss: a channel loses by its stations' snr; write that"),
         ("flows.0.station", "1", "flows[0].station: there is no station 1; write one from 0 to 0"),
         (
             "links",
             r#"[{"name": "second", "rate": "1 Mbit/s"}]"#,
-            "links: a wireless LAN is the only bottleneck; remove them, or write [[nodes]]",
+            "links: a wireless LAN is the only bottleneck; leave them out, or write [[nodes]]",
         ),
     ] {
         assert_eq!(read(&[(key, value)]).map(|_| ()).unwrap_err().to_string(), error, "{key} = {value}");
@@ -141,7 +141,7 @@ fn what_no_cell_can_be_is_refused_with_a_mend() {
     let error = read(&[("wlan.rates", "bg"), ("wlan.stations.0.snr", "25 dB")]).unwrap_err().to_string();
     assert_eq!(
         error,
-        r#"wlan.stations[0].snr: the error models do not know the rates of 802.11b; remove it, or rates = "bg""#
+        r#"wlan.stations[0].snr: the error models do not know the rates of 802.11b; leave it out, or rates = "bg""#
     );
     let many = r#"[{"count": 250}, {"count": 1}]"#;
     let error = read(&[("wlan.stations", many)]).unwrap_err().to_string();
@@ -155,8 +155,8 @@ fn what_needs_a_cell_is_refused_without_one() {
         let sets: Vec<_> = sets.iter().map(|&(key, value)| (key.to_string(), value.to_string())).collect();
         Scenario::parse(text, &sets, Path::new("/")).unwrap_err().to_string()
     };
-    assert_eq!(refused(&[("flows.0.station", "0")]), "flows[0].station: goes with [wlan]; remove it");
-    assert_eq!(refused(&[("probes.accesses", "true")]), "probes.accesses: goes with [wlan]; remove it");
+    assert_eq!(refused(&[("flows.0.station", "0")]), "flows[0].station: goes with [wlan]; leave it out");
+    assert_eq!(refused(&[("probes.accesses", "true")]), "probes.accesses: goes with [wlan]; leave it out");
     assert_eq!(
         refused(&[("link.rate", ""), ("link.wlan_rate", "27 Mbit/s")]),
         "link: its channel is missing; write [wlan] with [[wlan.stations]]"

@@ -46,7 +46,8 @@ impl PcapSpec {
         let foreign = TcpSpec::KEYS.iter().filter(|key| key.name != GSO);
         if keys.send == PACKETS {
             if let Some(key) = foreign.into_iter().find(|key| table.values.contains_key(key.name)) {
-                let text = "belongs to TCP, and packets are sent as they are; remove it, or write send = \"transfers\"";
+                let text =
+                    "belongs to TCP, and packets are sent as they are; leave it out, or write send = \"transfers\"";
                 return Err(table.error(key.name, text));
             }
         }

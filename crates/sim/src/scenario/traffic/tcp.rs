@@ -145,7 +145,7 @@ impl TcpSpec {
             return Err(table.error(key, format!("{} has no pacing; choose linux-3.13 or linux-6.1", self.stack)));
         }
         if let (Some(false), Some(_)) = (self.pacing, self.max_pacing_rate) {
-            return Err(table.error("pacing", "max_pacing_rate paces; remove one of the two"));
+            return Err(table.error("pacing", "max_pacing_rate paces; leave out one of the two"));
         }
         if self.send_buffer.is_some() && !stack.has_send_buffer() {
             let text = format!("{} has no send buffer; choose linux-6.1, or leave it out", self.stack);
