@@ -108,7 +108,7 @@ def check_changelog_and_tag(_: Dist) -> Iterator[str]:
         if tag == f"v{own}" and not re.search(rf"^## \[{re.escape(own)}\] - \d{{4}}-\d\d-\d\d", text, re.MULTILINE):
             yield f"CHANGELOG.md has no section ## [{own}] - DATE, and this commit is tagged {tag}"
         if tag == f"v{own}" and _git("status", "--porcelain"):
-            yield f"there are changes beside the tag {tag}; commit or remove them"
+            yield f"there are changes beside the tag {tag}; commit or stash them"
     if not here and len(re.findall(r"^- ", text.partition("## [Unreleased]")[2].partition("\n## [")[0], re.M)) == 0:
         yield "CHANGELOG.md has nothing under ## [Unreleased]; there is nothing to release"
 

@@ -104,6 +104,62 @@ print(len(urllib.request.urlopen("http://" + os.environ["SOJOURN_HOST"] + ":{pag
     assert f"the log is not complete: {tmp_path}/down.log: File too large" in done.stderr
 
 
+def test_a_full_disk_at_the_end_loses_no_records(page: int, tmp_path: Path) -> None:
+    """A small file system, filled by the command, stands for the disk."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "none", disk], capture_output=True, check=False)
+    if mounted.returncode:
+        pytest.skip("no file system can be mounted here")
+    try:
+        fill = f"import os\ntry: open({str(disk / 'other')!r}, 'wb').write(bytes(8 << 20))\nexcept OSError: pass"
+        code = f"""
+import os, time, urllib.request
+urllib.request.urlopen("http://" + os.environ["SOJOURN_HOST"] + ":{page}/").read()
+time.sleep(2.5)
+{fill}
+"""
+        log = disk / "log"
+        done = shell("link", "--rate", "50mbit", "--log", log, "--", *python(code))
+        assert done.returncode == 3, done.stderr
+        told = [line for line in done.stderr.splitlines() if line.startswith("Error: ")]
+        assert told and all("free some space" in line and f"sojourn log repair {log}" in line for line in told)
+        assert not {path.name for path in log.iterdir()} - {"up.records", "down.records", "shell.json"}
+        refused = subprocess.run([*ME, "log", "repair", log], capture_output=True, text=True, check=False)
+        assert refused.returncode == 3
+        assert f"sojourn log repair {log}" in refused.stderr
+        (disk / "other").unlink()
+        again = subprocess.run([*ME, "log", "repair", log], capture_output=True, text=True, check=False)
+        assert again.returncode == 0, again.stderr
+        assert sj.load(log).table("packets").filter(pl.col("link") == 0).height > 500
+    finally:
+        subprocess.run(["umount", disk], check=True)
+
+
+def test_what_the_shell_wrote_half_before_is_repaired_and_kept(page: int, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    code = f"""
+import os, urllib.request
+urllib.request.urlopen("http://" + os.environ["SOJOURN_HOST"] + ":{page}/").read()
+"""
+    assert shell("link", "--rate", "50mbit", "--log", log, "--", *python(code)).returncode == 0
+    whole = sj.load(log).table("packets")
+    text = (log / "shell.json").read_text()
+    (log / "manifest.json").unlink()
+    for left in (text[: len(text) // 2], "", "[1]", '{"seed": null}', "[" * 5000):
+        (log / "shell.json").write_text(left)
+        done = subprocess.run([*ME, "plot", "cdf", log], capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (
+            2,
+            f"Error: {log}: log of a shell, not yet a result; run: sojourn log repair {log}\n",
+        )
+        done = subprocess.run([*ME, "log", "repair", log], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        assert (log / "shell.json.damaged").read_text() == left
+        assert sj.load(log).table("packets").equals(whole)
+        (log / "manifest.json").unlink()
+
+
 def test_a_disk_that_is_full_from_the_start(tmp_path: Path) -> None:
     (tmp_path / "up.records").symlink_to("/dev/full")
     done = shell("link", "--rate", "1mbit", "--log", tmp_path, "--", "true")
@@ -190,7 +246,7 @@ def test_a_log_is_not_overwritten(tmp_path: Path) -> None:
     again = shell(*link, cwd=tmp_path)
     assert (again.returncode, again.stderr) == (
         2,
-        "Error: --log log: has a log already; name another folder, or remove it\n",
+        "Error: --log log: has a log already; name another folder\n",
     )
     assert {path.name: path.read_bytes() for path in (tmp_path / "log").iterdir() if path.is_file()} == before
 

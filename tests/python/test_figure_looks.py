@@ -226,7 +226,7 @@ def test_bad_looks_are_refused_in_one_line(case: str, cli: Cli, scenario_file: P
 def test_a_wrong_style_file_is_refused(line: str, tmp_path: Path) -> None:
     file = tmp_path / "mine.mplstyle"
     file.write_text(f"font.size: 8\n{line}\n")
-    with pytest.raises(sj.InputError, match=r"--style: .*; correct or delete that line"):
+    with pytest.raises(sj.InputError, match=r"--style: .*; correct that line"):
         Look.of(style=file)
 
 

@@ -25,6 +25,7 @@ pub mod path;
 pub mod shell;
 mod sys;
 pub mod topology;
+mod whole;
 
 pub use error::Error;
 pub use path::tcp_flow;

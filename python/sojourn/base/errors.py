@@ -66,8 +66,8 @@ def said(error: BaseException) -> str:
 
 
 def damaged(folder: Path | str, what: str) -> NoReturn:
-    """Refuse a result folder that is not as it was written."""
-    raise InputError(f"{folder}: damaged result, {what}; delete the folder and run again")
+    """Refuse a result folder that is not as it was written; nothing is to be deleted, it may be an only copy."""
+    raise InputError(f"{folder}: damaged result, {what}; run it again to another place (-o), or move this folder away")
 
 
 def known_name(kind: str, name: str, known: Iterable[str]) -> str:

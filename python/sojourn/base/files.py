@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from glob import escape
 from io import BytesIO
 from pathlib import Path
 from typing import IO
@@ -60,8 +61,15 @@ def _write(target: Path, buffer: BytesIO) -> None:
     if target.exists() and not target.is_file():  # a device or a pipe cannot be replaced
         target.write_bytes(buffer.getbuffer())
         return
+    unseen = not {part.absolute() for part in _parts.copy()}.isdisjoint(target.parents)
+    if not unseen:
+        clean(target.parent, target.name)
     with _unfinished(target, Path.touch) as part:
-        part.write_bytes(buffer.getbuffer())
+        with part.open("wb") as file:
+            file.write(buffer.getbuffer())
+            if not unseen:  # some file systems notice only here that they are full
+                file.flush()
+                os.fsync(file.fileno())
         with _commit:
             part.replace(target)
 
@@ -75,14 +83,23 @@ def new_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
     with _unfinished(path, _make_empty) as part:
         yield part
         with _commit:
-            if replace and path.is_dir():
-                _remove(path)
+            before = _set_aside(path) if replace and path.is_dir() else None
             try:
                 part.rename(path)
             except OSError:
-                if not path.is_dir():
+                if before is not None:
+                    before.rename(path)
+                if before is not None or not path.is_dir():
                     raise
                 _remove(part)  # somebody else finished the same run first
+            else:
+                if before is not None:
+                    _remove(before)
+
+
+def _set_aside(folder: Path) -> Path:
+    """Give a folder that is to be replaced a name that `clean` leaves alone, should we be killed right after."""
+    return folder.rename(folder.with_name(f".{folder.name}.{os.getpid()}.before"))
 
 
 @contextmanager
@@ -109,9 +126,12 @@ def _nearest(folder: Path) -> Path:
     return next(place for place in (folder, *folder.parents) if place.exists())
 
 
-def clean(folder: Path) -> None:
-    """Remove what processes of this machine that are no more, because they were killed, left half-written."""
-    for part in folder.glob(".*.part") if folder.is_dir() else ():
+def clean(folder: Path, name: str | None = None) -> None:
+    """Remove what processes of this machine that are no more, because they were killed, left half-written.
+
+    Of one that is called `name`, or of all in a folder.
+    """
+    for part in folder.glob(f".{escape(name) if name else '*'}.*.part") if folder.is_dir() else ():
         match = _PART.fullmatch(part.name)
         if match and match["host"] == _HOST and not _lives(int(match["process"])):
             _remove(part)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from sojourn import _core
-from sojourn.base.errors import InputError, damaged
-from sojourn.base.files import write_file
+from sojourn.base.errors import InputError, MissingError
+from sojourn.base.files import clean, write_file
+from sojourn.base.inputs import parse_json
 from sojourn.results.payload import payload_summary
 from sojourn.results.result import Result
 from sojourn.runs import store
@@ -35,20 +37,25 @@ def make_result(folder: Path | str) -> Result | None:
         return None
     scenario = scenario_of(heads, told)
     result, _ = result_of(folder, scenario, int(told["seed"]))
-    return store.save_in(result, folder, list(told["command"]))
+    with _writing(folder):
+        return store.save_in(result, folder, list(told["command"]))
 
 
 def repair(folder: Path | str) -> Result:
     """Make the result of a shell that was ended before it could, such as by kill -9, from the records that are there.
 
     What only the shell knew is absent: its CPU time, and what the devices lost. The manifest names this as a fault.
-    Raises `InputError` where there is nothing to repair, or no link's records.
+    What the shell has told in a damaged file stays beside the new one. Raises `InputError` where there is nothing to
+    repair, or no link's records.
     """
     folder = Path(folder)
     if (folder / store.MANIFEST).exists():
         raise InputError(f"{folder}: has its manifest already; there is nothing to repair")
-    if not (folder / SHELL).exists():
+    clean(folder)
+    if _told(folder) is None:
         heads = _heads(folder)
+        if (folder / SHELL).exists():
+            (folder / SHELL).rename(folder / f"{SHELL}.damaged")
         down = heads[0]["head"]
         told = {
             "seed": down["seed"],
@@ -58,15 +65,34 @@ def repair(folder: Path | str) -> Result:
             "faults": [ENDED_EARLY],
         }
         text = json.dumps(dict.fromkeys(_TOLD) | told)
-        write_file(folder / SHELL, lambda file: file.write(text.encode()))
+        with _writing(folder):
+            write_file(folder / SHELL, lambda file: file.write(text.encode()))
     if (result := make_result(folder)) is None:
         raise InputError(f"{folder}: is the log of a delay or a loss; only a link's becomes a result")
     return result
 
 
+@contextmanager
+def _writing(folder: Path) -> Iterator[None]:
+    """Say of a full disk, or whatever keeps a file from being written, how to go on with the records."""
+    try:
+        yield
+    except OSError as error:
+        remedy = f"free some space, then make a result of the records, which are whole: sojourn log repair {folder}"
+        raise MissingError(f"{error.filename or folder}: {error.strerror or error}; {remedy}") from None
+
+
 def _heads(folder: Path) -> list[dict[str, Any]]:
     """What each direction's file says about itself, and when its last record was, down first."""
-    return [json.loads(_core.emulated_head(str(folder / f"{side}.records"))) for side in SIDES]
+    heads = []
+    for path in (folder / f"{side}.records" for side in SIDES):
+        head = json.loads(_core.emulated_head(str(path)))
+        if not _HEAD.keys() <= head["head"].keys() or any(
+            not isinstance(head["head"][key], kind) for key, kind in _HEAD.items()
+        ):
+            raise InputError(f"{path}: has a damaged head; give the log as the shell wrote it")
+        heads.append(head)
+    return heads
 
 
 def result_of(
@@ -97,16 +123,26 @@ def result_of(
 
 def told_by_shell(folder: Path) -> dict[str, Any]:
     """Return what the shell wrote at its end."""
+    if (told := _told(folder)) is not None:
+        return told
+    if not any(folder.glob("*.records")):
+        raise InputError(f"{folder}: not the log of a shell; give the folder of sojourn link --log")
+    what = (
+        "is not what a shell writes"
+        if (folder / SHELL).exists()
+        else "is missing, the shell has not ended or was killed"
+    )
+    raise InputError(f"{folder / SHELL}: {what}; the records are there, repair the log: sojourn log repair {folder}")
+
+
+def _told(folder: Path) -> dict[str, Any] | None:
+    """What the shell wrote at its end; None if it has not, or if that is damaged."""
     try:
-        told = json.loads((folder / SHELL).read_text(encoding="utf-8"))
-    except OSError as error:
-        remedy = "give the folder of a shell that has ended, or repair it (sojourn log repair)"
-        raise InputError(f"{folder / SHELL}: {error.strerror}; {remedy}") from None
-    except ValueError:
-        damaged(folder, f"{SHELL} is not valid JSON")
-    if not isinstance(told, dict) or not told.keys() >= {*_TOLD, "seed", "command"}:
-        damaged(folder, f"{SHELL} is not what a shell writes")
-    return told
+        told = parse_json((folder / SHELL).read_bytes())
+    except (OSError, ValueError):
+        return None
+    is_whole = isinstance(told, dict) and told.keys() >= {*_TOLD, "seed", "command"}
+    return told if is_whole and isinstance(told["command"], list) and isinstance(told["seed"], int) else None
 
 
 def scenario_of(heads: list[dict[str, Any]], told: dict[str, Any]) -> Scenario:
@@ -178,6 +214,8 @@ PROBES = {"packets": True, "queue": "10 ms", "state": "10 ms", "utilisation": "1
 """What a result of a shell has: the packets are in the log, the rest follows from them."""
 ENDED_EARLY = "the shell was ended before it could tell how it went; what it had not yet written is missing"
 """The fault of a repaired log: the records of its last second may never have reached the file."""
+_HEAD = {"kind": str, "seed": int, "command": str, "epoch_ns": int}
+"""What the head of a direction's file has, and of what type."""
 _TOLD = (
     "epoch_ns",
     "wall_ns",

@@ -291,7 +291,7 @@ def _read(path: Path) -> dict[str, Any]:
         log.removeHandler(handler)
         log.propagate = propagate
     if complaints:
-        raise InputError(f"--style: {complaints[0].strip().splitlines()[0]}; correct or delete that line")
+        raise InputError(f"--style: {complaints[0].strip().splitlines()[0]}; correct that line")
     parameters = dict(read)
     _check_numbers(path, parameters)
     return parameters

@@ -80,4 +80,4 @@ def _read(file: Path, of: str) -> dict[int, dict[str, Any]]:
             raise ValueError
         return {one["trial"]: one for one in told["trials"]} if told["of"] == of else {}
     except ValueError:
-        raise InputError(f"{file}: no file of trials; remove it or choose another place with -o") from None
+        raise InputError(f"{file}: not a file of trials; choose another place with -o") from None

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from sojourn.base.errors import MissingError
+from sojourn.base.files import write_file
 
 LEFT_OUT = ("*.rst", "*.dts*", "*/asic_reg/*")
 """Files that no build here reads: a third of the tree."""
@@ -50,7 +51,8 @@ def fetch(version: str, place: Path, run: Run) -> Path:
     [package] = part.glob("*.deb")
     run(["dpkg-deb", "-x", package.name, "."], part)
     (part / "usr" / "src" / archive.name).rename(archive)
-    version_file(version, place).write_text(package.name.split("_")[1] + "\n")
+    text = package.name.split("_")[1] + "\n"
+    write_file(version_file(version, place), lambda file: file.write(text.encode()))
     shutil.rmtree(part)
     return archive
 

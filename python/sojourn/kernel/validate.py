@@ -11,6 +11,7 @@ from pathlib import Path
 
 import click
 
+from sojourn.base.files import write_file
 from sojourn.base.progress import progress
 from sojourn.kernel import control_grid, grid, offload_grid
 from sojourn.kernel.cache import built
@@ -49,8 +50,8 @@ def main(name: str, out: Path | None, results: Path | None, jobs: int | None, fi
     if out is None or complete is None:
         click.echo(text)
     else:
-        out.write_text(text, encoding="utf-8")
-        table(cells).write_csv(complete, float_precision=3)
+        write_file(out, lambda file: file.write(text.encode()))
+        write_file(complete, lambda file: table(cells).write_csv(file, float_precision=3))
     click.echo(f"{sum(cell.agrees for cell in cells)} of {len(cells)} cells agree; {len(points) - len(cells)} not run")
 
 

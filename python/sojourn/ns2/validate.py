@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from sojourn.base.files import write_file
 from sojourn.base.progress import progress
 from sojourn.engines import SIMULATE
 from sojourn.ns2 import installed, plugin
@@ -32,8 +33,8 @@ def main(out: Path | None, results: Path | None, jobs: int | None, finished: boo
     if out is None or complete is None:
         click.echo(text)
     else:
-        out.write_text(text, encoding="utf-8")
-        table(found).write_csv(complete, float_precision=3)
+        write_file(out, lambda file: file.write(text.encode()))
+        write_file(complete, lambda file: table(found).write_csv(file, float_precision=3))
     counted = [cell for cell in found if cell.counts]
     click.echo(f"{sum(cell.agrees for cell in counted)} of {len(counted)} counted cells agree")
 

@@ -181,10 +181,16 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     """Return a folder's manifest, checked against itself and against the files beside it."""
     if not folder.is_dir():
         raise InputError(f"{folder}: no such result folder; give a folder that `sojourn run` wrote")
+    if not (folder / MANIFEST).exists():
+        if any(folder.glob("*.records")):
+            raise InputError(f"{folder}: log of a shell, not yet a result; run: sojourn log repair {folder}")
+        raise InputError(
+            f"{folder}: not a result, it has no {MANIFEST}; give a folder that `sojourn run` wrote, or one of such"
+        )
     try:
         text = read_bytes(folder / MANIFEST)
     except InputError:
-        damaged(folder, f"{MANIFEST} is missing")
+        damaged(folder, f"{MANIFEST} cannot be read")
     try:
         manifest = parse_json(text)
     except ValueError:
@@ -201,9 +207,11 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 def _own_manifest(folder: Path) -> dict[str, Any]:
     """Manifest of a run that is to stand for one of our own: computed by the same version."""
+    if folder.is_dir() and not (folder / MANIFEST).exists():
+        damaged(folder, f"{MANIFEST} is missing")
     manifest = read_manifest(folder)
     if manifest["sojourn"] != _core.version():
-        remedy = "delete the folder or choose another place with -o"
+        remedy = "choose another place with -o, or move the folder away"
         raise InputError(f"{folder}: computed by sojourn {manifest['sojourn']}, this is {_core.version()}; {remedy}")
     return manifest
 

@@ -72,7 +72,7 @@ def write_example(example: Example, target: Path) -> list[Path]:
 def refuse_existing(path: Path) -> None:
     """Refuse to write over a file."""
     if path.exists():
-        raise InputError(f"{path}: there is such a file already; choose another name, or remove it")
+        raise InputError(f"{path}: there is such a file already; choose another name")
 
 
 def _is_there(path: Path, copy: Path) -> bool:

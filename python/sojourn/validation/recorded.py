@@ -23,6 +23,7 @@ from typing import Any
 import click
 import polars as pl
 
+from sojourn.base.files import write_file
 from sojourn.base.interrupt import stop_at_ctrl_c
 from sojourn.runs.runner import Run, run_all
 from sojourn.scenarios.scenario import Scenario
@@ -220,7 +221,7 @@ def main(folder: Path, out: Path | None, controls: tuple[str, ...], jobs: int | 
     if out is None:
         click.echo(text)
     else:
-        out.write_text(text)
+        write_file(out, lambda file: file.write(text.encode()))
     agreeing = sum(cell.agrees for cell in cells)
     click.echo(f"{agreeing} of {len(cells)} cells agree, {sum(cell.is_far for cell in cells)} are far off")
     if agreeing < SHARE * len(cells) or any(cell.is_far for cell in cells):

@@ -86,7 +86,7 @@ def record(file: Path, command: Sequence[str]) -> tuple[int, list[Answer]]:
     certificates; others have to be told to.
     """
     if file.exists():
-        raise InputError(f"{file} is there already; name another file, or remove it")
+        raise InputError(f"{file} is there already; name another file")
     with _scratch() as folder:
         port = _free_port()
         words = [mitmdump(), "-q", "--mode", f"regular@127.0.0.1:{port}", "-w", str(file), *_settings(folder)]

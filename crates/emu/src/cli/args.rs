@@ -105,7 +105,7 @@ impl Args {
 
 /// A text for the kernel.
 pub fn text(place: &str, text: String) -> Result<CString, Error> {
-    CString::new(text).map_err(|_| Error::Input(format!("{place}: holds a zero byte; remove it")))
+    CString::new(text).map_err(|_| Error::Input(format!("{place}: holds a zero byte; write it without")))
 }
 
 /// The lines of a help that list options.

@@ -116,7 +116,7 @@ fn queue(kind: &str, args: &str) -> Result<(String, Vec<String>), String> {
         let value: u32 =
             value.parse().map_err(|_| format!("{name}: {value:?} is no whole number; write e.g. {name}=100"))?;
         match (kind, name) {
-            ("infinite", _) => return Err("an infinite queue takes no arguments; remove them".to_string()),
+            ("infinite", _) => return Err("an infinite queue takes no arguments; leave them out".to_string()),
             (_, "packets") => limits.push(format!("{value} packets")),
             (_, "bytes") => limits.push(format!("{value} B")),
             ("codel", "target" | "interval") => params.push(format!("{name} {value}ms")),
@@ -303,7 +303,7 @@ mod tests {
     fn refusals_name_the_remedy() {
         for (kind, args, error) in [
             ("fifo", "", r#"unknown queue "fifo"; one of infinite, droptail, drophead, codel, pie"#),
-            ("infinite", "packets=1", "an infinite queue takes no arguments; remove them"),
+            ("infinite", "packets=1", "an infinite queue takes no arguments; leave them out"),
             ("droptail", "", "a droptail queue needs a limit; write e.g. packets=100"),
             ("droptail", "packets", r#""packets" has no value; write e.g. packets=100"#),
             ("droptail", "packets=-1", r#"packets: "-1" is no whole number; write e.g. packets=100"#),

@@ -10,6 +10,7 @@ mod topology;
 use crate::Error;
 use crate::path::Side;
 use crate::shell::{self, Outcome, Shell, Status};
+use crate::whole::write_whole;
 use sojourn_aqm::registry::Catalogue;
 use sojourn_sim::scenario::{Folder, WithTables};
 use std::io::{Write, stderr, stdout};
@@ -100,15 +101,20 @@ fn tell(outcome: &Outcome, command: &str, strict: bool, quiet: bool, log: Option
         outcome.lines().iter().for_each(|line| say(&format!("{name}: {line}")));
     }
     faults.iter().for_each(|fault| say(&format!("{name}: not faithful: {}", fault.0)));
-    let mut failed = strict && !faults.is_empty();
-    if let Some(folder) = &log {
-        let path = folder.join(SHELL_FILE);
-        if let Err(error) = std::fs::write(&path, outcome.json()) {
-            say(&format!("Error: {}: {error}; free some space or log to another place", path.display()));
-            failed = true;
+    let failed = strict && !faults.is_empty();
+    let mut unwritten = false;
+    let log = log.filter(|folder| match write_whole(&folder.join(SHELL_FILE), outcome.json().as_bytes()) {
+        Ok(()) => true,
+        Err(error) => {
+            let (path, folder) = (folder.join(SHELL_FILE), folder.display());
+            let remedy = "the records that were written are whole; free some space, then make a result of them: sojourn log repair";
+            say(&format!("Error: {}: {error}; {remedy} {folder}", path.display()));
+            unwritten = true;
+            false
         }
-    }
+    });
     let code = match outcome.status {
+        Status::Exited(0) if unwritten => MACHINE,
         Status::Exited(0) if failed => 1,
         Status::Exited(code) => code,
         Status::Killed(signal) => -signal,
@@ -139,6 +145,9 @@ fn printable(text: &str) -> String {
         shown
     })
 }
+
+/// Exit code when the environment lacks something, such as space.
+const MACHINE: i32 = 3;
 
 /// Where [`Outcome::json`] lies in a log's folder.
 const SHELL_FILE: &str = "shell.json";

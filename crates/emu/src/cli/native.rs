@@ -60,7 +60,7 @@ fn request(name: &str, kinds: [Kind; 2], args: &Args, line: &[String]) -> Result
     let log = args.get("--log").map(PathBuf::from);
     if let Some(folder) = &log {
         if [Side::Up, Side::Down].iter().any(|&side| records(folder, side).is_file()) {
-            let text = "has a log already; name another folder, or remove it";
+            let text = "has a log already; name another folder";
             return Err(Error::Input(format!("--log {}: {text}", folder.display())));
         }
         std::fs::create_dir_all(folder).map_err(|e| {

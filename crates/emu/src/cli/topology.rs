@@ -7,6 +7,7 @@ use super::{Ended, refuse, say};
 use crate::Error;
 use crate::cli::args::text;
 use crate::topology::{Topology, run};
+use crate::whole::write_whole;
 use serde_json::Value;
 use sojourn_aqm::registry::Catalogue;
 use sojourn_sim::scenario::Scenario;
@@ -27,9 +28,9 @@ pub fn main(words: &[String], own: &dyn Catalogue) -> Ended {
     match log {
         Some(folder) => {
             let path = folder.join(super::SHELL_FILE);
-            if let Err(error) = std::fs::write(&path, outcome.json()) {
+            if let Err(error) = write_whole(&path, outcome.json().as_bytes()) {
                 say(&format!("Error: {}: {error}; free some space or choose another place", path.display()));
-                code = if code == 0 { 3 } else { code };
+                code = if code == 0 { super::MACHINE } else { code };
             }
         }
         None => {

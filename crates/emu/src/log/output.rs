@@ -1,15 +1,16 @@
-//! A file that is written in blocks and whose errors name it.
+//! A file that is written in blocks and whose errors name it. One that was there before stays until the first block of
+//! the new one is written.
 
 use super::error::WriteError;
 use crate::Error;
-use std::fs::File;
+use crate::whole::Unfinished;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// A file and what is to be written to it.
 pub struct Output {
     path: PathBuf,
-    file: File,
+    file: Unfinished,
     /// Filled by the log; written by [`Self::flush`].
     pub buffer: Vec<u8>,
 }
@@ -17,7 +18,7 @@ pub struct Output {
 impl Output {
     /// Makes the file at `path` anew.
     pub fn create(path: &Path) -> Result<Self, Error> {
-        let file = File::create(path).map_err(|e| Error::Machine(format!("{}: {e}", path.display())))?;
+        let file = Unfinished::create(path).map_err(|e| Error::Machine(format!("{}: {e}", path.display())))?;
         Ok(Self { path: path.into(), file, buffer: Vec::with_capacity(FULL + 4096) })
     }
 
@@ -28,7 +29,7 @@ impl Output {
 
     /// Writes the buffer.
     pub fn flush(&mut self) -> Result<(), WriteError> {
-        let written = self.file.write_all(&self.buffer);
+        let written = self.file.file.write_all(&self.buffer).and_then(|()| self.file.put());
         self.buffer.clear();
         written.map_err(|error| WriteError { path: self.path.clone(), error })
     }

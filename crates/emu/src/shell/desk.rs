@@ -282,7 +282,7 @@ fn prepare(folder: &Path) -> io::Result<()> {
     if is_ours(folder) {
         return Ok(());
     }
-    Err(io::Error::new(io::ErrorKind::PermissionDenied, "others can enter it; remove it, or chmod 700"))
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, "others can enter it; if it is yours, chmod 700 it"))
 }
 
 /// Whether a folder is ours and nobody else can enter it.

@@ -1,0 +1,105 @@
+"""A file of ours appears whole or not at all, and none that was there is lost to a full disk or a kill."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sojourn.base import files
+from sojourn.base.files import new_folder, write_file
+
+PACKAGE = Path(__file__).parents[2] / "python" / "sojourn"
+IN_PLACE = re.compile(r"\.write_(text|bytes|csv|parquet)\((?!file|stream)|open\([^)\n]*['\"][wax]b?\+?['\"]")
+UNSEEN = {
+    "base/files.py": "where files are made whole",
+    "aqms/crate.py": "a folder that nobody has seen",
+    "emulated/engine.py": "a temporary folder",
+    "emulated/entered.py": "a temporary folder",
+    "emulated/flood.py": "a name of its own, renamed",
+    "emulated/programs.py": "a temporary folder, /proc",
+    "emulated/shares.py": "a temporary folder",
+    "emulated/topology.py": "a temporary folder",
+    "figures/data.py": "memory",
+    "kernel/build.py": "the work folder of a build",
+    "kernel/compare.py": "a temporary folder",
+    "kernel/guest.py": "a temporary folder",
+    "kernel/guest_change.py": "within the guest",
+    "kernel/patch.py": "a tree that is unpacked anew where this fails",
+    "kernel/source.py": "a folder that nobody has seen",
+    "lab/native.py": "a temporary folder",
+    "ns2/build.py": "a folder that nobody has seen, a temporary folder",
+    "ns2/engine.py": "a temporary folder",
+    "ns2/process.py": "a temporary folder",
+    "qlog/files.py": "a folder that nobody has seen",
+    "web/addon.py": "a temporary folder",
+}
+"""Modules that write files otherwise than by `write_file`, and where these lie."""
+
+
+def test_files_that_others_see_are_written_whole() -> None:
+    found = {
+        str(path.relative_to(PACKAGE))
+        for path in PACKAGE.rglob("*.py")
+        if IN_PLACE.search(re.sub(r"write_(file|changed)\(.*", "", path.read_text(encoding="utf-8")))
+    }
+    assert found == set(UNSEEN), "use write_file, or say here where it writes"
+
+
+def test_what_is_replaced_stays_until_the_new_one_is_there(tmp_path: Path) -> None:
+    target = tmp_path / "figure [1].svg"
+    write_file(target, lambda file: file.write(b"old"))
+    seen: list[object] = []
+
+    def fails(file: object) -> None:
+        seen.append(target.read_bytes())
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(OSError, match="No space"):
+        write_file(target, fails)
+    assert (seen, target.read_bytes(), len(list(tmp_path.iterdir()))) == ([b"old"], b"old", 1)
+
+
+def test_a_folder_that_is_replaced_comes_back_if_the_new_one_cannot_take_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "qlog"
+    with new_folder(place) as part:
+        (part / "file").write_text("old")
+    rename = Path.rename
+
+    def fails(self: Path, to: Path) -> Path:
+        if self.name.endswith(".part"):
+            raise OSError(28, "No space left on device")
+        return rename(self, to)
+
+    monkeypatch.setattr(Path, "rename", fails)
+    with pytest.raises(OSError, match="No space"), new_folder(place, replace=True) as part:
+        (part / "file").write_text("new")
+    assert ((place / "file").read_text(), [path.name for path in tmp_path.iterdir()]) == ("old", ["qlog"])
+    monkeypatch.undo()
+    with new_folder(place, replace=True) as part:
+        (part / "file").write_text("new")
+    assert ((place / "file").read_text(), [path.name for path in tmp_path.iterdir()]) == ("new", ["qlog"])
+
+
+def test_what_a_killed_process_left_goes_when_the_file_is_made_again(tmp_path: Path) -> None:
+    code = """
+import os, signal, sys
+from pathlib import Path
+from sojourn.base import files
+with files._unfinished(Path(sys.argv[1]), Path.touch):
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+    for name in ("a*b.svg", "a.b.svg"):
+        subprocess.run([sys.executable, "-c", code, str(tmp_path / name)], check=False)
+    others = {path.name for path in tmp_path.iterdir() if "a.b" in path.name}
+    living = f".a*b.svg.{files._HOST}.{os.getppid()}.part"
+    (tmp_path / living).touch()
+    assert len(list(tmp_path.iterdir())) == 3
+    write_file(tmp_path / "a*b.svg", lambda file: file.write(b"whole"))
+    assert {path.name for path in tmp_path.iterdir()} == {"a*b.svg", living, *others}
