@@ -124,12 +124,13 @@ def diff(
 ) -> str:
     """Play arrivals through the discipline `a` and compare with `b` or with what was recorded; JSON.
 
-    `setup`: `rate`, `overhead`, `mtu`, `limit`, `seed`, `kernel` (whose wire and random stream), `told` (of which drops
-    on arrival the sender is told: early ones, those of a full queue, those of a packet that was queued first),
-    `drops_on_arrival` (whether what was recorded dropped only arriving packets), `origin_ns`. `arrivals`: `time_ns`
-    (uint64), `bytes`, `flow`, `from_host`, `to_host` (uint32), `ecn` (uint8), in the order of time. `recorded`: `fate`
-    (uint8) and `fate_ns` (uint64); the codes are those of a log, then 6 dropped and told, 7 dropped and not told, 8
-    waiting at that time, 9 dropped at that time and not known why, 10 not to be compared. `progress` as for `simulate`.
+    `setup`: `rate`, `overhead`, `mtu`, `limit`, `seed`, `link` (its number), `kernel` (whose wire and random stream),
+    `told` (of which drops on arrival the sender is told: early ones, those of a full queue, those of a packet that was
+    queued first), `drops_on_arrival` (whether what was recorded dropped only arriving packets), `origin_ns`.
+    `arrivals`: `time_ns` (uint64), `bytes`, `flow`, `from_host`, `to_host` (uint32), `ecn` (uint8), in the order of
+    time. `recorded`: `fate` (uint8) and `fate_ns` (uint64); the codes are those of a log, then 6 dropped and told, 7
+    dropped and not told, 8 waiting at that time, 9 dropped at that time and not known why, 10 not to be compared.
+    `progress` as for `simulate`.
     """
 
 def made_up_arrivals(seed: int, packets: int, rate: str) -> dict[str, npt.NDArray[Any]]:

@@ -29,6 +29,16 @@ sys.exit(got != int(sys.argv[2]))
 """
 
 
+SEND = """
+import os, socket, sys
+with socket.create_connection((os.environ["SOJOURN_HOST"], int(sys.argv[1]))) as peer:
+    peer.sendall(bytes(int(sys.argv[2])))
+    peer.shutdown(socket.SHUT_WR)
+    peer.recv(1)
+"""
+"""Sends bytes to the server, and waits until it has taken them."""
+
+
 @pytest.fixture
 def server() -> Iterator[int]:
     """Port of a server that sends `SIZE` bytes to whoever connects."""
@@ -64,15 +74,99 @@ def test_a_log_becomes_a_result_and_replays_exactly(
     links = result.totals["emulation"]["links"]
     for link in links.values():
         assert link["agreeing"] == link["replayed"] > 0
-    forward = result.packets.filter(pl.col("link") == "forward")
-    assert forward.height >= links["forward"]["replayed"] - 1
-    assert forward.filter(pl.col("fate") == "sent")["bytes"].sum() > SIZE
+    down = result.packets.filter(pl.col("link") == "down")
+    assert down.height >= links["down"]["replayed"] - 1
+    assert down.filter(pl.col("fate") == "sent")["bytes"].sum() > SIZE
     assert (result.engine, result.seed, result.scenario.document["flows"]) == ("emulate", 3, [])
     assert result.totals["links"]["forward"]["utilisation"] > 0
     # The same once more by the command, which computes also when the link takes each packet.
     replayed = cli("aqm", "diff", aqm, "--log", "emulated", "--json")
     assert replayed.exit_code == 0, replayed.output
     assert json.loads(replayed.stdout)["agreeing"] == json.loads(replayed.stdout)["packets"] > 1000
+
+
+def test_an_upload_is_shown_beside_the_idle_way_back(process: Process, cli: Cli, tmp_path: Path) -> None:
+    """What a shell's command sends goes up; the summary, figures and outcomes of its link have both directions."""
+    with socket.create_server(("", 0)) as listener:
+
+        def take() -> None:
+            peer, _ = listener.accept()
+            with peer:
+                while peer.recv(1 << 16):
+                    pass
+
+        threading.Thread(target=take, daemon=True).start()
+        command = [sys.executable, "-c", SEND, str(listener.getsockname()[1]), str(SIZE)]
+        options = (
+            "--up",
+            "7mbit",
+            "--down",
+            "23mbit",
+            "--aqm-up",
+            "pie",
+            "--aqm-down",
+            "codel",
+            "--limit",
+            "31 packets",
+        )
+        done = process("link", *options, "--log", "emulated", "--", *command)
+        assert done.returncode == 0, done.stderr
+    result = load(tmp_path / "emulated")
+    shell = json.loads((tmp_path / "emulated" / "shell.json").read_text())
+    assert result.link_names == ["down", "up"]
+    rows = {row["link"]: row for row in result.summary.to_dicts()}
+    assert [rows[side]["aqm"] for side in rows] == ["codel", "pie"]
+    for side, row in rows.items():
+        assert row["arrived"] == shell[side]["arrived"]["packets"]
+        assert row["dropped"] == shell[side]["dropped"]
+        assert result.at(side).summary.to_dicts() == [row]
+    assert rows["up"]["sojourn_mean_ms"] > 2 > rows["down"]["sojourn_mean_ms"]
+    assert rows["up"]["dropped"] > 0 == rows["down"]["dropped"]
+    assert rows["up"]["goodput_bps"] == pytest.approx(8 * SIZE / result.duration_s, rel=0.02)
+    assert rows["down"]["goodput_bps"] < 1000
+    assert set(result.packets["link"].unique()) == {"down", "up"} == set(result.totals["emulation"]["links"])
+    assert result.at("reverse").link == "up", "as before"
+    assert cli("plot", "cdf", "emulated", "-o", "cdf.csv").exit_code == 0
+    drawn = pl.read_csv(tmp_path / "cdf.csv")
+    assert drawn["series"].unique(maintain_order=True).to_list() == ["codel, down", "pie, up"]
+    medians = {name[0]: table["sojourn_time_ms"].median() for name, table in drawn.group_by("series")}
+    assert medians["pie, up"] > 2 > medians["codel, down"]
+    assert cli("plot", "cdf", "emulated", "--link", "up", "-o", "up.csv").exit_code == 0
+    assert pl.read_csv(tmp_path / "up.csv")["series"].unique().to_list() == ["pie"]
+    named = cli("plot", "timeseries", "emulated", "--link", "upp")
+    assert (named.exit_code, named.stderr) == (2, 'Error: link "upp" is unknown; did you mean "up"?\n')
+    told = cli("qoo", "emulated", "--json")
+    assert told.exit_code == 0, told.output
+    [web, *_] = json.loads(told.stdout)["outcomes"]
+    assert web["loss"]["share"] == pytest.approx(rows["up"]["dropped"] / rows["up"]["arrived"])
+    assert web["latency"][0]["rtt_ms"] == pytest.approx(result.at("up").sojourn_ms(0.95), rel=0.1)
+    assert cli("qoo", "emulated", "--flows", "1").exit_code == 2
+    diff = cli("aqm", "diff", "pie", "--log", "emulated", "--json")
+    assert diff.exit_code == 0, diff.output
+    assert json.loads(diff.stdout)["agreeing"] == json.loads(diff.stdout)["packets"] == rows["up"]["arrived"]
+    for kind, remedy in (("pacing", "sojourn link --pcap"), ("ellipse", "--over seeds")):
+        refused = cli("plot", kind, "emulated")
+        assert refused.exit_code == 2
+        assert remedy in refused.stderr
+
+
+def test_a_direction_without_a_packet_is_named_and_not_drawn(process: Process, cli: Cli, tmp_path: Path) -> None:
+    code = """
+import os, socket, sys
+sender = socket.socket(type=socket.SOCK_DGRAM)
+for _ in range(9):
+    sender.sendto(bytes(999), (os.environ["SOJOURN_HOST"], int(sys.argv[1])))
+"""
+    with socket.socket(type=socket.SOCK_DGRAM) as taker:  # so that no datagram is refused
+        taker.bind(("", 0))
+        command = [sys.executable, "-c", code, str(taker.getsockname()[1])]
+        done = process("link", "--rate", "3mbit", "--log", "emulated", "--", *command)
+    assert done.returncode == 0, done.stderr
+    result = load(tmp_path / "emulated")
+    assert result.links["arrived"].to_list() == [0, 9]
+    assert cli("plot", "timeseries", "emulated", "-o", "drawn.svg").exit_code == 0
+    assert "no packets: down" in (tmp_path / "drawn.svg").read_text()
+    assert result.summary["link"].to_list() == ["down", "up"]
 
 
 def test_figures_are_drawn_of_an_emulated_run(process: Process, cli: Cli, server: int, tmp_path: Path) -> None:

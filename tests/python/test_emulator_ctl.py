@@ -165,7 +165,7 @@ def test_netem_changes_to_tables_of_files(tmp_path: Path, monkeypatch: pytest.Mo
         link.end()
     result = sj.load(log)
     assert [path.parent.name for path in dict.fromkeys(result.scenario.traces())] == ["start", "other"]
-    times = result.packets.filter((pl.col("link") == "reverse") & (pl.col("fate") == "sent"))["sojourn_ms"]
+    times = result.packets.filter((pl.col("link") == "up") & (pl.col("fate") == "sent"))["sojourn_ms"]
     assert len(times) == 61
     # Tables of one entry: the mean, and one jitter above it; then packets leave one after the other.
     assert min(times[:30].to_list()) == pytest.approx(20, abs=0.01)
@@ -197,9 +197,9 @@ def test_the_log_of_a_changed_link_is_a_scenario_that_the_simulator_runs(tmp_pat
         link.end()
     result = sj.load(log)
     told = result.totals["emulation"]["links"]
-    for direction in ("forward", "reverse"):
+    for direction in ("down", "up"):
         assert told[direction]["agreeing"] == told[direction]["replayed"]
-    assert told["reverse"]["replayed"] > 300
+    assert told["up"]["replayed"] > 300
     changes = result.scenario.document["changes"]
     keys = [key for change in changes for key in change.get("reverse", {})]
     assert sorted(set(keys)) == ["aqm", "limit", "loss"]

@@ -73,9 +73,9 @@ def test_what_a_sender_hands_over_at_once_is_one_packet_of_the_queue(
     assert BYTES // 1448 <= up["departed"]["packets"] < up["arrived"]["packets"] + 1
     assert up["offered"] < up["arrived"]["packets"] / 2, "few are single packets"
     [result] = [sj.load(log)]
-    link = result.totals["emulation"]["links"]["reverse"]
+    link = result.totals["emulation"]["links"]["up"]
     assert link["agreeing"] == link["replayed"] == up["offered"]
-    packets = result.packets.filter(result.packets["link"] == "reverse")
+    packets = result.packets.filter(result.packets["link"] == "up")
     assert packets["bytes"].sum() == up["arrived"]["bytes"]
     assert 10 * 1500 < packets["bytes"].max() <= 65_535 + 60 * 45
     # Captures: what the device gave on the way in, what a card would send on the way out.

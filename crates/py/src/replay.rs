@@ -26,6 +26,9 @@ pub struct Setup {
     mtu: u32,
     limit: String,
     seed: u64,
+    /// Number of the link, by which the simulator's random streams go.
+    #[pyo3(default)]
+    link: u64,
     /// Whether the arrivals are those of the Linux kernel; else they are the simulator's.
     kernel: bool,
     /// The fields of `Told`, in their order.
@@ -187,7 +190,7 @@ impl Setup {
         // A recording of the kernel has the kernel's clock.
         let (wire, rng, uptime) = match self.kernel {
             true => (Wire::of_kernel(rate, self.overhead), Rng::from_state(self.seed), Duration::ZERO),
-            false => (Wire::of_simulator(rate), Rng::stream(self.seed, "queue", 0), UPTIME),
+            false => (Wire::of_simulator(rate), Rng::stream(self.seed, "queue", self.link), UPTIME),
         };
         let host = Host { link: Link { uptime, ..Link::new(rate, self.mtu) }, rng };
         let replay = Replay::new(arrivals, aqm.queue(limits, host), wire);

@@ -37,9 +37,11 @@ def names_of(results: Sequence[Result]) -> list[Name]:
 
 
 def _names_of_runs(results: Sequence[Result]) -> list[Name]:
-    rows = [flatten(result) for result in results]
+    rows = [of_direction(result) for result in results]
     keys = differing(rows)
-    if set(keys) <= {"seed"}:  # the queue manager is that of the link which is shown
+    if "link" in keys:
+        keys += [key for key in ("link.aqm",) if key not in keys]
+    elif set(keys) <= {"seed"}:  # the queue manager is that of the link which is shown
         rows = [row | {"link.aqm": spelled_aqm(result.setup["aqm"])} for row, result in zip(rows, results, strict=True)]
     return name_rows(rows, keys if keys == ["seed"] else [key for key in keys if key != "seed"])
 
@@ -116,6 +118,12 @@ def flatten(result: Result) -> dict[str, Any]:
     return row | {"duration": document["duration"], "warmup": document["warmup"], "seed": result.seed}
 
 
+def of_direction(result: Result) -> dict[str, Any]:
+    """The same, of a shell with the direction that is shown, as `link`, and its queue manager."""
+    row = flatten(result)
+    return row | {"link": result.link, "link.aqm": spelled_aqm(result.setup["aqm"])} if result.is_shell else row
+
+
 def _flat_wlan(path: str, keys: Mapping[str, Any]) -> dict[str, Any]:
     """Keys of the wireless LAN among `keys` by their dotted path; none without one."""
     wlan = keys.get("wlan", {"stations": []})
@@ -140,6 +148,8 @@ def all_of_each(results: Sequence[Result], names: Sequence[Name]) -> dict[Name, 
 
 def word(key: str, value: Any) -> str:
     """A value of a key, by its dotted path, as part of a name: "4 flows", "rtt 40 ms"."""
+    if key == "link":  # the direction of a shell
+        return str(value)
     if key.endswith(".count"):
         what = "station" if ".stations." in key else "flow"
         return f"1 {what}" if value == 1 else f"{value} {what}s"

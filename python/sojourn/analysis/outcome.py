@@ -114,10 +114,17 @@ def judged(app: App, times_ms: NDArray[np.float64], loss: float) -> Outcome:
 
 
 def way(result: Result, group: int = 0) -> tuple[list[str], float]:
-    """Return the links that the packets of a group of flows cross, there and back, and their propagation time in ms."""
+    """Return the links that the packets of a group of flows cross, there and back, and their propagation time in ms.
+
+    Of a shell these are its two directions, whatever its command sent.
+    """
     if result.is_log:
         raise InputError(f"{result.folder}: a log tells nothing of the reverse path; give a result")
     flows = result.scenario.document["flows"]
+    if result.is_shell:
+        if group:
+            raise InputError("--flows: a shell has no groups of flows; leave it out, both directions are looked at")
+        return result.link_names, 1e3 * result.scenario.links_rtt_s
     if not 0 <= group < len(flows):
         raise InputError(f"--flows: there is no flows[{group}]; write a number from 0 to {len(flows) - 1}")
     links = result.scenario.links

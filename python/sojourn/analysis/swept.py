@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from sojourn.analysis.labels import Name, differing, flatten, name_rows
+from sojourn.analysis.labels import Name, differing, flatten, name_rows, of_direction
 from sojourn.analysis.metrics import BY_COLUMN, Metric, distinct_runs
 from sojourn.analysis.stats import mean_ci
 from sojourn.analysis.warmup import summaries
@@ -97,13 +97,15 @@ def rest_names(results: Sequence[Result], chosen: Sequence[Parameter]) -> list[N
 
     Left out are numbers that the chosen parameters decide, such as a limit that changes with the rate.
     """
-    rows = [flatten(result) for result in results]
+    rows = [of_direction(result) for result in results]
     for row, result in zip(rows, results, strict=True):
-        row["link.aqm"] = aqm_without(result, chosen)
+        if not result.is_shell:
+            row["link.aqm"] = aqm_without(result, chosen)
     numbers = parameters(results)
     taken = {"seed", *(parameter.path for parameter in chosen)}
     decided = {key for key in numbers if _decides(chosen, numbers[key])}
-    return name_rows(rows, [key for key in differing(rows) if key not in taken | decided])
+    keys = [key for key in differing(rows) if key not in taken | decided]
+    return name_rows(rows, [*keys, "link.aqm"] if "link" in keys else keys)
 
 
 def aqm_without(result: Result, chosen: Sequence[Parameter]) -> str:

@@ -22,7 +22,7 @@ def command() -> None:
 @command.command("convert")
 @click.argument("source", type=options.PATH, metavar="IN")
 @click.argument("target", type=options.NEW_FILE, metavar="OUT")
-@click.option("--link", metavar="LINK", help="Link to write [.log: forward; .tr: forward and reverse].")
+@click.option("--link", metavar="LINK", help="Link to write [.log: forward, of a shell down; .tr: both directions].")
 @click.option("--nodes", metavar="FROM-TO", help="Link to read, if a trace of ns-2 holds several.")
 @options.as_json
 def convert_command(source: Path, target: Path, link: str | None, nodes: str | None, as_json: bool) -> None:
@@ -44,7 +44,8 @@ def convert_command(source: Path, target: Path, link: str | None, nodes: str | N
     if as_json:
         output.print_json({"file": str(target), "packets": packets})
     else:
-        echo(f"Log: {target}")
+        way = f", {link or result.link}" if result.is_shell and target.suffix == ".log" else ""
+        echo(f"Log: {target}{way}")
 
 
 @command.command("repair")

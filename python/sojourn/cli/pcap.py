@@ -57,7 +57,8 @@ def export_command(result: Path, side: str, link: str | None, payload: bool, tar
     if as_json:
         output.print_json({"file": str(target), "packets": packets, "side": side, "link": link})
     else:
-        echo(f"Capture: {target}, {packets} packets")
+        way = f" of {link}" if loaded.is_shell else ""
+        echo(f"Capture: {target}, {packets} packets{way}")
 
 
 @command.command("rtt")

@@ -88,8 +88,7 @@ def command(
         wanted.write(drawn.figure, target, notes, {"results": [str(path) for path in results]}, as_json)
         return
     loaded = load_all(list(results))
-    if link is not None:
-        loaded = [result.at(link) for result in loaded]
+    loaded = [one for result in loaded for one in (result.directions if link is None else [result.at(link)])]
     drawn, notes = draw(kind, loaded, names_of(loaded), look=wanted.look, options=chosen)
-    folders = [str(result.folder) for result in loaded]
+    folders = list(dict.fromkeys(str(result.folder) for result in loaded))
     wanted.write(drawn.figure, target, notes, {"results": folders}, as_json)

@@ -40,8 +40,9 @@ def command(
 ) -> None:
     """Print the Quality of Outcome of RESULT: what latency and loss mean for applications, from 0 to 100.
 
-    RESULT is a result folder, or a folder that holds several. The round-trip time is that of propagation and of all
-    queues on the way there and back.
+    RESULT is a result folder, or a folder that holds several, or what `sojourn link --log` wrote, of which both
+    directions of its link are the way. The round-trip time is that of propagation and of all queues on the way there
+    and back.
     """
     from sojourn.analysis.labels import names_of
     from sojourn.analysis.outcome import outcome
@@ -61,9 +62,9 @@ def command(
         return
     rows = [_row(name, result, one) for name, result, one in found]
     numbers = ["QoO", "latency\nscore", "loss\nscore", "RTT\nms", "percentile\n%", "loss\n%"]
-    output.print_table(
-        ["run", "seed", "application", *numbers], rows, left=3, title=f"Quality of Outcome, flows[{group}]"
-    )
+    shells = [result.is_shell for result in loaded]
+    way = " or ".join([*(["down and up"] if any(shells) else []), *([] if all(shells) else [f"flows[{group}]"])])
+    output.print_table(["run", "seed", "application", *numbers], rows, left=3, title=f"Quality of Outcome, {way}")
 
 
 def _apps(names: tuple[str, ...], files: tuple[Path, ...]) -> list[App]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -108,7 +108,10 @@ def result_of(
     output, about, payload = _core.emulated([str(path) for path in paths], scenario.canonical)
     result = Result.of(as_it_ran(scenario, paths) if traffic else _without_traffic(scenario), seed, output)
     result.engine = ENGINE
-    emulation = {key: told[key] for key in _TOLD} | {"links": json.loads(about)}
+    links = json.loads(about)
+    if not traffic:
+        links = _by_side(links, payload[round(1e9 * result.warmup_s)], result.duration_s - result.warmup_s)
+    emulation = {key: told[key] for key in _TOLD} | {"links": links}
     # What was delivered, and to which process, only the programs know.
     result.totals |= {"delivered_bps": None, "jain": None, "emulation": emulation}
     if "windows" in result.table_names:
@@ -119,6 +122,13 @@ def result_of(
         ]
         result.add_table("windows", windows.with_columns(pl.Series("goodput_bps", goodputs, dtype=pl.Float64)))
     return result, payload
+
+
+def _by_side(links: Mapping[str, Any], left: Sequence[dict[int, int]], seconds: float) -> dict[str, Any]:
+    """What is told of each direction of a shell, with the goodput of what left it in so many seconds, by its name."""
+    goodputs = [payload_summary(sum(flows.values()), None, seconds)["goodput_bps"] for flows in left]
+    both = zip(SIDES, links.values(), goodputs, strict=True)
+    return {side: {**told, "goodput_bps": goodput} for side, told, goodput in both}
 
 
 def told_by_shell(folder: Path) -> dict[str, Any]:

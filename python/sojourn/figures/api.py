@@ -97,8 +97,15 @@ def draw(
         drawer(results, names, sheet)
         if links := list(dict.fromkeys(result.link for result in results if result.is_link_chosen)):
             sheet.note(f"link: {', '.join(links)}")
+        if idle := sorted({name for result in results if result.is_shell for name in _idle(result)} - set(links)):
+            sheet.note(f"no packets: {', '.join(idle)}")
 
     return filled(fill, ax=ax, look=look)
+
+
+def _idle(shell: Result) -> list[str]:
+    """Directions of a shell's link that no packet reached."""
+    return list(shell.links.filter(shell.links["arrived"] == 0)["link"])
 
 
 def filled(

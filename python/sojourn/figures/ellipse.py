@@ -64,12 +64,16 @@ def draw(results: Sequence[Result], names: Sequence[Name], sheet: Sheet, over: s
 def points_of_run(result: Result) -> NDArray[np.float64]:
     """Mean sojourn time in ms and goodput in Mbit/s of a run; no row where no packet was sent."""
     row = result.summary.row(0, named=True)
-    delay = row["sojourn_mean_ms"]
-    return np.array([] if delay is None else [[delay, row["goodput_bps"] / 1e6]]).reshape(-1, 2)
+    delay, goodput = row["sojourn_mean_ms"], row["goodput_bps"]
+    return np.array([] if None in (delay, goodput) else [[delay, goodput / 1e6]]).reshape(-1, 2)
 
 
 def points_of_flows(result: Result) -> NDArray[np.float64]:
     """Mean sojourn time in ms of its packets, and goodput in Mbit/s, of every forward flow that sent any."""
+    if not result.totals["flows"]:
+        raise InputError(
+            f"{result.folder or result}: no flow lasts for the whole run; draw a point per run (--over seeds)"
+        )
     counted = (pl.col("link") == result.link) & ~dropped()
     after = pl.col("time_s") >= result.warmup_s
     delays = result.packets.filter(counted & after).group_by("flow").agg(pl.col("sojourn_ms").mean())

@@ -79,9 +79,7 @@ def write_log(result: Result, path: Path | str, link: str | None = None) -> Path
     if known is None:
         endings = ", ".join(f"{log_format(name).SUFFIX} ({log_format(name).ABOUT})" for name in FORMATS)
         raise InputError(f'{path}: "{suffix}" names no format of logs; end the name in {endings}')
-    if link is not None and link not in result.link_names:
-        raise InputError(f'link "{link}" is unknown; there is {", ".join(result.link_names)}')
-    numbers = [result.link_names.index(link)] if link else [0, 1]
+    numbers = [result.link_number(link)] if link else [0, 1]
     if all(result.table(name).filter(pl.col("link").is_in(numbers)).is_empty() for name in ("packets", "waiting")):
         where = result.folder or result
         raise InputError(f"{where}: no packet reached the link; give a longer duration or another --link")

@@ -70,7 +70,7 @@ def write(result: Result, link: str | None) -> Iterator[str]:
     A departure is the start of a transmission, as in all of a result. Opportunities are written for a link that follows
     a trace and for one of constant rate, where there is one whenever the rate has added up to an MTU.
     """
-    number = result.link_names.index(link or result.link)
+    number = result.link_number(link or result.link)
     of_link = pl.col("link") == number
     packets = result.table("packets").filter(of_link)
     known = packets.filter(pl.col("sojourn_ns").is_not_null())

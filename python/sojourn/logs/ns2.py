@@ -77,7 +77,7 @@ def write(result: Result, link: str | None) -> Iterator[str]:
     A packet's reception is computed, to the nanosecond above, for links of constant rate and delay without loss; others
     have none. Types and sequence numbers come from the probe `headers`; without it they are "pkt" and -1.
     """
-    numbers = [result.link_names.index(link)] if link else [0, 1]
+    numbers = [result.link_number(link)] if link else [0, 1]
     frames = [_lines(result, number) for number in numbers]
     yield from pl.concat(frames).sort("at", "rank", "arrival", maintain_order=True)["line"]
 

@@ -50,9 +50,10 @@ def export(result: Result, path: Path | str, *, side: str, link: str | None = No
 
 
 def _number(result: Result, link: str) -> int:
-    if link not in result.link_names:
-        raise unknown("link", link, [*result.link_names, BOTH])
-    return result.link_names.index(link)
+    try:
+        return result.link_number(link)
+    except InputError:
+        raise unknown("link", link, [*result.link_names, BOTH]) from None
 
 
 def _seen(result: Result, link: int, side: str) -> pl.DataFrame:

@@ -18,10 +18,15 @@ class Queue:
     """Name of the direction of the bottleneck; all stations of a wireless LAN have the same one."""
 
 
-def queues_of(totals: Mapping[str, Any], directions: Sequence[str] | None) -> list[Queue]:
+SIDES = {"forward": "down", "reverse": "up"}
+"""The directions of a shell's link (`sojourn link`), as its options call them: down is the way in."""
+
+
+def queues_of(totals: Mapping[str, Any], directions: Sequence[str] | None, *, of_shell: bool = False) -> list[Queue]:
     """Every queue of a summary by its number; `directions` are the names of all directions of a graph's links."""
     others = (name for hop in totals["hops"] for name in (hop["name"], f"{hop['name']} reverse"))
-    names = directions if directions is not None else ["forward", "reverse", *others]
+    first = SIDES.values() if of_shell else SIDES
+    names = directions if directions is not None else [*first, *others]
     pairs = zip(names[::2], names[1::2], [totals, *totals["hops"]], strict=True)
     prefix = "" if directions is None else "{} "
     return [

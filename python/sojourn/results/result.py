@@ -19,7 +19,7 @@ from sojourn.base.errors import InputError, unknown
 from sojourn.base.frames import readable_table, to_pandas
 from sojourn.base.notebook import lab_of
 from sojourn.figures.api import Plots
-from sojourn.results.queues import Queue, queues_of
+from sojourn.results.queues import SIDES, Queue, queues_of
 from sojourn.results.tables import in_memory, of_columns
 
 if TYPE_CHECKING:
@@ -65,7 +65,10 @@ LOG_FIGURES = "only timeseries, cdf, ccdf, box, drops, window, bytes and rates c
 
 
 class Result:
-    """One run. Frames carry units in their names: `time_s`, `sojourn_ms`; a link is "forward", "reverse" or named."""
+    """One run. Frames carry units in their names: `time_s`, `sojourn_ms`; a link is "forward", "reverse" or named.
+
+    Of a shell (`sojourn link --log`) the directions are "down" and "up", and summary and figures have both.
+    """
 
     def __init__(
         self,
@@ -115,6 +118,19 @@ class Result:
         return self._scenario is None
 
     @property
+    def is_shell(self) -> bool:
+        """Whether it is of a shell, whose command made the traffic: no direction of its link is the data's."""
+        return self._scenario is not None and self.engine == "emulate" and not self._scenario.document["flows"]
+
+    @property
+    def directions(self) -> list[Result]:
+        """What figures show unless a link was chosen: of a shell both directions that had packets, else the run."""
+        if not self.is_shell or self._link is not None:
+            return [self]
+        both = [self.at(name) for name in self.link_names]
+        return [one for one in both if one.number("arrived")] or both
+
+    @property
     def duration_s(self) -> float:
         """Length of the run in seconds; of a log, the time of its last line."""
         return float(self.totals["duration_s"])
@@ -150,7 +166,7 @@ class Result:
     @property
     def plot(self) -> Plots:
         """Figures of this run, a method for each kind, such as `plot.cdf()`."""
-        return Plots(lambda: ([self], names_of([self])))
+        return Plots(lambda: (self.directions, names_of(self.directions)))
 
     def lab(self) -> Any:
         """Return a widget for Jupyter and marimo (extra `lab`): the run played back, or run again by its seed.
@@ -183,6 +199,9 @@ class Result:
             where = self.folder or "this result"
             if self.is_log:
                 raise InputError(f"{where}: a log has no table {name!r}; {LOG_FIGURES}")
+            if self.is_shell:
+                remedy = "capture it (sojourn link --pcap), or run it as a scenario (sojourn run --engine emulate)"
+                raise InputError(f"{where}: a shell does not see {name!r}, which only its programs know; {remedy}")
             raise InputError(f"{where} has no table {name!r}; run it again with {_PROBES.get(name, 'its probe')}")
         return self._tables[name]()
 
@@ -191,16 +210,26 @@ class Result:
         """One row about `link`: utilisation, goodput, delays, drops, marks, fairness, warm-up, fingerprint.
 
         `goodput_bps` is payload that arrived for the first time in the window, `delivered_bps` what was delivered in
-        order in it.
+        order in it. Of a shell it is a row for each direction, down and up, by name in `link`, unless one was chosen.
         """
+        links = self.link_names if self.is_shell and self._link is None else [self.link]
+        rows = [self._about(link) for link in links]
+        return pl.DataFrame(rows, schema_overrides={"settled": pl.Boolean}, infer_schema_length=None)
+
+    def _about(self, link: str) -> dict[str, Any]:
+        """A row of the summary."""
         about = flat_summary(self.totals)
-        if self.link != self.link_names[0]:
-            own = self.links.filter(pl.col("link") == self.link).drop("link")
+        if link != self.link_names[0]:
+            own = self.links.filter(pl.col("link") == link).drop("link")
             if own.is_empty():
-                raise InputError(f"link {self.link!r}: the summary has all stations together; leave the link out")
+                raise InputError(f"link {link!r}: the summary has all stations together; leave the link out")
             about |= own.row(0, named=True)
-        row = {"aqm": spelled_aqm(self.setup["aqm"]), "seed": self.seed, **about}
-        return pl.DataFrame([row], schema_overrides={"settled": pl.Boolean})
+        row = {"aqm": spelled_aqm(self.at(link).setup["aqm"]), "seed": self.seed, **about}
+        if not self.is_shell:
+            return row
+        told = self.totals["emulation"]["links"].get(link, {})
+        first = row["goodput_bps"] if link == self.link_names[0] else None  # of the other one older results say nothing
+        return {"link": link, **row, "goodput_bps": told.get("goodput_bps", first)}
 
     def number(self, column: str) -> float | None:
         """A column of `summary`; None where the run has nothing to say, as of the delay of no packet."""
@@ -242,7 +271,7 @@ class Result:
         In a graph every link has its name, and its reverse direction "NAME reverse".
 
         In a wireless LAN the access point's queue is "forward", and those of its stations "station 0" and so on; in a
-        graph they are "NAME" and "NAME station 0".
+        graph they are "NAME" and "NAME station 0". The directions of a shell's link are "down" and "up".
         """
         return [queue.name for queue in self._queues]
 
@@ -250,7 +279,7 @@ class Result:
     def _queues(self) -> list[Queue]:
         """Every queue by its number."""
         is_graph = self._scenario is not None and self._scenario.is_graph
-        return queues_of(self.totals, list(self.scenario.links) if is_graph else None)
+        return queues_of(self.totals, list(self.scenario.links) if is_graph else None, of_shell=self.is_shell)
 
     @property
     def _queue(self) -> Queue:
@@ -269,18 +298,26 @@ class Result:
 
     def at(self, link: str) -> Result:
         """Return this result with `summary` and figures about another link, by one of `link_names`."""
-        if link not in self.link_names:
-            raise unknown("link", link, self.link_names)
         other = copy(self)
         for name in ("summary", "nodes"):
             other.__dict__.pop(name, None)
-        other._link = link
+        other._link = self.link_names[self.link_number(link)]
         return other
+
+    def link_number(self, link: str) -> int:
+        """Number of a link in tables, by its name."""
+        name = SIDES.get(link, link) if self.is_shell else link
+        if name not in self.link_names:
+            raise unknown("link", link, self.link_names)
+        return self.link_names.index(name)
 
     @property
     def setup(self) -> dict[str, Any]:
         """Keys of `link` in the scenario."""
-        return self.scenario.links.get(self._queue.direction, {})
+        names = {name: name for name in self.scenario.links}
+        if self.is_shell:
+            names |= {own: name for name, own in SIDES.items()}
+        return self.scenario.links.get(names.get(self._queue.direction, ""), {})
 
     @property
     def wlan(self) -> dict[str, Any] | None:

@@ -185,6 +185,11 @@ class Scenario:
         return 2 * seconds(self.document["flows"][group]["access_delay"]) + sum(map(seconds, delays))
 
     @property
+    def links_rtt_s(self) -> float:
+        """Round-trip time of propagation over all links in seconds; where a delay changes, with its first value."""
+        return sum(seconds(first_of(link["delay"])) for link in self.links.values())
+
+    @property
     def aqm_tables(self) -> dict[str, dict[str, Any]]:
         """The queue manager of every link as a table, by its path: link.aqm, reverse.aqm, links.0.aqm, ...."""
         places = () if self.is_graph else ("link", "reverse")

@@ -70,14 +70,19 @@ def made_up(rate: str, limit: str, packets: int, seed: int) -> Arrivals:
 
 
 def from_log(result: Result) -> Arrivals:
-    """Arrivals at the forward link of a run with the probe `packets`, and what became of them."""
+    """Arrivals at the forward link of a run with the probe `packets`, and what became of them.
+
+    Of a shell at the direction that most packets took.
+    """
+    if result.is_shell:
+        result = max(result.directions, key=lambda one: one.number("arrived") or 0)
     document, where = result.scenario.document, result.folder or result
-    link = result.scenario.bottleneck
+    link, number = result.setup, result.link_number(result.link)
     if (key := unlike_a_replay(link)) is not None:
         raise InputError(f"{where}: its link has {key}; only runs over a link of constant rate can be replayed")
     if "changes" in document:
         raise InputError(f"{where}: its queues change on the way; only runs without changes of them can be replayed")
-    sent, waiting = (result.table(name).filter(pl.col("link") == 0) for name in ("packets", "waiting"))
+    sent, waiting = (result.table(name).filter(pl.col("link") == number) for name in ("packets", "waiting"))
     sent = sent.with_columns(fate_ns="time_ns", time_ns=pl.col("time_ns") - pl.col("sojourn_ns"))
     end_ns = pl.lit(round(1e9 * seconds(document["duration"])), pl.UInt64)
     waiting = waiting.with_columns(fate=pl.lit(WAITING, pl.UInt8), fate_ns=end_ns)
@@ -86,12 +91,14 @@ def from_log(result: Result) -> Arrivals:
         raise InputError(f"{where}: no packet reached the link; give a longer duration")
     limit = link["limit"] if isinstance(link["limit"], str) else " + ".join(link["limit"])
     mtu = sum(int(link[key].split()[0]) for key in ("mtu", "overhead"))
-    setup = _setup(rate=link["rate"], limit=limit, seed=result.seed, mtu=mtu)
+    setup = _setup(rate=link["rate"], limit=limit, seed=result.seed, mtu=mtu, link=number)
     columns = {name: table[name].to_numpy() for name in _LOG_COLUMNS}
     columns["dscp"] = np.zeros(table.height, np.uint8)
     recorded = {name: columns.pop(name) for name in ("fate", "fate_ns")}
-    aqm = result.scenario.aqm
-    source = f"{table.height} arrivals recorded from {aqm}, seed {result.seed}"
+    aqm, way = result.scenario.aqm, ""
+    if result.is_shell:
+        aqm, way = str(result.summary["aqm"][0]), f" {result.link}"
+    source = f"{table.height} arrivals recorded from {aqm}{way}, seed {result.seed}"
     return Arrivals(source, columns, setup, recorded, recorded_aqm=aqm)
 
 
@@ -171,7 +178,7 @@ def _buckets(data: Path, rows: list[Mapping[str, Any]]) -> npt.NDArray[Any] | No
 
 
 def _setup(**given: object) -> dict[str, Any]:
-    defaults = {"overhead": 0, "mtu": 1500, "limit": "unlimited", "kernel": False, "origin_ns": 0}
+    defaults = {"overhead": 0, "mtu": 1500, "limit": "unlimited", "link": 0, "kernel": False, "origin_ns": 0}
     return {**defaults, "told": TOLD_OF_ALL, "drops_on_arrival": False, **given}
 
 
