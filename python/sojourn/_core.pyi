@@ -81,11 +81,12 @@ class AqmError(RuntimeError):
 def version() -> str:
     """Version of the core."""
 
-def parse_scenario(text: str, sets: list[tuple[str, str]], base: str) -> str:
+def parse_scenario(text: str, sets: list[tuple[str, str]], base: str, within: bool = False) -> str:
     """Canonical JSON of a scenario in TOML or JSON, every default written out.
 
     `sets` are overrides by dotted path, e.g. ("link.rate", "20 Mbit/s"); an empty value removes the key. Relative
-    paths of traces and of queue managers in Python start from the folder `base`.
+    paths of traces and of queue managers in Python start from the folder `base`; with `within` no file outside of it
+    is read.
     """
 
 def scenario_schema() -> str:

@@ -9,16 +9,20 @@ import socket
 import subprocess
 import sys
 import threading
+from base64 import b64encode
 from collections.abc import Iterator
-from http.client import HTTPConnection
+from http.client import BadStatusLine, HTTPConnection
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from sojourn import Scenario
+from sojourn import Scenario, _core
+from sojourn.aqms.spelling import DISTRIBUTIONS
 from sojourn.base.errors import InputError, MissingError
+from sojourn.base.inputs import tomllib
 from sojourn.cli import cli
 from sojourn.lab import embedded, static, widget
 from sojourn.lab.native import requested
@@ -27,6 +31,7 @@ from sojourn.lab.server import Server
 from sojourn.lab.start import Start, of_path, of_result, of_scenario
 from sojourn.lab.written import written
 from sojourn.runs.store import save
+from sojourn.scenarios.named import KEYS, LAWS, named_files
 
 ROOT = Path(__file__).parents[2]
 NAME = "<script>alert('x')</script>"
@@ -174,6 +179,173 @@ def test_a_request_that_cannot_be_is_refused_with_its_reason(server: Server, req
     status, body, headers = ask(server, "native", method="POST", body=request_)
     assert status == 400 and said in body.decode(), body
     assert headers["Content-Type"].startswith("text/plain")
+
+
+POLICY = {
+    "sojourn_policy": 1,
+    "note": "x",
+    "step": "10 ms",
+    "action": "probability-log",
+    "observe": ["sojourn_now"],
+    "stack": 1,
+    "layers": [{"weights": [[2.0]], "bias": [-8.0], "activation": "linear"}],
+}
+NAMING = {
+    "trace": ('rate = "3.7 Mbit/s"', "trace = {}"),
+    "delay_trace": ('rate = "3.7 Mbit/s"', 'rate = "3.7 Mbit/s"\ndelay_trace = {}'),
+    "file": ('kind = "tcp"\ncount = 2\nrtt = "57 ms"', 'kind = "pcap"\nfile = {}'),
+    "distribution": ('aqm = "codel"', "aqm = {{ name = 'netem', delay = '9 ms', jitter = '2 ms', distribution = {} }}"),
+    "distribution in a text": ('aqm = "codel"', "aqm = 'netem delay 9ms 2ms distribution BARE'"),
+    "slot_distribution": ('aqm = "codel"', "aqm = 'netem slot distribution BARE 9ms 2ms'"),
+    "distribution within": (
+        'aqm = "codel"',
+        "aqm = 'tbf rate 3mbit burst 9kb {{ netem delay 9ms 2ms distribution BARE }}'",
+    ),
+    "policy": ('aqm = "codel"', "aqm = 'policy:BARE'"),
+    "policy within": ('aqm = "codel"', "aqm = 'fq(policy:BARE)'"),
+    "changes": ("[[flows]]", "[[changes]]\nat = '1 s'\nlink = {{ aqm = 'policy:BARE' }}\n[[flows]]"),
+    "library": ('aqm = "codel"', "aqm = 'BARE.so'"),
+    "class": ('aqm = "codel"', "aqm = 'BARE.py:Own'"),
+}
+"""Every way of a scenario to name a file: what is replaced in `TEXT`, and by what."""
+
+
+def naming(way: str, name: str) -> str:
+    """The scenario that names a file in one of these ways."""
+    before, after = NAMING[way]
+    assert before in TEXT
+    return TEXT.replace(before, after.format(json.dumps(name)).replace("BARE", name))
+
+
+@pytest.mark.parametrize("way", NAMING)
+def test_a_page_names_no_file_of_this_machine(server: Server, tmp_path: Path, way: str, capfd: Any) -> None:
+    """Neither its contents nor whether it is there are told, and no temporary folder."""
+    secret = tmp_path / "secret"
+    for ending in ("", ".so", ".py", ".dist"):
+        (tmp_path / f"secret{ending}").write_text("root:hunter2:19000\n" if ending != ".py" else "raise SystemExit")
+    answers = set()
+    for there in (str(secret), str(tmp_path / "absent"), "../secret", "../../../../../../etc/passwd", "/etc/passwd"):
+        status, body, _ = ask(server, "native", method="POST", body=json.dumps({"text": naming(way, there)}).encode())
+        said = body.decode()
+        assert status == 400 and "hunter2" not in said and "root:" not in said, said
+        assert "sojourn-lab-" not in said and len(said.splitlines()) == 1, said
+        answers.add(said.replace(there, "NAME"))
+    assert len(answers) == 1, answers
+    assert capfd.readouterr() == ("", "")
+
+
+def test_files_that_come_with_a_request_are_read_and_called_as_they_were(server: Server) -> None:
+    sent = {
+        "trace": ("deep/cell.down", "1\n4\n5\n"),
+        "delay_trace": ("steps", "20 ms@0 s\n60 ms@700 ms\n"),
+        "distribution": ("bell.dist", "-100 0 100 0 -100 50\n"),
+        "policy": ("p.json", json.dumps(POLICY)),
+    }
+    for way, (name, text) in sent.items():
+        files = {name: b64encode(text.encode()).decode()}
+        request = json.dumps({"text": naming(way, name), "files": files}).encode()
+        status, body, _ = ask(server, "native", method="POST", body=request)
+        assert status == 200, body
+        assert b"sojourn-lab-" not in body, way
+        request = json.dumps({"text": naming(way, name), "files": {name: b64encode(b"?\n").decode()}}).encode()
+        status, body, _ = ask(server, "native", method="POST", body=request)
+        assert status == 400 and name in body.decode() and b"sojourn-lab-" not in body, body
+        assert len(body.decode().splitlines()) == 1, body
+    request = json.dumps({"text": TEXT, "files": {"a": "", "a/b": ""}}).encode()
+    status, body, _ = ask(server, "native", method="POST", body=request)
+    assert status == 400 and b"within another file" in body
+
+
+def test_what_names_a_file_is_known_by_the_schema() -> None:
+    """A new key of a file, or a new parameter of a queue manager, has to be in the one list."""
+
+    def keys(schema: Any) -> set[str]:
+        inner = schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ()
+        found = set().union(*map(keys, inner)) if inner else set()
+        properties = schema.get("properties", {}) if isinstance(schema, dict) else {}
+        return found | {key for key, one in properties.items() if isinstance(one, dict) and one.get("format") == "path"}
+
+    assert keys(json.loads(_core.scenario_schema())) == set(KEYS)
+    parameters = [param for aqm in json.loads(_core.registry())["aqms"] for param in aqm["params"]]
+    files = [param for param in parameters if param["kind"] == "distribution"]
+    assert {param["name"] for param in files} == set(DISTRIBUTIONS)
+    assert {word for param in files for word in param["choices"]} == set(LAWS)
+    assert set(NAMING) >= {*KEYS, *DISTRIBUTIONS}
+    for way in NAMING:
+        if way not in ("library", "class"):
+            assert named_files(tomllib.loads(naming(way, "a/b.c"))) == ["a/b.c"], way
+    for law in LAWS:
+        assert named_files(tomllib.loads(naming("distribution", law))) == []
+
+
+def test_the_address_is_not_among_the_words_of_a_browser(page: None, tmp_path: Path) -> None:
+    with Server(Start()) as server:
+        with server.page() as leading:
+            assert (leading.stat().st_mode & 0o777, leading.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+            assert server.token not in leading.as_uri()
+            assert f'content="0; url={server.url}"' in leading.read_text()
+        assert not leading.parent.exists()
+
+
+def test_a_defect_is_told_in_one_line(server: Server, monkeypatch: pytest.MonkeyPatch, capfd: Any) -> None:
+    def fails(_request: object) -> bytes:
+        raise ZeroDivisionError("of\nours")
+
+    monkeypatch.setattr("sojourn.lab.server.requested", fails)
+    status, body, _ = ask(server, "native", method="POST", body=b"{}")
+    assert (status, body) == (500, b"lab: a defect of the program: ZeroDivisionError: of: ours")
+    monkeypatch.setattr("sojourn.lab.server.Handler._run", fails)
+    with pytest.raises((ConnectionError, BadStatusLine)):
+        ask(server, "native", method="POST", body=b"{}")
+    told = capfd.readouterr()
+    assert "Traceback" not in told.err and len(told.err.splitlines()) == 1
+
+
+def test_nested_requests_are_one_line(server: Server) -> None:
+    for body in (
+        b"[" * 100_000,
+        b'{"text": ' + b"[" * 70 + b"]" * 70 + b"}",
+        b"\xff\xfe{}",
+        b"nul",
+        b'{"seed": 1e999}',
+    ):
+        status, told, _ = ask(server, "native", method="POST", body=body)
+        assert status == 400 and len(told.decode().splitlines()) == 1, told
+
+
+def test_a_request_that_drips_keeps_nobody(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One byte at a time, below the token or not: each has its time, and others are served meanwhile."""
+    monkeypatch.setattr("sojourn.lab.server.WAIT_S", 1.0)
+    dripping = [socket.create_connection(("127.0.0.1", server.server_port)) for _ in range(3)]
+    dripping[1].sendall(f"POST /{server.token}/native HTTP/1.1\r\nHost: 127.0.0.1:{server.server_port}\r\n".encode())
+    dripping[1].sendall(b"Content-Length: 1000000\r\n\r\n")
+    ended: set[int] = set()
+    for _ in range(200):
+        for number, one in enumerate(dripping):
+            if number not in ended:
+                try:
+                    one.sendall(b"x")
+                    one.settimeout(0.02)
+                    if one.recv(9) == b"":
+                        ended.add(number)
+                except TimeoutError:
+                    continue
+                except OSError:
+                    ended.add(number)
+        if len(ended) == 3:
+            break
+        assert ask(server, "lab.js")[0] == 200
+    assert len(ended) == 3
+    for one in dripping:
+        one.close()
+
+
+def test_more_connections_than_there_is_room_for_are_closed(server: Server) -> None:
+    held = [socket.create_connection(("127.0.0.1", server.server_port)) for _ in range(64)]
+    with pytest.raises((ConnectionError, BadStatusLine)):
+        ask(server, "lab.js")
+    for one in held:
+        one.close()
 
 
 def test_a_request_without_an_end_is_refused(server: Server) -> None:

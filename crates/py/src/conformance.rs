@@ -25,7 +25,7 @@ pub fn check_aqm(
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
     let (operations, seed) = (operations.get::<u64>("operations")?, seed.get("seed")?);
-    let aqm = check(py, AqmSpec::parse_with(aqm, &Classes { base: "." }))?;
+    let aqm = check(py, AqmSpec::parse_with(aqm, &Classes::of(".")))?;
     let mut suite = Suite::new(&aqm, seed, operations);
     if is_python(&aqm.config) {
         slices::run_attached(py, progress.as_ref(), || suite.step())?;

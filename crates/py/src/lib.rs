@@ -120,10 +120,21 @@ fn version() -> &'static str {
 /// Canonical JSON of a scenario in TOML or JSON, every default written out.
 ///
 /// `sets` are overrides by dotted path, e.g. ("link.rate", "20 Mbit/s"); an empty value removes the key. Relative
-/// paths of traces and of queue managers in Python start from the folder `base`.
+/// paths of traces and of queue managers in Python start from the folder `base`; with `within` no file outside of it is
+/// read.
 #[pyfunction]
-fn parse_scenario(py: Python<'_>, text: &str, sets: Vec<(String, String)>, base: &str) -> PyResult<String> {
-    let parse = || Scenario::parse_with(text, &sets, Path::new(base), &Classes { base });
+#[pyo3(signature = (text, sets, base, within = false))]
+fn parse_scenario(
+    py: Python<'_>,
+    text: &str,
+    sets: Vec<(String, String)>,
+    base: &str,
+    within: bool,
+) -> PyResult<String> {
+    let folder = Path::new(base);
+    let files: &(dyn scenario::Files + Sync) =
+        if within { &scenario::Within(folder) } else { &scenario::Folder(folder) };
+    let parse = || Scenario::parse_among(text, &sets, files, &Classes { base, within });
     let canonical = py.detach(|| parse().map(|scenario| scenario.canonical()));
     check(py, canonical)
 }
@@ -132,7 +143,7 @@ fn parse_scenario(py: Python<'_>, text: &str, sets: Vec<(String, String)>, base:
 /// packets under way, and for the rows of all probes unless they are written while it goes on.
 #[pyfunction]
 fn need(py: Python<'_>, scenario_json: &str) -> PyResult<(u64, u64)> {
-    let parse = || Scenario::parse_with(scenario_json, &[], Path::new("/"), &Classes { base: "/" });
+    let parse = || Scenario::parse_with(scenario_json, &[], Path::new("/"), &Classes::of("/"));
     let need = py.detach(|| parse().map(|scenario| Need::of(&scenario)));
     check(py, need.map(|Need { run, recorded }| (run, recorded)))
 }
@@ -157,7 +168,7 @@ fn registry_json() -> String {
 #[pyfunction]
 #[pyo3(signature = (text, base = ".", read = true))]
 fn parse_aqm(py: Python<'_>, text: &str, base: &str, read: bool) -> PyResult<String> {
-    let classes = Classes { base };
+    let classes = Classes::of(base);
     let unread = Unread(&classes);
     let own: &dyn Catalogue = if read { &classes } else { &unread };
     let aqm = if text.trim_start().starts_with('{') {
@@ -199,7 +210,7 @@ fn simulate(
 ) -> PyResult<Output> {
     let seed = seed.get("seed")?;
     let start = || -> Result<_, Error> {
-        let scenario = Scenario::parse_with(scenario_json, &[], Path::new("/"), &Classes { base: "/" })?;
+        let scenario = Scenario::parse_with(scenario_json, &[], Path::new("/"), &Classes::of("/"))?;
         let configs = || scenario.hops().flat_map(|(_, link, reverse)| link.configs().chain(reverse.configs()));
         let (python, foreign) = (configs().any(is_python), foreign(configs()));
         Ok((Simulation::new(&scenario, seed), scenario.duration.as_secs_f64(), python, foreign))

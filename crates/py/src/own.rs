@@ -6,6 +6,7 @@ use crate::manager::{Class, Manager, raise, said};
 use crate::values::{Number, to_dict};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use sojourn_aqm::escape::unescape;
 use sojourn_aqm::netem::Table;
 use sojourn_aqm::params::{Param, Refusal, Value, unknown};
 use sojourn_aqm::registry::{Algorithm, AnyConfig, Catalogue, Effects, Named, Own, OwnConfig, Queues, REGISTERED};
@@ -13,7 +14,7 @@ use sojourn_aqm::{Duration, DynAqm, Rate, SingleQueue, units};
 use sojourn_gym::{PREFIX, Policies};
 use sojourn_library::foreign::Libraries;
 use sojourn_library::name::is_library;
-use sojourn_sim::scenario::{Folder, WithTables};
+use sojourn_sim::scenario::{Files, Folder, WithTables, Within};
 use std::path::Path;
 use std::sync::Mutex;
 
@@ -21,10 +22,17 @@ use std::sync::Mutex;
 /// paths start from `base`.
 pub struct Classes<'a> {
     pub base: &'a str,
+    /// Whether files beside those in `base` are refused.
+    pub within: bool,
 }
 
 impl Catalogue for Classes<'_> {
     fn find(&self, name: &str) -> Option<Result<&'static Algorithm, Refusal>> {
+        if let (true, Some(file)) = (self.within, name.strip_prefix(PREFIX)) {
+            if let Err(wrong) = Within(Path::new(self.base)).find(&unescape(file)) {
+                return Some(Err(Refusal::Catalogue(wrong)));
+            }
+        }
         if let found @ Some(_) = self.policies().find(name) {
             return found;
         }
@@ -52,7 +60,9 @@ impl Catalogue for Classes<'_> {
     }
 
     fn table(&self, name: &str) -> Option<Result<&'static Table, Refusal>> {
-        table(self.base, name)
+        let base = Path::new(self.base);
+        let files: &dyn Files = if self.within { &Within(base) } else { &Folder(base) };
+        WithTables { own: REGISTERED, files }.table(name)
     }
 }
 
@@ -61,19 +71,20 @@ pub struct SharedLibraries;
 
 impl Catalogue for SharedLibraries {
     fn find(&self, name: &str) -> Option<Result<&'static Algorithm, Refusal>> {
-        (is_library(name) || name.starts_with(PREFIX)).then(|| Classes { base: "." }.find(name)).flatten()
+        (is_library(name) || name.starts_with(PREFIX)).then(|| Classes::of(".").find(name)).flatten()
     }
 
     fn table(&self, name: &str) -> Option<Result<&'static Table, Refusal>> {
-        table(".", name)
+        Classes::of(".").table(name)
     }
 }
 
-fn table(base: &str, name: &str) -> Option<Result<&'static Table, Refusal>> {
-    WithTables { own: REGISTERED, files: &Folder(Path::new(base)) }.table(name)
-}
+impl<'a> Classes<'a> {
+    /// Finds them anywhere.
+    pub fn of(base: &'a str) -> Self {
+        Self { base, within: false }
+    }
 
-impl Classes<'_> {
     fn policies(&self) -> Policies<'_> {
         Policies { base: Path::new(self.base) }
     }

@@ -37,7 +37,7 @@ impl Queue {
     )]
     fn new(py: Python<'_>, aqm: &str, limit: &str, rate: &str, mtu: Unsigned, seed: Unsigned) -> PyResult<Self> {
         let at = |place: &'static str| move |error: String| input(format!("{place}: {error}"));
-        let aqm = check(py, AqmSpec::parse_with(aqm, &Classes { base: "." }).map_err(|e| format!("aqm: {e}")))?;
+        let aqm = check(py, AqmSpec::parse_with(aqm, &Classes::of(".")).map_err(|e| format!("aqm: {e}")))?;
         check_effects(&aqm.config, "a queue by itself")?;
         let limits = Limits::parse(limit).map_err(|e| at("limit")(e.0))?;
         let link_rate = units::rate(rate).map_err(|e| at("rate")(e.0))?;

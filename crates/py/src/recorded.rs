@@ -159,7 +159,7 @@ pub fn jain(rates: Vec<f64>) -> f64 {
 }
 
 fn parse(py: Python<'_>, text: &str) -> PyResult<Scenario> {
-    check(py, Scenario::parse_with(text, &[], Path::new("/"), &Classes { base: "/" }))
+    check(py, Scenario::parse_with(text, &[], Path::new("/"), &Classes::of("/")))
 }
 
 impl LinkLimit {

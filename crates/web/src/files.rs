@@ -1,6 +1,6 @@
 //! The files that a scenario names, in memory.
 
-use sojourn_sim::scenario::Files;
+use sojourn_sim::scenario::{Files, absent};
 use std::collections::BTreeMap;
 use std::io::Read;
 
@@ -12,12 +12,12 @@ impl Files for Given {
     fn find(&self, name: &str) -> Result<String, String> {
         match self.0.contains_key(name) {
             true => Ok(name.to_string()),
-            false => Err(format!("{name:?} is not here; give the file as well")),
+            false => Err(absent(name)),
         }
     }
 
     fn open(&self, path: &str) -> Result<Box<dyn Read + '_>, String> {
-        let data = self.0.get(path).ok_or_else(|| format!("{path:?} is not here; give the file as well"))?;
+        let data = self.0.get(path).ok_or_else(|| absent(path))?;
         Ok(Box::new(data.as_slice()))
     }
 

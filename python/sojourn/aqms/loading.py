@@ -52,7 +52,7 @@ def find(name: str, base: Path | str = ".") -> type[Aqm]:
 def refuse_code(name: str) -> None:
     """Refuse code that is named by its file where `no_code` is in force; the core asks about shared libraries."""
     if _forbidden:
-        raise InputError(f"{name}: would run that code; leave out --no-code if you trust it")
+        raise InputError(f"{name}: would run that code; {_forbidden[-1]}")
 
 
 def digest(name: str) -> str:
@@ -106,12 +106,12 @@ def _load(path: Path) -> ModuleType:
 
 
 @contextmanager
-def no_code() -> Iterator[None]:
+def no_code(remedy: str = "leave out --no-code if you trust it") -> Iterator[None]:
     """Refuse, within the block and in every thread, to run queue managers that are named by their files.
 
-    That is those in Python, and those in shared libraries.
+    That is those in Python, and those in shared libraries. Errors end with the `remedy`.
     """
-    _forbidden.append(True)
+    _forbidden.append(remedy)
     try:
         yield
     finally:
@@ -157,6 +157,6 @@ def _hint(module: Any) -> str:
     return f"it has {', '.join(names)}" if names else "derive one from sojourn.Aqm"
 
 
-_forbidden: list[bool] = []
+_forbidden: list[str] = []
 _loading = threading.local()
 _lock = threading.RLock()

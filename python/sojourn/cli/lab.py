@@ -22,7 +22,7 @@ def command(path: Path | None, port: int, no_browser: bool) -> None:
     """
     import signal
     import webbrowser
-    from contextlib import suppress
+    from contextlib import ExitStack, suppress
 
     from sojourn.cli import output
     from sojourn.lab.server import Server
@@ -35,6 +35,7 @@ def command(path: Path | None, port: int, no_browser: bool) -> None:
     with suppress(KeyboardInterrupt), Server(start, port) as server:
         output.say(f"Lab: {server.url}")
         output.say("Ctrl-C ends it.")
-        if not no_browser:
-            webbrowser.open(server.url)
-        server.serve_forever()
+        with ExitStack() as kept:
+            if not no_browser:
+                webbrowser.open(kept.enter_context(server.page()).as_uri())
+            server.serve_forever()

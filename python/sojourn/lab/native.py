@@ -6,13 +6,14 @@ import binascii
 from base64 import b64decode
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from sojourn.aqms.loading import no_code
-from sojourn.base.errors import InputError
+from sojourn.aqms.spelling import escape
+from sojourn.base.errors import InputError, explain
+from sojourn.base.files import temporary_folder
 from sojourn.base.units import seconds
-from sojourn.lab.files import names_of_files
+from sojourn.lab.payload import payload
 from sojourn.scenarios.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -31,8 +32,8 @@ def recorded(scenario: Scenario, seed: int | None) -> Result:
     return scenario.replace({"probes.packets": True, **steps}).run(seed, progress=False)
 
 
-def requested(request: Any) -> Result:
-    """Run what a page asks for: a text, perhaps a seed, and files that it has given.
+def requested(request: Any) -> bytes:
+    """Run what a page asks for: a text, perhaps a seed, and files that it has given; the result as the page reads it.
 
     Nothing else of this machine is read, and no code of anybody's is run.
     """
@@ -43,20 +44,30 @@ def requested(request: Any) -> Result:
         raise InputError(f"seed: {seed!r} is no whole number from 0 to {2**64 - 1}")
     if not isinstance(files, Mapping):
         raise InputError("files: names with their contents are expected")
-    with TemporaryDirectory(prefix="sojourn-lab-") as folder, no_code():
+    with temporary_folder("sojourn-lab-") as folder, no_code("run it outside of the lab (sojourn run)"):
+        folder = folder.resolve()
         for name, data in files.items():
-            place = Path(folder) / _plain(name)
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_bytes(_decoded(name, data))
-        _check_files(request["text"], files)
-        return recorded(Scenario.parse(request["text"], base=folder), seed)
+            place = folder / _plain(name)
+            contents = _decoded(name, data)
+            try:
+                place.parent.mkdir(parents=True, exist_ok=True)
+                place.write_bytes(contents)
+            except (FileExistsError, NotADirectoryError, IsADirectoryError):
+                raise InputError(f"files: {name!r} is within another file; give each a name of its own") from None
+        try:
+            scenario = Scenario.parse(request["text"], base=folder, within=True)
+            return payload(recorded(scenario, seed), folder)
+        except Exception as error:
+            if (known := explain(error)) is None:
+                raise
+            raise InputError(without(folder, known[1])) from None
 
 
-def _check_files(text: str, files: Mapping[str, Any]) -> None:
-    """Refuse a text that names a file of this machine instead of one that came with it."""
-    missing = [name for name in names_of_files(text) if name not in files]
-    if missing:
-        raise InputError(f"{missing[0]!r} is not here; give the file as well")
+def without(folder: Path, text: str) -> str:
+    """A text with the files of a folder by their names alone."""
+    for place in (str(folder), escape(str(folder))):
+        text = text.replace(f"{place}/", "").replace(place, ".")
+    return text
 
 
 def _plain(name: Any) -> PurePosixPath:

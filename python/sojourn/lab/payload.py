@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,8 +24,8 @@ _KINDS = {"UInt8": "u8", "UInt32": "u32"}
 _DTYPES = {"u8": "<u1", "u32": "<u4", "f64": "<f8"}
 
 
-def payload(result: Result) -> bytes:
-    """The summary of a result, its scenario, and its tables as columns."""
+def payload(result: Result, folder: Path | None = None) -> bytes:
+    """The summary of a result, its scenario, and its tables as columns; the names of files in `folder` without it."""
     if result.is_log:
         raise InputError(f"{result.folder}: a log has no scenario, so the lab cannot show it")
     document = result.scenario.document
@@ -45,8 +46,11 @@ def payload(result: Result) -> bytes:
         "summary": result.totals,
         "tables": tables,
     }
-    text = json.dumps(head).encode()
-    begin = _MAGIC + len(text).to_bytes(4, "little") + text
+    text = json.dumps(head)
+    if folder is not None:
+        text = text.replace(f"{json.dumps(str(folder))[1:-1]}/", "")
+    encoded = text.encode()
+    begin = _MAGIC + len(encoded).to_bytes(4, "little") + encoded
     return b"".join([_padded(begin), *parts])
 
 

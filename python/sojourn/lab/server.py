@@ -1,31 +1,43 @@
 """`sojourn lab`: the page on an address of this machine that nobody else knows.
 
-Only this machine reaches it (127.0.0.1), and the address holds a random token. Requests that name another host are
-refused, so that no page elsewhere can reach it by a name of its own (DNS rebinding); so are requests of other pages.
-What is served is a fixed list of files and three answers; no path is ever looked up on disk.
+Only this machine reaches it (127.0.0.1), and the address holds a random token, which other users do not see: a browser
+is given a file of ours that leads there. Requests that name another host are refused, so that no page elsewhere can
+reach it by a name of its own (DNS rebinding); so are requests of other pages. What is served is a fixed list of files
+and three answers; no path is ever looked up on disk. A request has to come in within a few seconds, and ending waits
+for none.
 """
 
 from __future__ import annotations
 
+import html
+import io
 import json
 import secrets
 import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from socket import socket
+from threading import BoundedSemaphore
 from typing import Any
 
-from sojourn.base.errors import InputError, explain
+from sojourn.base.errors import InputError, explain, said
+from sojourn.base.files import temporary_folder
 from sojourn.base.inputs import parse_json
 from sojourn.lab import static
 from sojourn.lab.native import requested
-from sojourn.lab.payload import payload
 from sojourn.lab.start import Start
 
 HOST = "127.0.0.1"
 MOST_REQUEST = 128_000_000
 """Bytes of a request."""
-WAIT_S = 30
-"""Seconds that a request may take to come in."""
+WAIT_S = 10.0
+"""Seconds in which a request has to come in, and its answer to be taken."""
+MOST_CONNECTIONS = 64
+"""Connections at once; more are closed."""
 POLICY = "; ".join(
     [
         "default-src 'none'",
@@ -54,13 +66,29 @@ class Server(ThreadingHTTPServer):
     """Serves one start; `url` is its address."""
 
     daemon_threads = True
+    request_queue_size = MOST_CONNECTIONS
 
     def __init__(self, start: Start, port: int = 0) -> None:
         """Take a port of this machine, any free one for 0; the page has to be built."""
         self.files = {name: (kind, static.read(name)) for name, kind in static.KINDS.items()}
         self.start = start
         self.token = secrets.token_urlsafe(32)
+        self._free = BoundedSemaphore(MOST_CONNECTIONS)
         super().__init__((HOST, port), Handler)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Answer in a thread of its own, unless there are too many."""
+        if not self._free.acquire(blocking=False):
+            self.shutdown_request(request)
+            return
+        super().process_request(request, client_address)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Answer, and make room for another one."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._free.release()
 
     @property
     def hosts(self) -> set[str]:
@@ -73,9 +101,25 @@ class Server(ThreadingHTTPServer):
         return f"http://{HOST}:{self.server_port}/{self.token}/"
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing of a browser that has gone; anything else is a defect of the program."""
-        if not isinstance(sys.exc_info()[1], OSError):
-            super().handle_error(request, client_address)
+        """Say nothing of a browser that has gone; anything else is a defect of the program, in one line."""
+        error = sys.exc_info()[1]
+        if error is not None and not isinstance(error, OSError):
+            print(f"Error: {_defect(error)}", file=sys.stderr)
+
+    @contextmanager
+    def page(self) -> Iterator[Path]:
+        """Keep a file that leads a browser here: others see what a browser is started with, and cannot read this."""
+        address = html.escape(self.url)
+        text = (
+            '<!doctype html><meta charset="utf-8"><meta name="referrer" content="no-referrer">'
+            f'<meta http-equiv="refresh" content="0; url={address}"><title>sojourn lab</title>'
+            f'<a href="{address}">sojourn lab</a>'
+        )
+        with temporary_folder("sojourn-lab-") as folder:
+            page = folder / "lab.html"
+            page.touch(0o600)
+            page.write_text(text, encoding="utf-8")
+            yield page
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -85,6 +129,12 @@ class Handler(BaseHTTPRequestHandler):
     timeout = WAIT_S
     server_version = "sojourn"
     sys_version = ""
+
+    def setup(self) -> None:
+        """Read a request that has to be here in time, however many bytes come at once."""
+        super().setup()
+        self.rfile.close()
+        self.rfile = io.BufferedReader(_InTime(self.connection, time.monotonic() + WAIT_S))
 
     def do_GET(self) -> None:
         """Give a file of the page, the start, or the result."""
@@ -116,12 +166,12 @@ class Handler(BaseHTTPRequestHandler):
 
     def _run(self, request: bytes) -> tuple[str, bytes, HTTPStatus]:
         try:
-            return "application/octet-stream", payload(requested(_parsed(request))), HTTPStatus.OK
+            return "application/octet-stream", requested(_parsed(request)), HTTPStatus.OK
         except Exception as error:
-            known = explain(error)
-            if known is None:
-                raise
-            return "text/plain; charset=utf-8", known[1].encode(), HTTPStatus.BAD_REQUEST
+            plain = "text/plain; charset=utf-8"
+            if (known := explain(error)) is not None:
+                return plain, known[1].encode(errors="replace"), HTTPStatus.BAD_REQUEST
+            return plain, _defect(error).encode(errors="replace"), HTTPStatus.INTERNAL_SERVER_ERROR
 
     def _name(self) -> str | None:
         """What is asked for below the token; None where the request is refused."""
@@ -138,6 +188,7 @@ class Handler(BaseHTTPRequestHandler):
         return name
 
     def _answer(self, kind: str, body: bytes, status: HTTPStatus = HTTPStatus.OK) -> None:
+        self.connection.settimeout(WAIT_S)  # for all of it
         self.send_response(status)
         for header, value in {**HEADERS, "Content-Type": kind, "Content-Length": str(len(body))}.items():
             self.send_header(header, value)
@@ -152,8 +203,32 @@ class Handler(BaseHTTPRequestHandler):
         """Say nothing: the terminal shows the address, and addresses hold the token."""
 
 
+class _InTime(io.RawIOBase):
+    """What comes in over a connection until a time of the monotonic clock; then it is a `TimeoutError`."""
+
+    def __init__(self, connection: socket, until_s: float) -> None:
+        self.connection = connection
+        self.until_s = until_s
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        left_s = self.until_s - time.monotonic()
+        if left_s <= 0:
+            raise TimeoutError("the request did not come in")
+        self.connection.settimeout(left_s)
+        return self.connection.recv_into(buffer)
+
+
+def _defect(error: BaseException) -> str:
+    return f"lab: a defect of the program: {said(error)}"
+
+
 def _parsed(body: bytes) -> Any:
     try:
         return parse_json(body)
+    except InputError:
+        raise
     except ValueError as error:
         raise InputError(f"the request is no JSON: {error}") from None

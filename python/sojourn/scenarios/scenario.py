@@ -51,10 +51,15 @@ class Scenario:
             raise InputError(f"{path}: {error}") from None
 
     @classmethod
-    def parse(cls, text: str, sets: Mapping[str, object] | None = None, *, base: Path | str = ".") -> Scenario:
-        """Parse TOML or JSON text; paths of traces and of Python files are relative to `base`."""
+    def parse(
+        cls, text: str, sets: Mapping[str, object] | None = None, *, base: Path | str = ".", within: bool = False
+    ) -> Scenario:
+        """Parse TOML or JSON text; paths of traces and of Python files are relative to `base`.
+
+        With `within` the text is somebody else's, who may name files of `base` alone: others are refused unread.
+        """
         pairs = [(key, spelled(value)) for key, value in (sets or {}).items()]
-        return cls(_core.parse_scenario(text, pairs, str(Path(base).resolve())))
+        return cls(_core.parse_scenario(text, pairs, str(Path(base).resolve()), within))
 
     @classmethod
     def build(cls, document: Mapping[str, object], *, base: Path | str = ".") -> Scenario:

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Component, Path};
 
 /// Finds and opens the files that a scenario names.
 pub trait Files {
@@ -19,6 +19,55 @@ pub trait Files {
 /// Files on disk, whose relative paths start from a folder.
 pub struct Folder<'a>(pub &'a Path);
 
+/// Files in a folder and nowhere else: what came with a request of somebody who may name, but not read, the others. One that
+/// is not there is told from one that may not be read by nothing.
+pub struct Within<'a>(pub &'a Path);
+
+impl Within<'_> {
+    /// The whole path of a file in the folder.
+    fn inside(&self, name: &str) -> Option<String> {
+        let path = Path::new(name);
+        let leads_out =
+            path.components().any(|part| part == Component::ParentDir) || path.has_root() && !path.starts_with(self.0);
+        if leads_out {
+            return None;
+        }
+        // A link within the folder could lead out of it.
+        let whole = self.0.join(path).canonicalize().ok()?;
+        let is_inside = whole.starts_with(self.0.canonicalize().ok()?);
+        whole.to_str().filter(|_| is_inside).map(String::from)
+    }
+}
+
+impl Files for Within<'_> {
+    fn find(&self, name: &str) -> Result<String, String> {
+        self.inside(name).ok_or_else(|| absent(name))
+    }
+
+    fn open(&self, path: &str) -> Result<Box<dyn Read + '_>, String> {
+        Ok(Box::new(regular(&self.find(path)?)?))
+    }
+
+    fn has(&self, path: &str) -> bool {
+        self.inside(path).is_some()
+    }
+}
+
+/// Opens a file at a whole path. A pipe or a device could not be read a second time, and a study reads its files once per
+/// run.
+fn regular(path: &str) -> Result<File, String> {
+    let fail = |e: std::io::Error| format!("{path}: {e}");
+    if !Path::new(path).metadata().map_err(fail)?.is_file() {
+        return Err(format!("{path} is not a regular file"));
+    }
+    File::open(path).map_err(fail)
+}
+
+/// Why a file is not read that has to be given with the scenario.
+pub fn absent(name: &str) -> String {
+    format!("{name:?} is not here; give the file as well")
+}
+
 impl Files for Folder<'_> {
     /// Absolute and without symbolic links.
     fn find(&self, name: &str) -> Result<String, String> {
@@ -29,15 +78,61 @@ impl Files for Folder<'_> {
     }
 
     fn open(&self, path: &str) -> Result<Box<dyn Read + '_>, String> {
-        let fail = |e: std::io::Error| format!("{path}: {e}");
-        // A pipe or a device could not be read a second time, and a study reads its files once per run.
-        if !Path::new(path).metadata().map_err(fail)?.is_file() {
-            return Err(format!("{path} is not a regular file"));
-        }
-        Ok(Box::new(File::open(path).map_err(fail)?))
+        Ok(Box::new(regular(path)?))
     }
 
     fn has(&self, path: &str) -> bool {
         Path::new(path).exists()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::Scenario;
+    use sojourn_aqm::registry::REGISTERED;
+    use std::fs;
+
+    #[test]
+    fn nothing_is_read_beside_what_is_in_the_folder() {
+        let (outer, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let folder = outer.path().join("in");
+        fs::create_dir_all(folder.join("deep")).unwrap();
+        let secret = other.path().join("secret");
+        for path in [&secret, &folder.join("deep/here"), &outer.path().join("beside")] {
+            fs::write(path, "root:hash\n").unwrap();
+        }
+        std::os::unix::fs::symlink(&secret, folder.join("link")).unwrap();
+        let files = Within(&folder);
+        let found = files.find("deep/here").unwrap();
+        assert!(files.has(&found) && files.open(&found).is_ok());
+        assert_eq!(files.find(&found).unwrap(), found, "a whole path of a file in it");
+        for name in [
+            "/etc/passwd",
+            "../beside",
+            "deep/../../beside",
+            "link",
+            "/none",
+            "none",
+            "",
+            "deep",
+            secret.to_str().unwrap(),
+        ] {
+            // A folder is found, and not opened.
+            assert!(files.open(name).is_err(), "{name}");
+            if !["", "deep"].contains(&name) {
+                assert_eq!(files.find(name), Err(absent(name)));
+            }
+            for keys in [
+                format!("trace = {name:?}"),
+                format!("rate = '1 Mbit/s'\ndelay_trace = {name:?}"),
+                format!("rate = '1 Mbit/s'\naqm = {:?}", format!("netem delay 5ms 1ms distribution {name}")),
+                format!("rate = '1 Mbit/s'\n[[flows]]\nkind = 'pcap'\nfile = {name:?}"),
+            ] {
+                let text = format!("duration = '1 s'\n[link]\n{keys}\n[[flows]]\nkind = 'tcp'\n");
+                let refused = Scenario::parse_among(&text, &[], &files, REGISTERED).unwrap_err().to_string();
+                assert!(!refused.contains("root:") && !refused.contains("hash"), "{keys}: {refused}");
+            }
+        }
     }
 }

@@ -34,6 +34,8 @@ pub(super) enum Need {
 #[derive(Clone, Copy)]
 pub(super) enum Kind {
     Text,
+    /// The name of a file, which is opened by [`Files`](super::Files) alone.
+    File,
     /// One of the names of something.
     Word(&'static str, fn() -> Vec<&'static str>),
     Flag,
@@ -81,7 +83,7 @@ impl Kind {
     /// Reads `value`; the error tells what is wrong with it and what to write.
     pub fn read(self, value: &Value) -> Result<Datum, ValueError> {
         match self {
-            Self::Text => text(value, "a text").map(|text| Datum::Text(text.to_string())),
+            Self::Text | Self::File => text(value, "a text").map(|text| Datum::Text(text.to_string())),
             Self::Word(what, names) => {
                 let word = text(value, &format!("the name of a {what}"))?;
                 let known = names().into_iter().find(|name| name.eq_ignore_ascii_case(word));

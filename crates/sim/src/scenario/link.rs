@@ -182,7 +182,7 @@ pub(super) const KEYS: &[Key] = &[
     },
     Key {
         name: "delay_trace",
-        kind: Kind::Text,
+        kind: Kind::File,
         need: Need::Optional,
         doc: "Instead of delay: a file with a step of it in each line (\"20 ms@0 s\"); its path starts from the scenario's folder.",
     },

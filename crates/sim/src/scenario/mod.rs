@@ -39,7 +39,7 @@ pub(crate) use below::MOST_BQL;
 pub use below::{BelowSpec, Unit};
 pub(crate) use cells::Cell;
 pub use changes::LinkChange;
-pub use files::{Files, Folder};
+pub use files::{Files, Folder, Within, absent};
 pub use flow::{Direction, FlowSpec, Middlebox};
 pub use framing::Framing;
 pub use graph::{Graph, Node, NodeKind};

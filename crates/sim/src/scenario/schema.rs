@@ -58,6 +58,7 @@ fn property(key: &Key) -> Value {
 fn kind_schema(kind: Kind) -> Value {
     match kind {
         Kind::Text => json!({ "type": "string" }),
+        Kind::File => json!({ "type": "string", "format": "path" }),
         Kind::Word(_, names) => json!({ "enum": names() }),
         Kind::Flag => json!({ "type": "boolean" }),
         Kind::Time | Kind::PositiveTime => json!({ "$ref": "#/$defs/duration" }),

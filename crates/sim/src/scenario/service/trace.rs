@@ -26,7 +26,7 @@ impl ServiceKind for TraceService {
     const KEYS: &'static [Key] = &[
         Key {
             name: "trace",
-            kind: Kind::Text,
+            kind: Kind::File,
             need: Need::Optional,
             doc: "File of delivery opportunities in Mahimahi's format; its path starts from the scenario's folder.",
         },

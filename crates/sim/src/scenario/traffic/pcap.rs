@@ -13,7 +13,7 @@ table! {
     /// Which capture is replayed, and how.
     pub struct PcapKeys with tcp: TcpSpec {
         /// File of pcap or pcapng; its path starts from the scenario's folder.
-        file: String = Kind::Text, Need::Required("own.pcapng");
+        file: String = Kind::File, Need::Required("own.pcapng");
         /// What is sent: every packet at its instant, whatever becomes of it (packets), or the bytes of each TCP connection as a transfer that begins when the connection did (transfers).
         send: String = Kind::Word("way of sending", || vec![PACKETS, TRANSFERS]), Need::Default(PACKETS);
         /// The hosts whose packets are sent: an address, a network such as 192.168.1.0/24, several of them with commas, or all others (not 192.168.1.0/24); without it all.
