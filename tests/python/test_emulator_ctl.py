@@ -319,6 +319,31 @@ def test_the_page_of_the_live_view() -> None:
         _get(host + path)
 
 
+def test_the_end_of_a_shell_waits_for_no_reader_of_its_page() -> None:
+    """Clients without the token that go on for ever, a byte at a time: the owner reads on, and the shell ends."""
+    drips = """
+import socket, sys, time
+while True:
+    try:
+        with socket.create_connection(("127.0.0.1", int(sys.argv[1]))) as one:
+            while True:
+                one.send(b"x")
+                time.sleep(0.05)
+    except ConnectionRefusedError:
+        break
+    except OSError:
+        pass
+"""
+    with contextlib.ExitStack() as stack, running("link", "--rate", "4mbit", "--meter-web") as link:
+        found = re.search(r"http://127\.0\.0\.1:(\d+)/\w+/", _open(link.process.stderr).readline())
+        assert found
+        for _ in range(6):
+            stack.callback(subprocess.Popen([*python(drips), found[1]]).kill)
+        for since in range(5):
+            assert "rows" in json.loads(_get(f"{found[0]}data?since={since}"))
+        link.end()
+
+
 def _get(address: str, headers: dict[str, str] | None = None) -> str:
     request = urllib.request.Request(address, headers=headers or {})
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))

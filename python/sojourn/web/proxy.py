@@ -27,6 +27,8 @@ from sojourn.base.errors import InputError, MissingError
 ADDON = Path(__file__).with_name("addon.py")
 READY_S = 60.0
 """How long mitmproxy may take to start: it makes a certificate first."""
+GRACE_S = 10.0
+"""How long it may take to end."""
 REMEDY = "install mitmproxy 10 or newer (pipx install mitmproxy), or name its program in SOJOURN_MITMDUMP"
 
 
@@ -99,8 +101,7 @@ def record(file: Path, command: Sequence[str]) -> tuple[int, list[Answer]]:
             names = ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY")
             code = _run(command, dict.fromkeys(names, url) | _certificate(folder))
         finally:
-            proxy.send_signal(signal.SIGINT)  # at which it writes what it has
-            proxy.communicate()
+            _end(proxy)
         return code, _told(folder)
 
 
@@ -186,6 +187,16 @@ def _run(command: Sequence[str], variables: dict[str, Any]) -> int:
     finally:
         signal.signal(signal.SIGINT, before)
     return 128 - code if code < 0 else code
+
+
+def _end(proxy: subprocess.Popen[str]) -> None:
+    """End a proxy, which writes what it has; a client that goes on keeps it for a while at most."""
+    proxy.send_signal(signal.SIGINT)
+    try:
+        proxy.communicate(timeout=GRACE_S)
+    except subprocess.TimeoutExpired:
+        proxy.kill()
+        proxy.communicate()
 
 
 def _free_port() -> int:

@@ -18,6 +18,7 @@ mod route;
 mod senders;
 pub(crate) mod stalls;
 pub(crate) mod terminal;
+mod visitors;
 mod web;
 
 pub use pump::Status;

@@ -1,16 +1,20 @@
 //! The live view as a page: rates, sojourn times and drops of both directions, at a loopback address.
 //!
 //! The page is one file and asks nobody else for anything. Its address has a random token, and a request has to name that
-//! address as its host, so that neither another user nor a page from elsewhere in the same browser reads it.
+//! address as its host, so that neither another user nor a page from elsewhere in the same browser reads it. A request has
+//! a deadline, and the end of the shell waits for nobody (`visitors`).
 
 use super::meter::{Board, Sample};
+use super::visitors;
 use crate::path::Kind;
 use crate::sys::clock::monotonic_ns;
+use nix::sys::eventfd::{EfdFlags, EventFd};
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
@@ -19,12 +23,13 @@ use std::time::Duration;
 /// The threads behind the page.
 pub struct Web {
     shared: Arc<Shared>,
-    address: SocketAddr,
     threads: Vec<JoinHandle<()>>,
 }
 
 struct Shared {
     ended: AtomicBool,
+    /// Becomes readable at the end.
+    end: EventFd,
     history: Mutex<History>,
     token: String,
     label: String,
@@ -51,21 +56,25 @@ impl Web {
         let token: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
         let time = if matches!(kind, Kind::Link(_)) { SOJOURN } else { "delay" };
         let (ended, history) = (AtomicBool::new(false), Mutex::default());
-        let shared = Arc::new(Shared { ended, history, token, label: label.to_string(), time });
+        let end = EventFd::from_value_and_flags(0, EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?;
+        let shared = Arc::new(Shared { ended, end, history, token, label: label.to_string(), time });
         let (board, theirs) = (board.clone(), shared.clone());
         let samples = thread::Builder::new().name("samples".to_string()).spawn(move || sample(&board, &theirs))?;
         let theirs = shared.clone();
-        let page = thread::Builder::new().name("page".to_string()).spawn(move || serve(&listener, &theirs))?;
+        let page = thread::Builder::new().name("page".to_string()).spawn(move || {
+            let answer = |request: &str| answer(request, address, &theirs);
+            // An error is that of the machine; the shell goes on without its page.
+            let _ = visitors::serve(&listener, theirs.end.as_fd(), answer);
+        })?;
         let _ = writeln!(io::stderr(), "{label}: live view at http://{address}/{}/", shared.token);
-        Ok(Self { shared, address, threads: vec![samples, page] })
+        Ok(Self { shared, threads: vec![samples, page] })
     }
 }
 
 impl Drop for Web {
     fn drop(&mut self) {
         self.shared.ended.store(true, Ordering::Relaxed);
-        // Wakes the thread that waits for a connection.
-        drop(TcpStream::connect(self.address));
+        let _ = self.shared.end.write(1);
         for thread in self.threads.drain(..) {
             thread.thread().unpark();
             let _ = thread.join();
@@ -113,32 +122,9 @@ impl History {
     }
 }
 
-fn serve(listener: &TcpListener, shared: &Shared) {
-    let Ok(address) = listener.local_addr() else { return };
-    for stream in listener.incoming() {
-        if shared.ended.load(Ordering::Relaxed) {
-            return;
-        }
-        if let Ok(stream) = stream {
-            // Who is slow keeps the page from others, not the shell from its packets.
-            let _ = answer(stream, address, shared);
-        }
-    }
-}
-
-/// Answers one request and closes.
-fn answer(mut stream: TcpStream, address: SocketAddr, shared: &Shared) -> io::Result<()> {
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
-    let mut request = Vec::new();
-    let mut part = [0; 2048];
-    while !request.windows(4).any(|end| end == b"\r\n\r\n") && request.len() < MOST_BYTES {
-        match stream.read(&mut part)? {
-            0 => break,
-            length => request.extend_from_slice(&part[..length]),
-        }
-    }
-    let (status, kind, body) = respond(&String::from_utf8_lossy(&request), address, shared);
+/// What is sent for a request: head and body.
+fn answer(request: &str, address: SocketAddr, shared: &Shared) -> Vec<u8> {
+    let (status, kind, body) = respond(request, address, shared);
     let head = format!(
         "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\nCache-Control: no-store\r\n\
          Content-Security-Policy: default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; \
@@ -146,8 +132,7 @@ fn answer(mut stream: TcpStream, address: SocketAddr, shared: &Shared) -> io::Re
          X-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\nCross-Origin-Resource-Policy: same-origin\r\n\r\n",
         body.len()
     );
-    stream.write_all(head.as_bytes())?;
-    stream.write_all(body.as_bytes())
+    [head.into_bytes(), body.into_bytes()].concat()
 }
 
 /// Status, type and text for a request.
@@ -188,10 +173,6 @@ const SOJOURN: &str = "sojourn time";
 const PERIOD: Duration = Duration::from_millis(100);
 /// Samples that are kept: ten minutes.
 const KEPT: usize = 6000;
-/// How long a client may take to ask, and to read.
-const PATIENCE: Duration = Duration::from_millis(500);
-/// Longest request.
-const MOST_BYTES: usize = 8192;
 const PAGE: &str = include_str!("web.html");
 
 #[cfg(test)]
@@ -202,6 +183,7 @@ mod tests {
         let history = Mutex::new(History { samples: VecDeque::new(), first: 3 });
         Shared {
             ended: AtomicBool::new(false),
+            end: EventFd::new().unwrap(),
             history,
             token: "t0".to_string(),
             label: "link".to_string(),
