@@ -22,6 +22,7 @@ OLD ?=
 VENV := .venv
 BIN := $(VENV)/bin
 LOGS := target/logs
+WEB_FILES := $(shell find web -type f -not -path '*/node_modules/*' -not -path 'web/build/*' -not -path 'web/dist/*' 2>/dev/null)
 CRATE_FILES := $(shell find crates -type f -not -path '*/tests/*' -not -path '*/proptest-regressions/*' 2>/dev/null)
 
 # One interpreter for every build of the extension module: PyO3 recompiles when the interpreter it finds changes.
@@ -33,8 +34,9 @@ help: ## list the targets
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/\1\t\2/p' Makefile | while IFS=$$'\t' read -r target text; do printf '  %-12s %s\n' "$$target" "$$text"; done
 
 .PHONY: demo
-demo: $(VENV)/.built ## set everything up, run the main job and draw its figure (OUT=out)
+demo: $(VENV)/.built ## set everything up, run the main job and draw its figure (OUT=out); then build the page of `sojourn lab`, where that can be
 	@$(BIN)/python -m sojourn.demo -o "$(OUT)"
+	@$(MAKE) --no-print-directory $(VENV)/.page
 
 .PHONY: test
 test: test-rust test-python ## run every test: cargo test with doc tests, pytest
@@ -111,7 +113,8 @@ docs: $(VENV)/.made ## build the API documentation of the crates, warnings denie
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
 
 .PHONY: wheel
-wheel: $(VENV)/.release ## build wheels and source distributions into OUT=out: manylinux for glibc 2.28 where ziglang can be installed; with PGO=1 a faster one, built twice (needs llvm-profdata)
+wheel: $(VENV)/.release $(VENV)/.page ## build wheels and source distributions into OUT=out: manylinux for glibc 2.28 where ziglang can be installed; with PGO=1 a faster one, built twice (needs llvm-profdata)
+	@[ -f python/sojourn/lab/static/index.html ] || { echo "make: a wheel has the page of the lab: $$(web/needs.sh)" >&2; exit 3; }
 	@rm -rf "$(OUT)/dist"
 	@if [ -n "$(PGO)" ]; then portable="--pgo"; echo "PGO: the wheel is for this machine's glibc or newer"; \
 	  elif $(BIN)/python -c 'import ziglang' 2>/dev/null; then portable="--zig --compatibility manylinux_2_28"; \
@@ -139,9 +142,8 @@ capi: $(VENV)/.made ## build libsojourn_aqm.{so,a} for programs in C; with sojou
 	@echo "$(OUT)/include/sojourn_aqm.h $(OUT)/lib/libsojourn_aqm.so $(OUT)/lib/libsojourn_aqm.a"
 
 .PHONY: web
-web: ## build the WebAssembly module and the page of `sojourn lab`; skips with a reason where nothing can
-	@web/build.sh || [[ $$? == 4 ]]
-	@web/page.sh || [[ $$? == 4 ]]
+web: ## build the WebAssembly module and the page of `sojourn lab`; where it cannot it says what is missing, and ends with 3
+	@web/build.sh && web/page.sh || { code=$$?; exit $$(( code == 4 ? 3 : code )); }
 
 .PHONY: pages
 pages: $(VENV)/.built ## write docs/aqm and docs/cc, a page for every queue discipline and congestion control, from the registry and the source, and docs/badges
@@ -250,6 +252,12 @@ $(VENV)/.release: $(VENV)/.installed
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check "build>=1.2" "setuptools>=77"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check "ziglang>=0.13" || true
 	@touch $@
+
+# The page of the lab. It is made again when its sources have changed, and tried again where it could not be made.
+$(VENV)/.page: $(CRATE_FILES) $(WEB_FILES) Cargo.lock
+	@echo "building the page of sojourn lab; a first build takes some minutes"
+	@if web/build.sh >$(VENV)/page.log 2>&1 && web/page.sh >>$(VENV)/page.log 2>&1; then touch $@; \
+	  else echo "skipped: the page of sojourn lab: $$(tail -n 1 $(VENV)/page.log | sed 's/^skipped: [^:]*: //')"; fi
 
 $(VENV)/.built: $(VENV)/.installed pyproject.toml Cargo.toml Cargo.lock $(CRATE_FILES)
 	@echo "building sojourn (release); a first build takes some minutes"

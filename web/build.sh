@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds the WebAssembly module of crates/web into web/build/sojourn.wasm; exits with 4 and a reason where nothing can.
-# With the wasm target of the installed toolchain, or with Debian's rustc-web, whose rust-web-src has the standard library as
+# With the wasm target of the installed toolchain, which rustup adds, or with Debian's rustc-web, whose rust-web-src has the standard library as
 # sources: then that is built as well, and the linker may be any lld, as Debian's has the number of an LLVM in its name.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -43,6 +43,12 @@ debian_lld() {
   return 1
 }
 
+# `rustup` has one toolchain for all of this; without a network it fails, and others may do.
+if ! has_target rustc && command -v rustup >/dev/null; then
+  echo "adding $target to the toolchain (rustup)"
+  timeout 300 rustup target add "$target" </dev/null >/dev/null 2>&1 || echo "rustup cannot add $target; is the network there?" >&2
+fi
+
 if has_target rustc; then
   cargo rustc "${profile[@]}"
 elif [[ -x /usr/bin/cargo && -x /usr/bin/rustc ]] && has_target /usr/bin/rustc; then
@@ -52,7 +58,7 @@ elif [[ -x /usr/bin/cargo && -x /usr/bin/rustc && -d "$(/usr/bin/rustc --print s
   export CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER=$lld RUSTC_BOOTSTRAP=1
   PATH=/usr/bin:$PATH cargo rustc "${profile[@]}" -Z build-std=std,panic_abort
 else
-  skip "the toolchain has no $target (rustup target add $target, or Debian: rustc-web cargo-web rust-web-src)"
+  skip "$(web/needs.sh)"
 fi
 
 mkdir -p web/build

@@ -11,10 +11,10 @@ skip() {
 
 [[ -f package.json ]] || skip "its sources are not here"
 [[ -f build/sojourn.wasm ]] || skip "the WebAssembly module is not built"
-{ command -v node && command -v npm; } >/dev/null || skip "there is no node and npm (Debian: nodejs npm)"
+{ command -v node && command -v npm; } >/dev/null || skip "$(./needs.sh)"
 
 if [[ ! -d node_modules || package-lock.json -nt node_modules ]]; then
-  npm ci --no-audit --no-fund --loglevel=error || skip "npm cannot install what package-lock.json names"
+  timeout 300 npm ci --no-audit --no-fund --loglevel=error || skip "npm cannot install what package-lock.json names; is the network there?"
   touch node_modules
 fi
 npm run --silent build

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -424,8 +425,52 @@ def test_a_widget_has_all_that_it_needs(page: None) -> None:
 
 def test_without_the_page_the_command_says_how_to_build_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(static, "is_built", lambda: False)
-    with pytest.raises(MissingError, match="make web"):
+    with pytest.raises(MissingError, match=r"not built; .*make -C \S+ web$"):
         Server(Start())
+
+
+@pytest.mark.parametrize(
+    ("tools", "said"),
+    [
+        (
+            (),
+            "lacks a Rust for wasm32-unknown-unknown, node, npm; install Rust from https://rustup.rs and Node.js from",
+        ),
+        (
+            ("apt-get",),
+            "npm; run: (sudo )?apt-get install -y --no-install-recommends rustc-web cargo-web rust-web-src nodejs npm ",
+        ),
+        (
+            ("rustup", "apt-get", "node"),
+            "lacks npm; run: (sudo )?apt-get install -y --no-install-recommends npm && make -C",
+        ),
+        (("rustup",), "lacks node, npm; install Node.js"),
+        (("rustup", "node", "npm"), "^run: make -C"),
+    ],
+)
+def test_what_a_machine_lacks_is_named_with_a_command(tmp_path: Path, tools: tuple[str, ...], said: str) -> None:
+    for tool in ("bash", "dirname", "cat"):
+        (tmp_path / tool).symlink_to(shutil.which(tool) or "/bin/true")
+    for tool in tools:
+        (tmp_path / tool).symlink_to("/bin/true")
+    bash = str(tmp_path / "bash")
+    done = subprocess.run(
+        [bash, ROOT / "web" / "needs.sh"], env={"PATH": str(tmp_path)}, capture_output=True, text=True, check=False
+    )
+    if Path("/usr/bin/rustc").exists() and "Rust for" in said + done.stdout:
+        pytest.skip("Debian's own Rust is found without PATH")
+    assert re.search(said, done.stdout), done.stdout
+    assert (len(done.stdout.splitlines()), done.stderr) == (1, "")
+    assert done.returncode == (0 if "npm" in tools else 4)
+
+
+def test_a_page_without_a_run_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(static, "is_built", lambda: False)
+    page = tmp_path / "page.html"
+    words = ["compare", "--aqm", "codel", "--duration", "1.3s", "--html", str(page), "-o", str(tmp_path / "out")]
+    done = CliRunner().invoke(cli, words)
+    assert done.exit_code == 0, done.output
+    assert f"Warning: {page}: it has no run inside, as the page of the lab is not built; " in done.stderr
 
 
 def test_ctrl_c_ends_the_command_quietly(tmp_path: Path) -> None:

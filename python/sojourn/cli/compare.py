@@ -161,6 +161,7 @@ def command(
     if html:
         picture = figure if figure.suffix in (".svg", ".png") else save(drawn.figure, figure.with_suffix(".png"))
         write_page(found, differences, picture, notes, html)
+        options.warn_without_run(html)
     if as_json:
         runs = [output.result_json(result) for result in found.results]
         document: dict[str, Any] = {"setup": found.setup, "table": found.table.to_dicts(), "notes": found.notes}

@@ -189,6 +189,14 @@ def warn(sentences: list[str]) -> None:
         echo(f"Warning: {sentence}", err=True)
 
 
+def warn_without_run(page: Path) -> None:
+    """Say of a page that it has no run inside, where the page of the lab is not built, and how to have one."""
+    from sojourn.report.runnable import lacks
+
+    if (why := lacks()) is not None:
+        warn([f"{page}: {why}"])
+
+
 def tables(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of a command that prints tables; `output.emit` does what they say."""
 

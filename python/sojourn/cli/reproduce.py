@@ -155,4 +155,5 @@ def _make(
     with style(wanted.look):
         written = [path for one in done for path in write_figure(one, folder, wanted.format)]
     page = write_page(done, folder, varied=varied, command=options.command_line(), left_out=left_out)
+    options.warn_without_run(page)
     return Made(paper, done, varied, [*written, page], page, whole=figure is None, left_out=left_out)

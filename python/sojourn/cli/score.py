@@ -199,7 +199,9 @@ def _print(card: Card, written: list[Path], as_json: bool) -> None:
         output.say("Quick: three seeds, a third of the time, one in three of many values; the page says what exactly")
     for sentence in card.failed:
         output.say(f"Failed: {sentence}")
-    output.say(f"Scorecard: {next(path for path in written if path.suffix == '.html')}")
+    page = next(path for path in written if path.suffix == ".html")
+    output.say(f"Scorecard: {page}")
+    options.warn_without_run(page)
 
 
 def _heading(name: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from importlib.resources import files
 from pathlib import Path
 
@@ -26,8 +27,20 @@ def read(name: str) -> bytes:
     """Contents of one of the files."""
     assert name in KINDS
     if not is_built():
-        raise MissingError("the page is not in this installation; build it in the sources with: make web")
+        raise MissingError(f"the page of the lab is not built; {remedy()}")
     return (_folder() / name).read_bytes()
+
+
+def remedy() -> str:
+    """What this machine lacks for the page, and the one command that makes it here."""
+    needs = Path(__file__).parents[3] / "web" / "needs.sh"
+    if not needs.is_file():
+        return "this installation came without it; install Sojourn again from a wheel that make wheel has built"
+    try:
+        told = subprocess.run(["bash", str(needs)], capture_output=True, text=True, timeout=30, check=False).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        told = ""
+    return told.strip() or f"run: make -C {needs.parents[1]} web"
 
 
 def _folder() -> Path:

@@ -10,6 +10,15 @@ from sojourn.scenarios.scenario import Scenario
 from sojourn.studies.study import Study
 
 PLACE = "lab"
+
+
+def lacks() -> str | None:
+    """Why pages have no run inside, and what to do; None where they have one."""
+    return (
+        None if static.is_built() else f"it has no run inside, as the page of the lab is not built; {static.remedy()}"
+    )
+
+
 HEADING = "One run, packet by packet"
 
 
