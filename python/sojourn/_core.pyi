@@ -23,6 +23,7 @@ __all__ = [
     "PacketEpisodes",
     "PolicyNetwork",
     "Queue",
+    "bulk_groups",
     "check_aqm",
     "csv_of_trace",
     "datagram_summary",
@@ -209,14 +210,21 @@ def payload_summary(arrived: int, delivered: int, seconds: float) -> str:
     `arrived` came for the first time, `delivered` was delivered in order.
     """
 
-def whole(groups: Sequence[tuple[float, float]], lasting: Sequence[float]) -> str:
-    """`goodput_bps`, `delivered_bps` and `jain` of a whole run; JSON.
+def bulk_groups(scenario_json: str) -> list[bool]:
+    """Whether each flow group of a canonical scenario has bulk flows.
 
-    `groups` has both rates of each forward group of flows, `lasting` the goodput of each forward flow that lasts.
+    These always have data to send until the run is over, at no rate of their own.
+    """
+
+def whole(groups: Sequence[Mapping[str, Any]], lasting: Sequence[tuple[int, float]]) -> str:
+    """`goodput_bps`, `delivered_bps` and `jain` of a whole run, and `jain_of_groups`; JSON.
+
+    `groups` are all flow groups in order (`is_bulk`, `forward`, `goodput_bps`, `delivered_bps`), `lasting` has the
+    group and the goodput of each flow that lasts.
     """
 
 def jain(rates: Sequence[float]) -> float:
-    """Jain's fairness index; 1 for no flows or no bytes."""
+    """Jain's fairness index of any rates; 1 for none or if all are zero."""
 
 def duration_ns(text: str) -> int:
     """Nanoseconds of a duration with its unit ("5 ms")."""

@@ -112,7 +112,7 @@ def wireless() -> Result:
     tcp = {"kind": "tcp", "rtt": "20 ms"}
     probes = {"accesses": True}
     wlan: dict[str, Any] = {"stations": [{}]}
-    return Scenario.build({"duration": "1 s", "wlan": wlan, "flows": [tcp], "probes": probes}).run()
+    return Scenario.build({"duration": "1 s", "warmup": "auto", "wlan": wlan, "flows": [tcp], "probes": probes}).run()
 
 
 @pytest.fixture(scope="module")

@@ -131,7 +131,7 @@ def test_the_warning_comes_once_for_a_study_and_for_a_run(cli: Cli, tmp_path: Pa
 @pytest.mark.parametrize("count", [2, 3, 4, 5])
 def test_the_figure_has_a_panel_for_each_load_with_the_same_lines_and_axes(count: int) -> None:
     flows, aqms = list(range(2, count + 2)), ["codel", "pie"]
-    found = sj.compare(aqms, flows=flows, duration="2 s")
+    found = sj.compare(aqms, flows=flows, duration="2 s", warmup="200 ms")
     figure = found.plot.comparison().figure
     assert [axes.get_title(loc="left") for axes in figure.axes] == [f"{n} flows" for n in flows]
     lines = {

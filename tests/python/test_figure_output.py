@@ -119,7 +119,7 @@ def test_text_in_svg_is_text(study: list[sj.Result], tmp_path: Path) -> None:
 def test_results_comparisons_and_studies_draw(study: list[sj.Result], tmp_path: Path) -> None:
     figure, axes = study[0].plot.cdf()
     assert axes in figure.axes and axes.get_xlabel() == "sojourn time [ms]"
-    found = sj.compare(["droptail", "codel"], duration="3 s", rate="5 Mbit/s")
+    found = sj.compare(["droptail", "codel"], duration="3 s", rate="5 Mbit/s", warmup="1 s")
     panels = found.plot.timeseries(width="3.5in", labels={"codel": "CoDel"}).axes
     assert [one.get_title(loc="left") for one in panels] == ["droptail", "CoDel"]
     assert found.plot(tmp_path / "x.pdf").stat().st_size > 1000

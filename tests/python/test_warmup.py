@@ -73,7 +73,7 @@ def test_a_run_on_the_kernel_has_the_numbers_of_the_warm_up_that_was_found(kerne
     assert windows["jain"].is_between(0.5, 1).all()
 
 
-def test_the_emulator_counts_from_the_warm_up_that_was_found() -> None:
+def test_the_emulator_counts_from_the_warm_up_that_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """What left the link and what the programs read: from the same instant on, also in the table `windows`."""
     from sojourn.emulated.engine import _add_traffic, _flow_number
 
@@ -85,6 +85,7 @@ def test_the_emulator_counts_from_the_warm_up_that_was_found() -> None:
     report |= {"error": "", "opened": 1, "closed": 0, "transfers": []}
     result.totals["emulation"] = {"epoch_ns": 0, "faults": []}
     result.scenario.document["flows"] = result.scenario.document["flows"][:1]
+    monkeypatch.setattr("sojourn.emulated.engine.bulk_groups", lambda _: [False])
     starts = [round(1e9 * result.warmup_s), *result.table("windows")["start_ns"]]
     payload = {at: [{_flow_number(ends, True): (30_000_000_000 - at) // 10_000}, {}] for at in starts}
     _add_traffic(result, [report], payload, [0])
@@ -92,21 +93,22 @@ def test_the_emulator_counts_from_the_warm_up_that_was_found() -> None:
     [group], [flow] = result.totals["groups"], result.totals["flows"]
     assert group["bytes"] == flow["bytes"] == 1000 * steps
     assert group["delivered_bytes"] == flow["delivered_bytes"] == 900 * steps
-    later = result.table("windows")
+    later = result.table("windows").filter(link=0)
     assert later["goodput_bps"].to_list() == pytest.approx([800_000.0] * later.height)
     assert later["delivered_bps"].to_list() == pytest.approx([720_000.0] * later.height, rel=1e-3)
 
 
-def test_what_does_not_settle_leaves_out_a_tenth_and_says_so(cli: Cli) -> None:
+def test_what_does_not_settle_leaves_out_half_and_says_so(cli: Cli) -> None:
     text = cli("compare", *UNSETTLED).output
-    assert "3.00 not settled" in text
-    assert "not settled: the backlog has no steady state; a tenth of the time, at most 10 s, is left out" in text
+    assert "15.00 not settled" in text
+    assert "not settled: the backlog has no steady state; half of the run is left out" in text
+    assert "(--duration)" in text
     found = printed_json(cli("compare", *UNSETTLED, "--json"))
     [run] = found["runs"]
     manifest = json.loads((Path(run["folder"]) / "manifest.json").read_text())
     assert manifest["scenario"]["warmup"] == found["setup"]["warmup"] == "auto"
-    assert (manifest["summary"]["warmup_s"], manifest["summary"]["settled"]) == (3.0, False)
-    assert [(row["warmup_max_s"], row["not_settled"]) for row in found["table"]] == [(3.0, 1)]
+    assert (manifest["summary"]["warmup_s"], manifest["summary"]["settled"]) == (15.0, False)
+    assert [(row["warmup_max_s"], row["not_settled"]) for row in found["table"]] == [(15.0, 1)]
 
 
 def test_only_a_warm_up_that_was_asked_for_is_refused(cli: Cli, tmp_path: Path) -> None:
@@ -121,8 +123,8 @@ def test_only_a_warm_up_that_was_asked_for_is_refused(cli: Cli, tmp_path: Path) 
     # The key of a file is the default written down.
     (tmp_path / "study.toml").write_text(SHORT.replace('"1 s"', '"auto"') + 'stop = "2 s"\n[sweep]\nseeds = 2\n')
     text = cli("sweep", "study.toml").output
-    assert "not settled: flows[0].stop ends flows during the run; a tenth" in text and "2 not settled" not in text
-    assert "0.30 not settled" in text and "warm-up 0.3 s (auto)" in text
+    assert "flows[0].stop ends flows during the run, so that nothing settles; a tenth" in text
+    assert "0.30 a tenth" in text and "warm-up 0.3 s (auto)" in text and "not settled" not in text
     assert cli("sweep", "study.toml", "--warmup", "auto").exit_code == 2
     with pytest.raises(sj.InputError, match="has not settled"):
         sj.compare(["droptail"], duration="30 s", warmup="auto")
@@ -133,7 +135,11 @@ def test_a_run_says_what_it_found(cli: Cli, tmp_path: Path) -> None:
     text = cli("run", "run.toml", "--set", "warmup=auto").output
     assert re.search(r"^Warm-up \d[.\d]* s \(auto\)$", text, re.MULTILINE)
     text = cli("run", "run.toml", "--set", "warmup=auto", "--set", "flows.0.stop=9 s").output
-    assert "Warm-up 2 s (auto); not settled: flows[0].stop ends flows during the run; a tenth" in text
+    assert "Warm-up 2 s (auto); flows[0].stop ends flows during the run, so that nothing settles; a tenth" in text
+    (tmp_path / "tail.toml").write_text(LONG.replace("codel", "droptail").replace("20 s", "7 s"))
+    text = cli("run", "tail.toml", "--set", "warmup=auto", "--set", "flows.0.cc=cubic").output
+    assert "Warm-up 3.5 s (auto); not settled: the backlog has no steady state; half of the run" in text
+    assert "--set duration" in text
     assert "Warm-up" not in cli("run", "run.toml").output
 
 
@@ -158,11 +164,11 @@ def test_queue_managers_that_are_compared_are_seen_over_the_same_time(tmp_path: 
     assert len({one.warmup_s for one in own.values() if one.settled}) > 3  # else the test could not tell
     for row in result.runs.iter_rows(named=True):
         aqm, count, seed = (row[name] for name in ("link.aqm", "flows.0.count", "seed"))
-        one, others = own[aqm, count, seed], [own[name, count, seed] for name in ("codel", "pie")]
-        longest = max(other.warmup_s for other in others if other.settled) if one.settled else 2.0
+        one = own[aqm, count, seed]
+        longest = max(run.warmup_s for (_, flows, _), run in own.items() if flows == count)
         given = one.scenario.replace({"warmup": f"{longest} s"}).run(seed).summary.row(0, named=True)
         assert row["warmup_s"] == longest
-        for key in given.keys() & row.keys() - {"settled"}:
+        for key in given.keys() & row.keys() - {"settled", "not_settled"}:
             assert row[key] == given[key], key
 
 
@@ -170,18 +176,49 @@ def _named(result: object) -> list[tuple[dict[str, object], sj.Result]]:
     return [(values | {"seed": one.seed}, one) for values, one in result.with_values()]  # type: ignore[attr-defined]
 
 
-def test_runs_that_have_not_settled_share_nothing() -> None:
-    """Tail drop has no steady state in so short a time; CoDel and PIE share theirs, which is longer than a tenth."""
-    found = sj.compare(["droptail", "codel", "pie"], duration="30 s", seeds=2)
-    own = {(result.scenario.aqm, result.seed): result.warmup_s for result in found.results}
-    for aqm, seed, warmup_s, settled in found.runs.select("aqm", "seed", "warmup_s", "settled").iter_rows():
-        if aqm == "droptail" and not settled:
-            assert warmup_s == 3
-        else:
-            others = [own[name, seed] for name in ("codel", "pie")]
-            assert warmup_s >= max(others)
+def test_where_one_run_does_not_settle_all_of_its_load_leaves_out_half() -> None:
+    """Tail drop has no steady state in so short a time; what it is compared with is seen over the same time."""
+    found = sj.compare(["droptail", "codel", "pie"], rate=["9 Mbit/s", "83 Mbit/s"], duration="31 s", seeds=2, flows=3)
+    own = list(zip(found.runs.iter_rows(named=True), found.results, strict=True))
+    halves = {
+        rate for rate in ("9 Mbit/s", "83 Mbit/s") if any(row["rate"] == rate and not run.settled for row, run in own)
+    }
+    assert halves
+    for row, run in own:
+        others = [other.warmup_s for place, other in own if place["rate"] == row["rate"]]
+        assert row["warmup_s"] == max(others) and (row["warmup_s"] == 15.5) == (row["rate"] in halves)
+        given = run.scenario.replace({"warmup": f"{row['warmup_s']} s"}).run(run.seed)
+        assert row["sojourn_p99_ms"] == given.number("sojourn_p99_ms")
     counted = found.paired("codel").filter(metric="packets")["aqm"].to_list()
-    assert "pie" in counted and "droptail" not in counted, "counts over different times are not compared"
+    assert set(counted) == {"droptail", "pie"}, "counts are over the same time"
+
+
+def test_the_window_does_not_depend_on_how_the_runs_were_made(cli: Cli, tmp_path: Path) -> None:
+    """At once, in shards that are merged, and seed by seed with --until: the same instant, over all seeds."""
+    text = f'{LONG}[sweep]\n"link.aqm" = ["codel", "pie", "red"]\n"flows.0.count" = [3, 7]\nseeds = 5\n'
+    (tmp_path / "study.toml").write_text(text)
+    whole = printed_json(cli("sweep", "study.toml", "-o", "whole", "--json"))
+    cli("sweep", "study.toml", "--shard", "1/2", "-o", "one")
+    cli("sweep", "study.toml", "--shard", "2/2", "-o", "two")
+    merged = printed_json(cli("sweep", "study.toml", "--merge", "one", "--merge", "two", "-o", "all", "--json"))
+    (tmp_path / "one-seed.toml").write_text(text.replace("seeds = 5", "seeds = 1"))
+    until = printed_json(cli("sweep", "one-seed.toml", "--until", "200%", "-o", "until", "--json"))
+    assert merged["computed"] == 0 and until["until"]["seeds"] == 5
+    assert whole["table"] == merged["table"] == until["table"]
+    starts = {row["flows.0.count"]: (row["warmup_min_s"], row["warmup_max_s"]) for row in whole["table"]}
+    assert len(set(starts.values())) == 2 and all(least == most for least, most in starts.values())
+
+
+def test_what_the_queue_manager_or_the_seed_decides_is_no_cell_of_its_own(tmp_path: Path) -> None:
+    """A limit that changes with the queue manager, and a rate that each seed draws."""
+    (tmp_path / "study.toml").write_text(
+        f'{LONG}[draw]\n"link.rate" = {{ uniform = ["5 Mbit/s", "9 Mbit/s"] }}\n'
+        '[sweep]\n"link.aqm, link.limit" = [["codel", "97 packets"], ["pie", "311 packets"]]\nseeds = 3\n'
+    )
+    result = sj.Study.load(tmp_path / "study.toml").run()
+    assert len({run.warmup_s for run in result.results}) > 1  # else the test could not tell
+    assert result.runs["warmup_s"].n_unique() == 1
+    assert result.runs["warmup_s"][0] >= max(run.warmup_s for run in result.results)
 
 
 def test_a_given_warm_up_is_kept(cli: Cli) -> None:
@@ -238,7 +275,7 @@ def test_figures_over_time_show_what_is_left_out_on_grey(name: str) -> None:
         for patch in axes.patches
         if patch.get_gid() == GID
     }
-    assert edges == {round(run.warmup_s, 6) for run in runs}
+    assert edges == {round(max(run.warmup_s for run in runs), 6)}
     assert "grey: warm-up, not in the statistics" in figure.get_supxlabel()
     for axes in figure.axes:
         assert axes.get_xlim()[0] == 0, "all of the run is shown"
@@ -265,3 +302,80 @@ def test_a_point_keeps_its_runs(tmp_path: Path) -> None:
     assert all(one.found for one in again.results)
     assert first.runs.equals(again.runs)
     assert isinstance(first.table, pl.DataFrame) and replace(study, seeds=[1]).run(tmp_path / "out").results[0].found
+
+
+def test_a_figure_is_drawn_from_the_window_of_the_table(cli: Cli, tmp_path: Path) -> None:
+    """The end of the grey, and the mean of the plotted distribution, are those of the queue manager's row."""
+    args = [
+        "compare",
+        "--aqm",
+        "codel,pie,droptail",
+        "--duration",
+        "23s",
+        "--rate",
+        "11mbit",
+        "--flows",
+        "3",
+        "--seeds",
+        "2",
+    ]
+    table = {row["aqm"]: row for row in printed_json(cli(*args, "-o", "out", "--json"))["table"]}
+    assert cli("plot", "comparison", "out", "--format", "csv", "-o", "figure.csv").exit_code == 0
+    assert cli("plot", "cdf", "out", "--format", "csv", "-o", "cdf.csv").exit_code == 0
+    drawn = pl.read_csv(tmp_path / "figure.csv", infer_schema_length=None)
+    curves = pl.read_csv(tmp_path / "cdf.csv", infer_schema_length=None)
+    own = [json.loads(path.read_text())["summary"]["warmup_s"] for path in tmp_path.glob("out/*/manifest.json")]
+    assert len(set(own)) > 2  # else each run's own warm-up would do
+    for aqm, row in table.items():
+        name = f"{aqm}, not settled" if row["not_settled"] else aqm
+        [grey] = drawn.filter((pl.col("series") == GID) & pl.col("panel").str.starts_with(name))["time_s_end"].unique()
+        assert grey == row["warmup_min_s"] == row["warmup_max_s"], aqm
+        for frame in (drawn, curves):
+            curve = frame.filter((pl.col("series") == name) & pl.col("share_of_packets").is_not_null())
+            counts = curve["share_of_packets"].diff().fill_null(curve["share_of_packets"][0])
+            mean = (curve["sojourn_time_ms"] * counts).sum()
+            # Bins are 0.2 % wide, and a curve has their upper bounds.
+            assert mean == pytest.approx(row["sojourn_mean_ms"], rel=3e-3), aqm
+
+
+def test_boxes_ellipses_and_airtimes_are_over_the_window_of_the_table() -> None:
+    """Each is that of the same runs with that warm-up given."""
+    wlan = '[wlan]\n[[wlan.stations]]\nsnr = "23 dB"\nfading = "3 dB"\n[[wlan.stations]]\nrate = "mcs3"\n'
+    text = LONG.replace('rate = "10 Mbit/s"\n', "") + wlan
+    sets = {"warmup": "auto", "duration": "9.3 s", "probes.packets": True, "probes.utilisation": "70 ms"}
+    base = sj.Scenario.parse(text, sets)
+    runs = [base.replace({"link.aqm": aqm}).run(seed) for aqm in ("codel", "pie") for seed in (3, 11)]
+    names = [Name("codel"), Name("codel"), Name("pie"), Name("pie")]
+    instant = max(run.warmup_s for run in runs)
+    given = [run.scenario.replace({"warmup": f"{instant} s"}).run(run.seed) for run in runs]
+    assert len({run.warmup_s for run in runs}) > 1
+    for kind, options in (("box", {}), ("ellipse", {"over": "flows"}), ("ellipse", {"over": "seeds"}), ("airtime", {})):
+        found, expected = (draw(kind, some, names, options=options)[0].data for some in (runs, given))
+        columns = [pl.col(pl.Float64).round(9)]
+        marks = ["panel", "series", "mark"]
+        assert found.drop(marks).select(columns).equals(expected.drop(marks).select(columns)), kind
+
+
+def test_the_summary_of_any_link_and_flow_can_begin_later() -> None:
+    text = LONG + '[[flows]]\nkind = "voice"\n[[flows]]\nkind = "tcp"\ndirection = "reverse"\nrtt = "31 ms"\n'
+    run = sj.Scenario.parse(text, {"warmup": "auto", "duration": "23.3 s", "reverse.aqm": "codel"}).run(5)
+    later = run.since(9.1)
+    assert run.warmup_s < 9.1 <= later.warmup_s
+    given = run.scenario.replace({"warmup": f"{later.warmup_s} s"}).run(5)
+    for link in ("forward", "reverse"):
+        found, expected = (one.at(link).summary.drop("settled", "not_settled") for one in (later, given))
+        assert found.equals(expected), link
+    assert later.flow_totals.equals(given.flow_totals)
+    assert later.histogram.equals(given.histogram)
+    assert later.sojourn_ms(0.93) == given.sojourn_ms(0.93)
+    for frame in ("groups", "links"):
+        with pytest.raises(sj.InputError, match="known from the run's own warm-up"):
+            getattr(later, frame)
+
+
+def test_results_without_later_statistics_are_not_mixed_in(tmp_path: Path) -> None:
+    """An earlier version wrote the table `windows` of runs that settled only, and without its column `link`."""
+    run = sj.Scenario.parse(LONG, {"warmup": "auto"}).run(2)
+    run.add_table("windows", run.table("windows").drop("link"))
+    with pytest.raises(sj.InputError, match=r"lacks the statistics .* run it again into another folder \(-o\)"):
+        run.since(9.0)

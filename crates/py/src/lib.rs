@@ -86,6 +86,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(recorded::payload_summary, module)?)?;
     module.add_function(wrap_pyfunction!(recorded::whole, module)?)?;
     module.add_function(wrap_pyfunction!(recorded::jain, module)?)?;
+    module.add_function(wrap_pyfunction!(recorded::bulk_groups, module)?)?;
     module.add_function(wrap_pyfunction!(recorded::mser, module)?)?;
     module.add_function(wrap_pyfunction!(duration_ns, module)?)?;
     module.add_function(wrap_pyfunction!(size_bytes, module)?)?;

@@ -10,7 +10,8 @@ use pyo3::types::{PyDict, PyList};
 use sojourn_aqm::{Duration, Ecn, Instant, Meta};
 use sojourn_sim::scenario::Scenario;
 use sojourn_sim::{
-    DatagramSummary, Happened, Histogram, Limited, PayloadSummary, Quantiles, Recorded, Statistics, What, Whole,
+    BulkShares, DatagramSummary, Happened, Histogram, Limited, PayloadSummary, Quantiles, Recorded, Statistics, What,
+    Whole,
 };
 use std::path::Path;
 
@@ -143,16 +144,42 @@ pub fn payload_summary(arrived: u64, delivered: u64, seconds: f64) -> PyResult<S
     serde_json::to_string(&PayloadSummary::counted(arrived, delivered, seconds)).map_err(input)
 }
 
-/// `goodput_bps`, `delivered_bps` and `jain` of a whole run; JSON.
-///
-/// `groups` has both rates of each forward group of flows, `lasting` the goodput of each forward flow that lasts.
+/// Whether each flow group of a canonical scenario has bulk flows: they always have data to send until the run is over, at
+/// no rate of their own.
 #[pyfunction]
-pub fn whole(groups: Vec<(f64, f64)>, lasting: Vec<f64>) -> PyResult<String> {
-    let rates = |(goodput_bps, delivered_bps)| PayloadSummary { goodput_bps, delivered_bps, ..Default::default() };
-    serde_json::to_string(&Whole::of(groups.into_iter().map(rates), lasting)).map_err(input)
+pub fn bulk_groups(py: Python<'_>, scenario_json: &str) -> PyResult<Vec<bool>> {
+    let scenario = parse(py, scenario_json)?;
+    Ok(scenario.flows.iter().map(|flow| flow.is_bulk(scenario.duration)).collect())
 }
 
-/// Jain's fairness index; 1 for no flows or no bytes.
+/// A group of flows of another engine.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub struct GroupRates {
+    is_bulk: bool,
+    forward: bool,
+    goodput_bps: f64,
+    delivered_bps: f64,
+}
+
+/// `goodput_bps`, `delivered_bps` and `jain` of a whole run, and `jain_of_groups`; JSON.
+///
+/// `groups` are all flow groups in order, `lasting` has the group and the goodput of each flow that lasts.
+#[pyfunction]
+pub fn whole(groups: Vec<GroupRates>, lasting: Vec<(usize, f64)>) -> PyResult<String> {
+    let mut shares = BulkShares::new(groups.iter().map(|group| (group.is_bulk, group.forward)));
+    lasting.into_iter().for_each(|(group, goodput_bps)| shares.add(group, goodput_bps));
+    let rates = |group: &GroupRates| {
+        let &GroupRates { goodput_bps, delivered_bps, .. } = group;
+        PayloadSummary { goodput_bps, delivered_bps, ..Default::default() }
+    };
+    let whole = Whole::of(groups.iter().filter(|group| group.forward).map(rates), &shares);
+    let mut found = serde_json::to_value(whole).map_err(input)?;
+    found["jain_of_groups"] = (0..groups.len()).map(|group| shares.of_group(group)).collect();
+    Ok(found.to_string())
+}
+
+/// Jain's fairness index of any rates; 1 for none or if all are zero.
 #[pyfunction]
 pub fn jain(rates: Vec<f64>) -> f64 {
     sojourn_sim::jain(&rates)

@@ -2,8 +2,9 @@
 
 mod connections;
 mod sums;
+mod windows;
 
-pub use sums::Whole;
+pub use sums::{BulkShares, Whole};
 
 use crate::ledger::GroupTally;
 use crate::media::MediaSummary;
@@ -13,7 +14,7 @@ use crate::playback::VideoSummary;
 use crate::probe::Probe;
 use crate::quantiles::Quantiles;
 use crate::scenario::{Direction, FlowSpec, Scenario, Traffic};
-use crate::status::{Payload, Status};
+use crate::status::Status;
 use crate::summary::{DatagramSummary, FlowSummary, GroupSummary, PayloadSummary};
 use crate::traffic::{AnyFlow, Opener, Port, Source};
 use crate::window::Window;
@@ -116,6 +117,7 @@ pub type Controls<'a> = dyn Fn(u32, u32) -> Option<AnyCc> + 'a;
 struct Group {
     spec: FlowSpec,
     forward: bool,
+    is_bulk: bool,
 }
 
 #[derive(Default)]
@@ -144,7 +146,11 @@ impl Flows {
         controls: &Controls,
         network: &mut Network<P, T>,
     ) -> Self {
-        let group = |spec: &FlowSpec| Group { spec: spec.clone(), forward: spec.direction == Direction::Forward };
+        let group = |spec: &FlowSpec| Group {
+            spec: spec.clone(),
+            forward: spec.direction == Direction::Forward,
+            is_bulk: spec.is_bulk(scenario.duration),
+        };
         let mut flows = Self {
             groups: scenario.flows.iter().map(group).collect(),
             ends: Vec::with_capacity(network.layout.flows() as usize),
@@ -327,29 +333,8 @@ impl Flows {
         self.begins.len()
     }
 
-    /// What the run's flows did together, from each instant of the window on.
-    pub fn wholes<P: Probe, T: Topology>(&self, network: &Network<P, T>, window: &Window) -> Vec<Whole> {
-        let connections = self.connections(network);
-        let flows: Vec<(usize, Status)> =
-            (0..).zip(self.fixed()).map(|(slot, flow)| (network.tenant(slot).1 as usize, flow.status())).collect();
-        let from = |(number, begin): (usize, &Snapshot)| {
-            let window_s = window.length(number).as_secs_f64();
-            let mut groups: Vec<Payload> = connections
-                .iter()
-                .zip(&begin.connections)
-                .map(|(now, then)| now.payload.since(&then.payload))
-                .collect();
-            let mut lasting = Vec::with_capacity(flows.len());
-            for ((group, status), before) in flows.iter().zip(&begin.flows) {
-                let payload = status.payload.since(&before.payload);
-                groups[*group].add(&payload);
-                let goodput_bps = || PayloadSummary::of(&payload, window_s).goodput_bps;
-                lasting.extend(self.groups[*group].forward.then(goodput_bps));
-            }
-            let groups = groups.iter().zip(&self.groups).filter(|(_, group)| group.forward);
-            Whole::of(groups.map(|(payload, _)| PayloadSummary::of(payload, window_s)), lasting)
-        };
-        self.begins.iter().enumerate().map(from).collect()
+    fn shares(&self) -> BulkShares {
+        BulkShares::new(self.groups.iter().map(|group| (group.is_bulk, group.forward)))
     }
 
     /// Every fixed flow and every group in numbers, from instant `number` of the window on.
@@ -358,13 +343,14 @@ impl Flows {
         network: &Network<P, T>,
         number: usize,
         window: &Window,
-    ) -> (Vec<FlowSummary>, Vec<GroupSummary>) {
+    ) -> (Vec<FlowSummary>, Vec<GroupSummary>, BulkShares) {
         let window_s = window.length(number).as_secs_f64();
         let connections = self.connections(network);
         let begin = &self.begins[number];
         let mut groups: Vec<GroupReport> =
             connections.iter().zip(&begin.connections).map(|(now, then)| GroupReport::new(now, then)).collect();
         let mut flows = Vec::with_capacity(self.fixed as usize);
+        let mut shares = self.shares();
         for (slot, flow) in (0..).zip(self.fixed()) {
             let (_, group) = network.tenant(slot);
             let (status, before) = (flow.status(), &begin.flows[slot as usize]);
@@ -374,35 +360,39 @@ impl Flows {
             let payload = PayloadSummary::of(&status.payload.since(&before.payload), window_s);
             let summary = self.groups[group as usize].flow_summary((slot, group), &status, (payload, seen));
             groups[group as usize].add(&status, before, (&datagrams, seen.mos));
+            shares.add(group as usize, summary.payload.goodput_bps);
             flows.push(summary);
         }
         let counts = network.ledger.counts_from(number);
         let groups = groups.into_iter().zip(&self.groups).zip(counts).zip(&network.ledger.groups);
-        let groups = groups.map(|(((report, group), counts), &GroupTally { lasting, rpm, .. })| {
-            let Status { sent, retransmissions, timeouts, .. } = report.total;
-            GroupSummary {
-                kind: group.spec.traffic.name(),
-                direction: group.direction(),
-                payload: PayloadSummary::of(&report.payload, window_s),
-                offered_bytes: counts.offered,
-                opened: lasting + counts.opened,
-                closed: counts.closed,
-                transfers: counts.completion.total(),
-                completion_ms: Quantiles::of(&counts.completion),
-                sent,
-                retransmissions,
-                timeouts,
-                datagrams: report.datagrams(),
-                video: (group.spec.traffic.name() == "video").then(|| VideoSummary::of(&counts.playback)),
-                capture: match &group.spec.traffic {
-                    Traffic::Pcap(pcap) => Some(pcap.summary()),
-                    _ => None,
-                },
-                media: (group.spec.traffic.name() == "media").then(|| MediaSummary::of(&counts.media, window_s)),
-                rpm,
-            }
-        });
-        (flows, groups.collect())
+        let groups =
+            (0..).zip(groups).map(|(number, (((report, group), counts), &GroupTally { lasting, rpm, .. }))| {
+                let Status { sent, retransmissions, timeouts, .. } = report.total;
+                GroupSummary {
+                    kind: group.spec.traffic.name(),
+                    direction: group.direction(),
+                    payload: PayloadSummary::of(&report.payload, window_s),
+                    jain: shares.of_group(number),
+                    offered_bytes: counts.offered,
+                    opened: lasting + counts.opened,
+                    closed: counts.closed,
+                    transfers: counts.completion.total(),
+                    completion_ms: Quantiles::of(&counts.completion),
+                    sent,
+                    retransmissions,
+                    timeouts,
+                    datagrams: report.datagrams(),
+                    video: (group.spec.traffic.name() == "video").then(|| VideoSummary::of(&counts.playback)),
+                    capture: match &group.spec.traffic {
+                        Traffic::Pcap(pcap) => Some(pcap.summary()),
+                        _ => None,
+                    },
+                    media: (group.spec.traffic.name() == "media").then(|| MediaSummary::of(&counts.media, window_s)),
+                    rpm,
+                }
+            });
+        let groups = groups.collect();
+        (flows, groups, shares)
     }
 }
 

@@ -73,7 +73,7 @@ pub use counters::{FlowCounters, LinkCounters};
 pub use emodel::{mos, r_factor};
 #[cfg(feature = "run-order")]
 pub use fingerprint::run_order;
-pub use flows::{Controls, Whole};
+pub use flows::{BulkShares, Controls, Whole};
 pub use histogram::Histogram;
 pub use link::outside::{Medium, Sent, Transmitter, opportunities};
 pub use link::stream_of_queue;

@@ -1,6 +1,7 @@
 //! A run that another engine did: what it saw at the queues, in the summary and the tables of a simulation.
 
 use crate::fingerprint::{Fate, Fingerprint};
+use crate::flows::Whole;
 use crate::link::{Link, Metered, metered};
 use crate::packet::Packets;
 use crate::probe::{Everything, Probe, Recorder};
@@ -10,7 +11,7 @@ use crate::scenario::{Probes, Scenario};
 use crate::summary::{HopSummary, Links};
 use crate::table::Table;
 use crate::warmup::{Begin, Statistics};
-use crate::windows::windows_of_links;
+use crate::windows::windows;
 use serde::Serialize;
 use sojourn_aqm::{DropReason, Duration, Ecn, Instant, Meta};
 use thiserror::Error;
@@ -183,12 +184,12 @@ impl Recorded {
         Ok(())
     }
 
-    /// Closes the recording. The windows, if a steady state was found, lack what only the ends know.
+    /// Closes the recording. The windows, if the warm-up was to be found, lack what only the ends know.
     pub fn finish(mut self) -> (Told, Vec<Table>) {
         self.sample_before(self.statistics.window().end + Duration::from_nanos(1));
         self.links.iter_mut().for_each(|link| link.close());
         let begin = self.statistics.begin();
-        let windows = windows_of_links(&mut self.links, &begin);
+        let windows = windows(metered(&mut self.links), &begin, |_| Whole::UNKNOWN);
         let reverse = vec![1; self.names.len() + 1];
         let (links, hops, histogram) = report_links(metered(&mut self.links), &reverse, self.names, begin.number);
         let mut tables = vec![histogram];
@@ -377,7 +378,7 @@ mod tests {
             };
             assert_eq!((warmup_s, settled), (output.summary.warmup_s, output.summary.settled));
             if text.contains("auto") {
-                let find = |tables: &[Table]| tables.iter().find(|t| t.name == "windows").expect("it settled").clone();
+                let find = |tables: &[Table]| tables.iter().find(|t| t.name == "windows").expect("a table").clone();
                 let (windows, expected) = (find(&tables), find(&output.tables));
                 // The last two are not known, and the mean backlog is added up in another order.
                 let same = |i: &usize| {
@@ -387,6 +388,8 @@ mod tests {
                 let columns: Vec<usize> = (0..expected.columns.len()).filter(same).collect();
                 assert!(columns.len() > 20);
                 columns.iter().for_each(|&i| assert_eq!(windows.columns[i], expected.columns[i]));
+                let find = |tables: &[Table]| tables.iter().find(|t| t.name == "sojourn_windows").unwrap().clone();
+                assert_eq!(find(&tables), find(&output.tables));
             }
             assert_eq!(told(&links), told(&output.summary.links));
             assert!(output.summary.links.forward.dropped > 10 && output.summary.links.forward.utilisation > 0.8);

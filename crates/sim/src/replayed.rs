@@ -4,6 +4,7 @@
 //! them is taken from the recording.
 
 use crate::fingerprint::{Fate, Fingerprint};
+use crate::flows::Whole;
 use crate::link::{Link, Metered, Planned, metered};
 use crate::packet::Packets;
 use crate::probe::{Everything, Probe, Recorder};
@@ -13,7 +14,7 @@ use crate::scenario::{LinkSpec, Probes};
 use crate::simulation::Output;
 use crate::summary::Summary;
 use crate::warmup::Statistics;
-use crate::windows::windows_of_links;
+use crate::windows::windows;
 use sojourn_aqm::{DropReason, Duration, Instant, Meta};
 use std::collections::VecDeque;
 use std::iter;
@@ -100,7 +101,7 @@ impl Replayed {
         self.reach(end + Duration::from_nanos(1));
         self.links.iter_mut().for_each(|link| link.close());
         let begin = self.statistics.begin();
-        let windows = windows_of_links(&mut self.links, &begin);
+        let windows = windows(metered(&mut self.links), &begin, |_| Whole::UNKNOWN);
         let fingerprint = Fingerprint::of_run(self.links.iter().map(|link| link.tally().fingerprint));
         let reverse = vec![1; self.names.len() + 1];
         let (links, hops, histogram) = report_links(metered(&mut self.links), &reverse, self.names, begin.number);
@@ -113,7 +114,7 @@ impl Replayed {
             fingerprint: format!("{fingerprint:016x}"),
             goodput_bps: 0.0,
             delivered_bps: 0.0,
-            jain: 1.0,
+            jain: None,
             links,
             hops,
             groups: Vec::new(),

@@ -371,14 +371,16 @@ impl<P: Recorder, T: Topology> Run<P, T> {
         self.network.queues().for_each(|queue| queue.close());
         self.flows.close(self.end, &mut self.network);
         let (begin, window) = (self.statistics.begin(), self.statistics.window().clone());
-        let (flows, groups) = self.flows.report(&self.network, begin.number, &window);
-        let whole = Whole::of(
-            groups.iter().filter(|group| group.direction == FORWARD).map(|group| group.payload),
-            flows.iter().filter(|flow| flow.direction == FORWARD).map(|flow| flow.payload.goodput_bps),
-        );
-        let wholes = if begin.settled == Some(true) { self.flows.wholes(&self.network, &window) } else { Vec::new() };
-        let first = self.network.queues().next().expect("there is a first hop");
-        let windows = windows(first, &begin, |number| wholes[number]);
+        let (flows, groups, shares) = self.flows.report(&self.network, begin.number, &window);
+        let forward = groups.iter().filter(|group| group.direction == FORWARD);
+        let whole = Whole::of(forward.map(|group| group.payload), &shares);
+        let mut later = Vec::new();
+        if begin.settled.is_some() {
+            let (wholes, of_flows) = self.flows.windows(&self.network, &window, begin.number);
+            later.extend(windows(self.network.queues(), &begin, |number| wholes[number]));
+            later.push(of_flows);
+            later.extend(self.network.air.airtimes(begin.number));
+        }
         let (links, mut hops, histogram) = report_links(self.network.queues(), &self.reverse, self.names, begin.number);
         let fingerprint = Fingerprint::of_run(self.network.queues().map(|queue| queue.tally().fingerprint));
         let (cells, accesses) = self.network.air.report(begin.number);
@@ -404,7 +406,7 @@ impl<P: Recorder, T: Topology> Run<P, T> {
             flows,
         };
         let mut tables = vec![histogram];
-        tables.extend(windows);
+        tables.extend(later);
         tables.extend(self.network.probe.tables());
         tables.extend(accesses);
         tables.extend(self.network.ledger.into_tables());

@@ -34,8 +34,8 @@ pub struct Summary {
     pub goodput_bps: f64,
     /// Payload delivered in order by the same, per second.
     pub delivered_bps: f64,
-    /// Jain's fairness index of the goodputs of the forward flows in `flows`.
-    pub jain: f64,
+    /// Jain's fairness index of the goodputs of bulk flows, where exactly one forward group has any.
+    pub jain: Option<f64>,
     /// The two directions of the bottleneck; where there are several, of the first.
     pub links: Links,
     /// The other bottlenecks.
@@ -242,6 +242,9 @@ pub struct GroupSummary {
     /// What arrived and what was delivered.
     #[serde(flatten)]
     pub payload: PayloadSummary,
+    /// Jain's fairness index of the goodputs of its flows, of a group of at least two bulk flows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub jain: Option<f64>,
     /// Payload bytes of the transfers that were begun.
     pub offered_bytes: u64,
     /// Flows that started and connections that were opened.

@@ -13,10 +13,12 @@ const STEPS: i64 = 1000;
 const BATCH: i64 = 5;
 /// Batches that have to remain behind the transient: so few can be equal by chance.
 const FEWEST_BATCHES: usize = 5;
-/// What is left out where no steady state is found: a tenth of the run, and at most this.
+/// Warm-up of a run whose link or load changes with time: a tenth of the run, at most this.
 const MOST: Duration = Duration::from_secs(10);
 /// Flows from which on the statistics can begin at fewer instants, as each of them has to be remembered for each flow.
 const MANY_FLOWS: u64 = 2_000;
+/// Why a run has not settled whose link and load do not change.
+const NO_STEADY_STATE: &str = "the backlog has no steady state";
 /// Fewest batches between such instants are one, and most are these.
 const MOST_BATCHES: u64 = 20;
 
@@ -34,7 +36,7 @@ struct Search {
     due: Instant,
     /// Packets that waited after each step.
     backlog: Vec<u64>,
-    /// When the statistics begin where there is no steady state.
+    /// When the statistics begin if link or load change with time.
     otherwise: Instant,
     /// When the last flow has begun and early changes are over: no steady state is before that.
     begun: Instant,
@@ -77,7 +79,8 @@ impl Statistics {
             begun: Instant::ZERO + scenario.begun(otherwise),
             changes: scenario.changes(otherwise),
         };
-        Self { window: Window::new(starts.chain([search.otherwise]), end), search: Some(search) }
+        let half = Instant::ZERO + span / 2;
+        Self { window: Window::new(starts.chain([search.otherwise, half]), end), search: Some(search) }
     }
 
     /// From `begin` to `end`.
@@ -119,23 +122,24 @@ impl Statistics {
             let warmup_s = (starts[number] - Instant::ZERO).as_secs_f64();
             Begin { number, warmup_s, settled, not_settled }
         };
-        match self.search.as_ref().map(|search| (search.settled(), search.otherwise)) {
-            None => begin(starts.len() - 1, None, None),
-            Some((Ok(at), _)) => begin(self.window.number(at), Some(true), None),
-            Some((Err(why), otherwise)) => begin(self.window.number(otherwise), Some(false), Some(why)),
+        let Some(search) = &self.search else { return begin(starts.len() - 1, None, None) };
+        if let Some(change) = &search.changes {
+            return begin(self.window.number(search.otherwise), Some(false), Some(change.clone()));
+        }
+        match search.settled() {
+            Some(at) => begin(self.window.number(at), Some(true), None),
+            // The last candidate: half of the run.
+            None => begin(starts.len() - 1, Some(false), Some(NO_STEADY_STATE.into())),
         }
     }
 }
 
 impl Search {
-    /// When the queues have settled, or why they have not.
-    fn settled(&self) -> Result<Instant, String> {
-        if let Some(change) = &self.changes {
-            return Err(change.clone());
-        }
+    /// When the queues have settled, if they have.
+    fn settled(&self) -> Option<Instant> {
         let series: Vec<f64> = self.backlog.iter().map(|&packets| packets as f64).collect();
-        let head = mser(&series, BATCH as usize).ok_or("the backlog has no steady state")?;
-        Ok((Instant::ZERO + self.step * head as i64).max(self.begun))
+        let head = mser(&series, BATCH as usize)?;
+        Some((Instant::ZERO + self.step * head as i64).max(self.begun))
     }
 }
 

@@ -1,7 +1,9 @@
-//! The summary of a run over every window that begins later: what makes runs comparable that settle at different times.
+//! The statistics of a run from every instant at which they could begin: what makes runs comparable that settle at
+//! different times.
 
 use crate::flows::Whole;
-use crate::link::{Link, Metered};
+use crate::histogram::Histogram;
+use crate::link::Metered;
 use crate::summary::LinkSummary;
 use crate::table::{Table, recorder};
 use crate::tally::Counts;
@@ -9,10 +11,11 @@ use crate::warmup::Begin;
 use crate::window::Part;
 
 recorder! {
-    /// A row for each instant at which the statistics could begin, from that on at which they did: the forward link and
-    /// the whole run, as in the summary.
+    /// A row for each link and each instant at which the statistics could begin, from that on at which they did: the link
+    /// and the whole run, as in the summary.
     Windows("windows") {
         start_ns: u64 => U64,
+        link: u8 => U8,
         utilisation: f64 => F64,
         packets: u64 => U64,
         bytes: u64 => U64,
@@ -42,55 +45,82 @@ recorder! {
     }
 }
 
-/// The windows of a run that has settled, whose books are closed: from the one that began on. `whole` tells what
-/// the flows did over each of them. Times without a packet are not numbers.
-pub(crate) fn windows(forward: &mut dyn Metered, begin: &Begin, whole: impl Fn(usize) -> Whole) -> Option<Table> {
-    if begin.settled != Some(true) {
-        return None;
+recorder! {
+    /// Sojourn times of the packets that a link sent from an instant up to the next one at which the statistics could
+    /// begin; from an instant on, the rows add up to `sojourn_histogram`.
+    SojournWindows("sojourn_windows") {
+        start_ns: u64 => U64,
+        link: u8 => U8,
+        lower_ns: u64 => U64,
+        upper_ns: u64 => U64,
+        count: u64 => U64,
     }
-    let window = forward.tally().window().clone();
-    let mut sum = Counts::default();
-    let mut rows = Vec::new();
-    for number in (begin.number..window.starts().len()).rev() {
-        if let Some(counts) = forward.tally().parts().nth(number) {
-            sum.add(counts);
-        }
-        rows.push((number, LinkSummary::of(&sum, window.length(number), forward.usable_from(number))));
-    }
-    let mut table = Windows::default();
-    for (number, link) in rows.iter().rev() {
-        table.add(window.starts()[*number].as_nanos(), link, whole(*number));
-    }
-    Some(table.into_table())
 }
 
-/// The same where nothing is known of the ends: their columns are not numbers.
-pub(crate) fn windows_of_links(links: &mut [Link], begin: &Begin) -> Option<Table> {
-    windows(&mut links[0], begin, |_| Whole::UNKNOWN)
+/// Tables of a run with a warm-up to be found, whose books are closed: from the instant at which its statistics began.
+/// `whole` gives the sum over the flows for each instant. Links without a packet have no rows, except the first. Times
+/// without a packet are not numbers.
+pub(crate) fn windows<'a>(
+    queues: impl Iterator<Item = &'a mut dyn Metered>,
+    begin: &Begin,
+    whole: impl Fn(usize) -> Whole,
+) -> Vec<Table> {
+    if begin.settled.is_none() {
+        return Vec::new();
+    }
+    let (mut windows, mut sojourns) = (Windows::default(), SojournWindows::default());
+    for (l, queue) in queues.enumerate() {
+        let window = queue.tally().window().clone();
+        let starts = window.starts();
+        let mut sum = Counts::default();
+        let mut rows = Vec::with_capacity(starts.len() - begin.number);
+        for number in (begin.number..starts.len()).rev() {
+            if let Some(counts) = queue.tally().parts().nth(number) {
+                sum.add(counts);
+            }
+            rows.push((number, LinkSummary::of(&sum, window.length(number), queue.usable_from(number))));
+        }
+        if l > 0 && sum.arrived == 0 && sum.departed == 0 {
+            continue;
+        }
+        for (number, link) in rows.iter().rev() {
+            windows.add(starts[*number].as_nanos(), l as u8, link, whole(*number));
+        }
+        for (number, counts) in queue.tally().parts().enumerate().skip(begin.number) {
+            // A part that is over is packed.
+            let mut sojourn = Histogram::default();
+            sojourn.merge(counts.sojourn());
+            for (lower, upper, count) in sojourn.buckets() {
+                sojourns.push(starts[number].as_nanos(), l as u8, lower, upper, count);
+            }
+        }
+    }
+    vec![windows.into_table(), sojourns.into_table()]
 }
 
 impl Windows {
-    fn add(&mut self, start_ns: u64, link: &LinkSummary, whole: Whole) {
+    fn add(&mut self, start_ns: u64, link: u8, of: &LinkSummary, whole: Whole) {
         let [limit, early, late, hard_limit] =
-            ["limit", "early", "late", "hard-limit"].map(|reason| link.dropped_by[reason]);
+            ["limit", "early", "late", "hard-limit"].map(|reason| of.dropped_by[reason]);
         let ms = |time: Option<f64>| time.unwrap_or(f64::NAN);
-        let times = &link.sojourn_ms;
+        let times = &of.sojourn_ms;
         self.push(
             start_ns,
-            link.utilisation,
-            link.packets,
-            link.bytes,
-            link.arrived,
-            link.dropped,
+            link,
+            of.utilisation,
+            of.packets,
+            of.bytes,
+            of.arrived,
+            of.dropped,
             limit,
             early,
             late,
             hard_limit,
-            link.lost,
-            link.marked,
-            link.drop_rate,
-            link.mark_rate,
-            link.mean_backlog_packets,
+            of.lost,
+            of.marked,
+            of.drop_rate,
+            of.mark_rate,
+            of.mean_backlog_packets,
             ms(times.mean),
             ms(times.p10),
             ms(times.p25),
@@ -102,7 +132,7 @@ impl Windows {
             ms(times.max),
             whole.goodput_bps,
             whole.delivered_bps,
-            whole.jain,
+            whole.jain.unwrap_or(f64::NAN),
         );
     }
 }

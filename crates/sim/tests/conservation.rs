@@ -158,7 +158,9 @@ fn check(output: &Output, scenario: &Scenario) -> Result<(), TestCaseError> {
     }
     check_packets(output, [&summary.links.forward, &summary.links.reverse])?;
     check_last_sojourn(output)?;
-    prop_assert!(summary.jain > 0.0 && summary.jain <= 1.0 + 1e-12, "Jain {}", summary.jain);
+    for jain in summary.groups.iter().map(|group| group.jain).chain([summary.jain]).flatten() {
+        prop_assert!(jain > 0.0 && jain <= 1.0 + 1e-12, "Jain {jain}");
+    }
     if let Service::Rate(rate) = scenario.link.service {
         prop_assert!(summary.goodput_bps <= rate.as_bps() as f64, "{} bit/s above {rate}", summary.goodput_bps);
     }

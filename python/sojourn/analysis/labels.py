@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,9 +21,11 @@ class Name:
     """Its queue manager; empty where all have the same, and something else tells them apart."""
     load: str = ""
     """Everything else that it differs in."""
+    remark: str = field(default="", compare=False)
+    """What a legend says behind it, such as "not settled"."""
 
     def __str__(self) -> str:
-        return ", ".join(filter(None, (self.aqm, self.load)))
+        return ", ".join(filter(None, (self.aqm, self.load, self.remark)))
 
 
 def names_of(results: Sequence[Result]) -> list[Name]:

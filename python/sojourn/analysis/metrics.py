@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import floor, inf, log10
@@ -11,6 +12,7 @@ from typing import Any
 import polars as pl
 
 from sojourn.analysis.stats import mean_ci
+from sojourn.analysis.warmup import is_unsettled
 
 
 @dataclass(frozen=True)
@@ -97,11 +99,22 @@ ALL = (*MEASURES, *METRICS)
 
 def those_of(columns: Iterable[str]) -> list[Metric]:
     """The metrics among the columns of a table of runs, of means or of differences."""
-    there = set(columns)
-    return [metric for metric in ALL if metric.column in there]
+    there = list(columns)
+    found = [metric for metric in ALL if metric.column in there]
+    return [*found, *filter(None, map(of_group, dict.fromkeys(there)))]
+
+
+def of_group(column: str) -> Metric | None:
+    """Jain's index of a group of flows, of the column `jain_flows_0`; None of any other column."""
+    match = re.fullmatch(r"jain_flows_(\d+)", column)
+    return Metric(column, f"Jain flows.{match[1]}", "", 1, 3) if match else None
 
 
 BY_COLUMN = {metric.column: metric for metric in METRICS}
+
+
+SEARCHED = {"settled": pl.Boolean, "not_settled": pl.String}
+"""Types of the columns of a summary about a warm-up that was to be found, which may be empty."""
 
 
 def aggregate(runs: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
@@ -109,7 +122,7 @@ def aggregate(runs: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
 
     Runs with equal fingerprints are one run: `seeds` says how many there are, `distinct` how many differ, and a single
     one has no interval. `warmup_min_s` and `warmup_max_s` are what was left out, `not_settled` the number of runs that
-    have not settled; null where the warm-up was given.
+    have not settled, `changing` of those in which link or load change; null where the warm-up was given.
     """
     rows = []
     for key, group in groups(runs, by):
@@ -134,12 +147,14 @@ def distinct_runs(runs: pl.DataFrame, by: Sequence[str] = ()) -> pl.DataFrame:
 def _warmup(runs: pl.DataFrame) -> dict[str, Any]:
     if "settled" not in runs.columns:
         return {}
-    searched = runs["settled"].drop_nulls()
-    least, most = runs["warmup_s"].min(), runs["warmup_s"].max()
+    searched = runs.filter(pl.col("settled").is_not_null())["not_settled"].to_list()
+    reasons = [reason for reason in searched if reason is not None]
+    unsettled = sum(map(is_unsettled, reasons))
     return {
-        "warmup_min_s": least,
-        "warmup_max_s": most,
-        "not_settled": None if searched.is_empty() else int((~searched).sum()),
+        "warmup_min_s": runs["warmup_s"].min(),
+        "warmup_max_s": runs["warmup_s"].max(),
+        "not_settled": unsettled if searched else None,
+        "changing": len(reasons) - unsettled if searched else None,
     }
 
 

@@ -96,6 +96,12 @@ def merge_histograms(frames: Sequence[pl.DataFrame], link: str = "forward") -> p
     return merged.sort("lower_ms")
 
 
+def merged_bins(bins: pl.DataFrame) -> pl.DataFrame:
+    """Add up rows of the same `link` and bin, `lower_ns` to `upper_ns`; in their order."""
+    keys = ["link", "lower_ns", "upper_ns"]
+    return bins.group_by(keys).agg(pl.col("count").sum()).sort(keys)
+
+
 def quantile(histogram: pl.DataFrame, q: float) -> float | None:
     """Order statistic of a merged histogram, exact to the width of a bucket (0.1 %)."""
     total = int(histogram["count"].sum())

@@ -125,7 +125,8 @@ def aqm_without(result: Result, chosen: Sequence[Parameter]) -> str:
 def metric_of(results: Sequence[Result], column: str) -> Metric:
     """How a column of the summary is shown; refused if it is none or holds no numbers."""
     row = results[0].summary.row(0, named=True)
-    known = [name for name, value in row.items() if name not in ("seed", "settled") and not isinstance(value, str)]
+    about = ("seed", "settled", "not_settled")
+    known = [name for name, value in row.items() if name not in about and not isinstance(value, str)]
     if column not in known:
         raise unknown("metric", column, known)
     return BY_COLUMN.get(column, Metric(column, column.replace("_", " ")))

@@ -106,8 +106,8 @@ paired = click.option("--paired", metavar="AQM", help="Baseline queue manager of
 warmup = click.option(
     "--warmup",
     metavar="TIME",
-    help="Time left out of the statistics [found from each run's backlog by MSER-5, else a tenth, at most 10 s]. "
-    '"auto" is the default, but refuses runs that do not settle.',
+    help="Time left out of the statistics [for each load the latest that a queue manager and seed needs by MSER-5, or "
+    'half of the run where one does not settle]. "auto" is the default, but refuses runs that do not settle.',
 )
 until = click.option(
     "--until",

@@ -61,12 +61,12 @@ def emit(table: Table, idle: Sequence[str] = ()) -> None:
 
 def check_summary(names: Sequence[str], *, of_test: bool = False) -> None:
     """Refuse columns that a summary table named by `names` will not have, before there is work."""
-    from sojourn.analysis.metrics import ALL, METRICS
+    from sojourn.analysis.metrics import ALL, METRICS, of_group
 
     wanted = _chosen()
-    table = Table(
-        [*_keys(names), *map(_of_metric, ALL if of_test else METRICS), WARMUP, Column("fingerprint", "fingerprint")], []
-    )
+    of_groups = filter(None, map(of_group, (*wanted.columns, wanted.sort.removeprefix("-"))))
+    metrics = [*(ALL if of_test else METRICS), *of_groups]
+    table = Table([*_keys(names), *map(_of_metric, metrics), WARMUP, Column("fingerprint", "fingerprint")], [])
     table.sorted(wanted.sort).chosen(wanted.columns)
 
 
@@ -98,7 +98,7 @@ def _warmup(row: dict[str, Any]) -> str:
     span = least if least == most else f"{least}–{most}"
     unsettled = row["not_settled"]
     if not unsettled:
-        return span
+        return f"{span} a tenth" if row["changing"] else span
     return f"{span} not settled" if unsettled == row["seeds"] else f"{span} {unsettled} not settled"
 
 

@@ -66,6 +66,7 @@ def command(
     `sojourn scenario schema` prints the JSON Schema of scenario files, for editors.
     """
     from sojourn.analysis.applications import applications
+    from sojourn.analysis.fairness import fairness
     from sojourn.analysis.warmup import of_run
     from sojourn.base.progress import progress
     from sojourn.cli import output
@@ -101,7 +102,7 @@ def command(
     unit, bits = ("Mbit/s", 1e6) if not 0 < goodput < 1e5 else ("kbit/s", 1e3)
     output.say(
         f"Goodput {goodput / bits:.2f} {unit} (delivered in order: {delivered / bits:.2f}), "
-        f"Jain index {result.totals['jain']:.3f}, fingerprint {result.fingerprint}"
+        f"Jain index {fairness(result.totals)}, fingerprint {result.fingerprint}"
     )
     for sentence in filter(None, (*applications(result.totals), of_run(result))):
         output.say(sentence)

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 @options.dask
 @options.engine
 @options.paired
+@click.option("--duration", metavar="TIME", help="Simulated time [the file's].")
 @options.warmup
 @options.until
 @options.metric
@@ -47,6 +48,7 @@ def command(
     dask: str | None,
     engine: str,
     paired: str | None,
+    duration: str | None,
     warmup: str | None,
     until: Precision | None,
     yes: bool,
@@ -73,7 +75,8 @@ def command(
         )
     loaded = replace(Study.load(study, many=yes), engine=engine)
     options.warn(loaded.advice)
-    loaded = loaded.replace({"warmup": warmup}) if warmup else loaded
+    changed = {key: value for key, value in (("duration", duration), ("warmup", warmup)) if value}
+    loaded = loaded.replace(changed) if changed else loaded
     for point in loaded.points:
         check(engine, point.scenario)
     output.check_summary(loaded.swept or ["link.aqm"])

@@ -29,7 +29,7 @@ from sojourn.base.errors import InputError, MissingError, unknown
 from sojourn.base.units import seconds
 from sojourn.emulated import programs, topology
 from sojourn.emulated.logs import ENGINE, Payload, result_of
-from sojourn.results.payload import columns_of_ends, payload_summary, whole
+from sojourn.results.payload import bulk_groups, ends_of, payload_summary, windows_with_ends
 from sojourn.results.result import Result
 from sojourn.scenarios.scenario import Scenario
 
@@ -251,16 +251,18 @@ def _add_traffic(result: Result, reports: list[dict[str, Any]], payload: Payload
     if errors:
         totals["emulation"]["faults"].append(f"a connection failed: {errors[0]}")
 
+    bulk = bulk_groups(result.scenario)
+
     def since(start_ns: int) -> dict[str, Any]:
-        return _ends(
-            flows, reports, payload[start_ns], lasts, epoch_ns, range(start_ns, round(1e9 * result.duration_s))
-        )
+        span = range(start_ns, round(1e9 * result.duration_s))
+        return ends_of(*_ends(flows, reports, payload[start_ns], lasts, epoch_ns, span), bulk)
 
     totals |= since(round(1e9 * result.warmup_s))
     if "windows" in result.table_names:
         windows = result.table("windows")
-        ends = [since(start) for start in windows["start_ns"]]
-        result.add_table("windows", windows.with_columns(columns_of_ends(ends)))
+        ends = {start: since(start) for start in windows["start_ns"].unique().sort()}
+        for name, table in windows_with_ends(windows, ends).items():
+            result.add_table(name, table)
     rows = [
         (number, 0, max(0, start - epoch_ns), duration, size)
         for number, report in enumerate(reports)
@@ -283,8 +285,8 @@ def _ends(
     lasts: list[int],
     epoch_ns: int,
     span: range,
-) -> dict[str, Any]:
-    """What the logs and the clients know of `span`, ns of the run up to its end, as the summary has it.
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Groups and flows that last as the logs and the clients know them in `span`, ns of the run up to its end.
 
     `arrived` has the payload that left the queues in it, by queue and flow; `lasts` the last queue of each group.
     """
@@ -292,7 +294,7 @@ def _ends(
     window_s = len(span) / 1e9
     groups: list[dict[str, Any]] = []
     lasting: list[dict[str, Any]] = []
-    for flow, report, last in zip(flows, reports, lasts, strict=True):
+    for group, (flow, report, last) in enumerate(zip(flows, reports, lasts, strict=True)):
         downward = flow["direction"] == "forward"
         # What a program has read was delivered; of what it writes it knows nothing more.
         delivered, *each = (
@@ -302,9 +304,9 @@ def _ends(
         counts = [arrived[last].get(_flow_number(end, downward), 0) for end in report["ends"]]
         groups.append(_group(flow, report, payload_summary(sum(counts), delivered, window_s)))
         for (end, _), read in zip(report["flows"], each, strict=True):
-            about = {"id": len(lasting), "kind": flow["kind"], "direction": flow["direction"]}
+            about = {"id": len(lasting), "group": group, "kind": flow["kind"], "direction": flow["direction"]}
             lasting.append(about | payload_summary(counts[end], read, window_s))
-    return {"groups": groups, "flows": lasting, **whole(groups, lasting)}
+    return groups, lasting
 
 
 def _within(arrived: dict[str, int], window: range) -> int:

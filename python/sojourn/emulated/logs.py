@@ -8,13 +8,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
 from sojourn import _core
 from sojourn.base.errors import InputError, MissingError
 from sojourn.base.files import clean, write_file
 from sojourn.base.inputs import parse_json
-from sojourn.results.payload import payload_summary
+from sojourn.results.payload import payload_summary, windows_with_ends
 from sojourn.results.result import Result
 from sojourn.runs import store
 from sojourn.scenarios.scenario import Scenario, changed_directions
@@ -116,11 +114,12 @@ def result_of(
     result.totals |= {"delivered_bps": None, "jain": None, "emulation": emulation}
     if "windows" in result.table_names:
         windows = result.table("windows")
-        goodputs = [
-            payload_summary(sum(payload[start][0].values()), None, result.duration_s - start / 1e9)["goodput_bps"]
-            for start in windows["start_ns"]
-        ]
-        result.add_table("windows", windows.with_columns(pl.Series("goodput_bps", goodputs, dtype=pl.Float64)))
+        ends = {
+            start: payload_summary(sum(payload[start][0].values()), None, result.duration_s - start / 1e9)
+            for start in windows["start_ns"].unique().sort()
+        }
+        for name, table in windows_with_ends(windows, ends).items():
+            result.add_table(name, table)
     return result, payload
 
 

@@ -12,7 +12,7 @@ import polars as pl
 
 from sojourn.engines.heard import Heard, Window, flow_summaries, group_summaries
 from sojourn.engines.values import nanoseconds
-from sojourn.results.payload import columns_of_ends, whole
+from sojourn.results.payload import bulk_groups, ends_of, windows_with_ends
 from sojourn.results.result import Result
 
 if TYPE_CHECKING:
@@ -40,10 +40,21 @@ def result(scenario: Scenario, seed: int, output: Output, ends: Ends) -> Result:
     end = nanoseconds("duration", document["duration"])
     tables = {name: pl.DataFrame(columns) for name, columns in output.tables().items()}
     tables |= _tables(document, ends)
+    bulk = bulk_groups(scenario)
+
+    def known_from(start: int) -> dict[str, Any]:
+        return _known(document, ends, Window(start, end), bulk)
+
     if "windows" in tables:
-        rows = [_totals(links, document, ends, Window(start, end)) for start in tables["windows"]["start_ns"]]
-        tables["windows"] = tables["windows"].with_columns(columns_of_ends(rows))
-    totals = _totals(links, document, ends, Window(round(1e9 * links["warmup_s"]), end))
+        starts = tables["windows"]["start_ns"].unique().sort()
+        tables |= windows_with_ends(tables["windows"], {start: known_from(start) for start in starts})
+    totals = {
+        "duration_s": end / 1e9,
+        **{key: links[key] for key in ("warmup_s", "settled", "not_settled") if key in links},
+        "events": ends.events,
+        **{key: links[key] for key in ("fingerprint", "links", "hops")},
+        **known_from(round(1e9 * links["warmup_s"])),
+    }
     return Result(scenario, seed, totals, {name: partial(tables.__getitem__, name) for name in tables})
 
 
@@ -62,19 +73,9 @@ def _tables(document: Mapping[str, Any], ends: Ends) -> dict[str, pl.DataFrame]:
     return tables
 
 
-def _totals(links: Mapping[str, Any], document: Mapping[str, Any], ends: Ends, window: Window) -> dict[str, Any]:
-    """Return the summary, as a simulation has it."""
+def _known(document: Mapping[str, Any], ends: Ends, window: Window, bulk: Sequence[bool]) -> dict[str, Any]:
+    """What the summary says of the ends, as a simulation has it."""
     heard, flows, groups, late = ends.heard, ends.flows, ends.groups, ends.late
     of_flows = flow_summaries(heard, document, flows, groups, late, window)
     of_groups = group_summaries(heard, document, of_flows, groups, late, window)
-    return {
-        "duration_s": window.end / 1e9,
-        **{key: links[key] for key in ("warmup_s", "settled", "not_settled") if key in links},
-        "events": ends.events,
-        "fingerprint": links["fingerprint"],
-        **whole(of_groups, of_flows),
-        "links": links["links"],
-        "hops": links["hops"],
-        "groups": of_groups,
-        "flows": of_flows,
-    }
+    return ends_of(of_groups, of_flows, bulk)

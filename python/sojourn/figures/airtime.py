@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sojourn.analysis.labels import Name, all_of_each
 from sojourn.base.errors import InputError
@@ -45,7 +45,7 @@ def draw(results: Sequence[Result], names: Sequence[Name], sheet: Sheet) -> None
 
 def airtimes(runs: Sequence[Result]) -> dict[str, list[float]]:
     """Airtime of each station in percent by part, as means over `runs`, which have the same stations."""
-    stations: list[list[dict[str, Any]]] = [run.wlan["stations"] for run in runs if run.wlan]
+    stations = [run.station_airtimes for run in runs]
     return {
         part: [100 * sum(one[part] for one in same) / len(runs) for same in zip(*stations, strict=True)]
         for part in PARTS

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from sojourn.analysis.warmup import aligned, marked, not_settled
 from sojourn.figures import KINDS, OPTIONS, kind
 
 if TYPE_CHECKING:
@@ -93,8 +94,12 @@ def draw(
     """Draw results as a figure kind; give the figure, and the notes that are not in it."""
     drawer = kind(name, options)
 
+    runs, shown = aligned(results), marked(names, results)
+
     def fill(sheet: Sheet) -> None:
-        drawer(results, names, sheet)
+        drawer(runs, shown, sheet)
+        for sentence in not_settled(results, [str(name) for name in names]):
+            sheet.note(sentence)
         if links := list(dict.fromkeys(result.link for result in results if result.is_link_chosen)):
             sheet.note(f"link: {', '.join(links)}")
         if idle := sorted({name for result in results if result.is_shell for name in _idle(result)} - set(links)):

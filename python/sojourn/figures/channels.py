@@ -56,9 +56,21 @@ class Channels:
         look = self.marked if marked else self.line
         if not self.two:
             return [_entry(str(name), look(name)) for name in self.names]
-        aqms = [_entry(aqm, {**look(Name(aqm, self.loads[0])), "linestyle": "-"}) for aqm in self.aqms]
+        aqms = [
+            _entry(f"{aqm}{self._remark(aqm)}", {**look(Name(aqm, self.loads[0])), "linestyle": "-"})
+            for aqm in self.aqms
+        ]
         names = [Name(self.aqms[0], load) for load in self.loads]
         return [*aqms, *(_entry(one.load, {"color": muted(), "linestyle": self._linestyle(one)}) for one in names)]
+
+    def _remark(self, aqm: str) -> str:
+        """What is said of a queue manager in all its loads, or in how many of them."""
+        own = [name.remark for name in self.names if name.aqm == aqm]
+        remarks = list(dict.fromkeys(filter(None, own)))
+        if not remarks:
+            return ""
+        where = "" if all(own) else f" ({sum(map(bool, own))} of {len(own)})"
+        return f", {', '.join(remarks)}{where}"
 
     def _number(self, name: Name) -> int:
         """Number by which the colour is chosen."""
@@ -93,7 +105,9 @@ def facets(names: Iterable[Name], most: int = MANY_CURVES) -> dict[str, dict[Nam
     loads = list(dict.fromkeys(name.load for name in distinct))
     if len(distinct) <= most or not Channels(distinct).two:
         return {"": {name: name for name in distinct}}
-    return {load: {name: Name(name.aqm) for name in distinct if name.load == load} for load in loads}
+    return {
+        load: {name: Name(name.aqm, remark=name.remark) for name in distinct if name.load == load} for load in loads
+    }
 
 
 def colors() -> list[str]:

@@ -15,6 +15,7 @@ from matplotlib.ticker import FuncFormatter
 
 from sojourn.analysis.labels import Name
 from sojourn.analysis.swept import Parameter, choose, means, metric_of, rest_names
+from sojourn.analysis.warmup import marked
 from sojourn.figures import marks, scales
 from sojourn.figures.channels import muted
 from sojourn.figures.scales import LEAST_SPREAD, LINEAR_RATIO, plain
@@ -43,7 +44,7 @@ def draw(
     """
     across, up = choose(results, [x, y], words=True)
     shown = metric_of(results, metric)
-    rest = [str(name) for name in rest_names(results, [across, up])]
+    rest = [str(name) for name in marked(rest_names(results, [across, up]), results)]
     table = means(results, {"label": rest, "x": across.shown, "y": up.shown}, [metric])
     table = table.with_columns(pl.col(metric) * shown.scale)
     xs = table["x"].unique().sort().to_list()

@@ -11,6 +11,7 @@ import polars as pl
 from sojourn.analysis.labels import Name
 from sojourn.analysis.metrics import Metric
 from sojourn.analysis.swept import Parameter, choose, means, metric_of, rest_names
+from sojourn.analysis.warmup import marked
 from sojourn.figures import marks, scales
 from sojourn.figures.channels import Channels, facets
 from sojourn.figures.scales import plain
@@ -36,7 +37,7 @@ def draw(
     """
     [parameter] = choose(results, [x])
     metrics = [metric_of(results, column) for column in dict.fromkeys(("utilisation", metric))]
-    rest = rest_names(results, [parameter])
+    rest = marked(rest_names(results, [parameter]), results)
     table = means(
         results, {"name": [str(name) for name in rest], "x": parameter.shown}, [one.column for one in metrics]
     )

@@ -21,12 +21,12 @@ def measured(result: Result, test: str) -> dict[str, Any]:
     each, which has a handshake in it.
     """
     traffic = traffic_of(result, test)
-    flows = {int(flow["id"]): float(flow["goodput_bps"]) for flow in result.totals["flows"]}
+    of_flows = {int(flow["id"]): flow for flow in result.flow_totals.iter_rows(named=True)}
     row: dict[str, Any] = {metric.column: None for metric in MEASURES}
     row |= {"goodput_bps": None, "delivered_bps": None, "jain": None}
     for way, streams in traffic.definition.ways.items():
         if streams.bounds[1]:
-            own = [flows[flow.number] for flow in traffic.flows if flow.way == way]
+            own = [float(of_flows[flow.number]["goodput_bps"]) for flow in traffic.flows if flow.way == way]
             row[f"{way}_bps"] = sum(own)
             row["jain"] = row["jain"] or _core.jain(own)
     if traffic.pings:
@@ -38,6 +38,6 @@ def measured(result: Result, test: str) -> dict[str, Any]:
             quantiles = {"ping_p50_ms": 0.5, "ping_p95_ms": 0.95, "ping_p99_ms": 0.99}
             row |= {name: float(np.quantile(times, q)) for name, q in quantiles.items()}
     if traffic.voice is not None:
-        group = result.totals["groups"][traffic.voice]
-        row["mos"], row["call_loss"] = group.get("mos"), group.get("loss_rate")
+        [call] = [flow for flow in of_flows.values() if flow["group"] == traffic.voice]
+        row["mos"], row["call_loss"] = call["mos"], call["loss_rate"]
     return row

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import inf
 
+from sojourn.analysis.warmup import aligned
 from sojourn.base.errors import InputError
 from sojourn.hunting.space import Point, Space
 from sojourn.hunting.where import Sentence
@@ -39,7 +40,7 @@ class Trials:
         self.runs += len(runs)
         each = len(self.space.aqms)
         for place, key in enumerate(missing):
-            self._known[key] = self.sentence.margin(results[place * each : (place + 1) * each])
+            self._known[key] = self.sentence.margin(aligned(results[place * each : (place + 1) * each]))
         self.runner.done.clear()  # results are large; margins are not
         self.tell()
         return [self._known[key] if key else -inf for key in keys]
@@ -57,7 +58,7 @@ class Trials:
         results = self.runner([Run(scenario, seed) for seed in seeds for scenario in made])
         self.runs += len(results)
         self.tell()
-        return [results[place : place + len(made)] for place in range(0, len(results), len(made))]
+        return [aligned(results[place : place + len(made)]) for place in range(0, len(results), len(made))]
 
     def _scenarios(self, point: Point) -> list[Scenario]:
         """A scenario for each queue manager; none where the point cannot run."""

@@ -13,10 +13,12 @@ import polars as pl
 
 from sojourn import _core
 from sojourn.analysis.metrics import BY_COLUMN
+from sojourn.analysis.warmup import AUTO
 from sojourn.aqms.registry import parameters
 from sojourn.base.errors import InputError, unknown
 from sojourn.base.units import factor_between, quantity, rates, read_quantity
 from sojourn.hunting.space import Space
+from sojourn.results.payload import bulk_groups
 from sojourn.results.result import Result
 from sojourn.scenarios.scenario import Scenario
 
@@ -75,7 +77,7 @@ class Words:
 
     def key(self, path: str) -> Term:
         """A key of the scenario, by its dotted path."""
-        found = next((one for one in map(_quantity_at(path), (*self.examples, *self.points)) if one is not None), None)
+        found = next((one for one in map(_quantity_at(path), self._all) if one is not None), None)
         if found is None:
             raise InputError(f'--where: "{path}" is no key with a number; name one of the scenario, e.g. flows.0.count')
         look = _quantity_at(path)
@@ -112,6 +114,11 @@ class Words:
         if match := re.fullmatch(r"flows\.(\d+)", word):
             if int(match[1]) >= len(self.examples[0].document["flows"]):
                 raise InputError(f'--where: "{text}": there is no {word}; number the groups from 0')
+            if len(self.aqms) > 1 and any(one.document["warmup"] == AUTO for one in self.examples):
+                raise InputError(
+                    f'--where: "{text}": no group of flows is known from an instant that queue managers share; '
+                    'give a warmup instead of "auto"'
+                )
             return "group", int(match[1])
         letters = [letter(place) for place in range(len(self.aqms))]
         for names in (letters, self.aqms):
@@ -122,10 +129,19 @@ class Words:
         known = [*letters, *self.aqms, *SUBJECTS, *self.examples[0].links]
         raise unknown(f'--where: "{text}"', word, known)
 
+    @property
+    def _all(self) -> tuple[Scenario, ...]:
+        return (*self.examples, *self.points)
+
     def _of_run(self, text: str, column: str, chosen: Choice) -> Term:
         """A metric of the summary; goodput and fairness also of a group."""
         metric = BY_COLUMN[column]
         _refuse(text, chosen, subject=True, group=column not in GROUPED)
+        if column == "jain" and chosen.group is None and not any(map(_has_one_bulk_group, self._all)):
+            raise InputError(
+                f'--where: "{text}": bulk flows are compared within a group, and here is none or several; '
+                "name one, e.g. jain(flows.0)"
+            )
         if chosen.group is not None:
             flows = Flows(chosen)
             fair = column == "jain"
@@ -155,6 +171,13 @@ class Words:
     def _parameters(self) -> list[dict[str, Any]]:
         """Parameters of each queue manager."""
         return [parameters(scenario.bottleneck["aqm"]) for scenario in self.examples]
+
+
+def _has_one_bulk_group(scenario: Scenario) -> bool:
+    """Whether a summary's `jain` has a number: of bulk flows of one forward group."""
+    flows = scenario.document["flows"]
+    forward = [flow["direction"] == "forward" for flow in flows]
+    return sum(both == (True, True) for both in zip(forward, bulk_groups(scenario), strict=True)) == 1
 
 
 def letter(place: int) -> str:
@@ -201,13 +224,17 @@ class Flows:
 
     def goodput(self, runs: Runs) -> float:
         """Of a group: all that it gets, its connections that come and go, too."""
-        assert self.chosen.group is not None
-        return float(_at(runs, self.chosen).totals["groups"][self.chosen.group]["goodput_bps"]) * 1e-6
+        return float(self._group(runs)["goodput_bps"]) * 1e-6
 
     def jain(self, runs: Runs) -> float:
-        """Fairness among them; NaN without any."""
-        rates = self.rates(runs)
-        return _core.jain(rates) if rates else NAN
+        """Jain's index of a group, as in the summary; NaN unless it has several bulk flows."""
+        found = self._group(runs).get("jain")
+        return NAN if found is None else float(found)
+
+    def _group(self, runs: Runs) -> Mapping[str, Any]:
+        assert self.chosen.group is not None
+        group: Mapping[str, Any] = _at(runs, self.chosen).totals["groups"][self.chosen.group]
+        return group
 
 
 def statistic_named(word: str) -> float | str | None:

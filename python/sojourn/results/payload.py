@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from sojourn import _core
+
+if TYPE_CHECKING:
+    from sojourn.scenarios.scenario import Scenario
+
+Ends = Mapping[str, Any]
+"""Part of a summary that only the ends know: `groups`, `flows`, and sums over them."""
 
 
 def payload_summary(arrived: int, delivered: int | None, seconds: float) -> dict[str, float | int | None]:
@@ -20,15 +26,48 @@ def payload_summary(arrived: int, delivered: int | None, seconds: float) -> dict
     return found if delivered is not None else found | {"delivered_bps": None, "delivered_bytes": None}
 
 
-def whole(groups: Sequence[Mapping[str, Any]], flows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """What a summary says of all forward flows together, from its groups and its flows that last."""
-    rates = [(one["goodput_bps"], one["delivered_bps"]) for one in groups if one["direction"] == "forward"]
-    lasting = [one["goodput_bps"] for one in flows if one["direction"] == "forward"]
-    found: dict[str, float] = json.loads(_core.whole(rates, lasting))
-    return found
+def bulk_groups(scenario: Scenario) -> list[bool]:
+    """Whether each flow group has bulk flows, which count for Jain's index: no end, and no rate of their own."""
+    return _core.bulk_groups(scenario.canonical)
 
 
-def columns_of_ends(ends: Sequence[Mapping[str, Any]]) -> list[pl.Series]:
-    """Columns of the table `windows` that only the ends know, from a summary's numbers for each row."""
+def ends_of(groups: Sequence[dict[str, Any]], flows: Sequence[dict[str, Any]], bulk: Sequence[bool]) -> dict[str, Any]:
+    """What a summary says of the ends: its groups with Jain's index of each, its flows that last, and all together.
+
+    Every flow has the number of its `group`; `bulk` says of each group whether its flows count for the index.
+    """
+    rates = [
+        {
+            "is_bulk": is_bulk,
+            "forward": one["direction"] == "forward",
+            "goodput_bps": one["goodput_bps"],
+            "delivered_bps": one["delivered_bps"] or 0.0,
+        }
+        for one, is_bulk in zip(groups, bulk, strict=True)
+    ]
+    whole = json.loads(_core.whole(rates, [(flow["group"], flow["goodput_bps"]) for flow in flows]))
+    indices = whole.pop("jain_of_groups")
+    named = [one | ({} if index is None else {"jain": index}) for one, index in zip(groups, indices, strict=True)]
+    return {**whole, "groups": named, "flows": list(flows)}
+
+
+def windows_with_ends(windows: pl.DataFrame, ends: Mapping[int, Ends]) -> dict[str, pl.DataFrame]:
+    """The table `windows` with its columns that only the ends know, and the table of the flows that last.
+
+    `ends` has what is known from each start on, in ns.
+    """
     names = ("goodput_bps", "delivered_bps", "jain")
-    return [pl.Series(name, [one[name] for one in ends], dtype=pl.Float64) for name in names]
+    columns = [
+        pl.Series(name, [ends[start].get(name) for start in windows["start_ns"]], dtype=pl.Float64) for name in names
+    ]
+    rows = [
+        {"start_ns": start, "flow": flow["id"], **{key: flow.get(key) for key in _OF_FLOWS}}
+        for start, known in ends.items()
+        for flow in known.get("flows", ())
+    ]
+    flows = pl.DataFrame(rows, infer_schema_length=None) if rows else pl.DataFrame(schema={"start_ns": pl.UInt64})
+    return {"windows": windows.with_columns(columns), "flow_windows": flows}
+
+
+_OF_FLOWS = ("bytes", "delivered_bytes", "delay_ms", "delay_variation_ms", "loss_rate", "mos")
+"""Columns of the table of flows."""

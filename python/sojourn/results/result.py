@@ -19,6 +19,8 @@ from sojourn.base.errors import InputError, unknown
 from sojourn.base.frames import readable_table, to_pandas
 from sojourn.base.notebook import lab_of
 from sojourn.figures.api import Plots
+from sojourn.results import later
+from sojourn.results.flat import flat_group, flat_link, flat_node, flat_summary
 from sojourn.results.queues import SIDES, Queue, queues_of
 from sojourn.results.tables import in_memory, of_columns
 
@@ -94,6 +96,8 @@ class Result:
         """Tables that are files, each checked when it is asked for."""
         self._tables = dict(tables)
         self._link: str | None = None
+        self._start_ns: int | None = None
+        """When the statistics begin, if later than the summary says."""
 
     @classmethod
     def of(cls, scenario: Scenario, seed: int, output: Output, folder: Path | None = None) -> Result:
@@ -138,13 +142,19 @@ class Result:
     @property
     def warmup_s(self) -> float:
         """What the statistics leave out, in seconds: as the scenario says, or as was found; of a log nothing."""
-        return float(self.totals.get("warmup_s", 0.0))
+        return float(self.totals.get("warmup_s", 0.0)) if self._start_ns is None else self._start_ns / 1e9
 
     @property
     def settled(self) -> bool | None:
         """Whether a steady state was found; None where the warm-up was given."""
         found = self.totals.get("settled")
         return None if found is None else bool(found)
+
+    @property
+    def not_settled(self) -> str | None:
+        """Why no steady state was found; None where one was, or where the warm-up was given."""
+        found = self.totals.get("not_settled")
+        return None if found is None else str(found)
 
     @property
     def fingerprint(self) -> str:
@@ -220,10 +230,13 @@ class Result:
         """A row of the summary."""
         about = flat_summary(self.totals)
         if link != self.link_names[0]:
-            own = self.links.filter(pl.col("link") == link).drop("link")
+            own = self._links.filter(pl.col("link") == link).drop("link")
             if own.is_empty():
                 raise InputError(f"link {link!r}: the summary has all stations together; leave the link out")
             about |= own.row(0, named=True)
+        if self._start_ns is not None:
+            about |= later.whole_row(self, self._start_ns) | {"warmup_s": self.warmup_s}
+            about |= later.summary_row(self, self._start_ns, self.link_number(link))
         row = {"aqm": spelled_aqm(self.at(link).setup["aqm"]), "seed": self.seed, **about}
         if not self.is_shell:
             return row
@@ -245,24 +258,34 @@ class Result:
 
         No earlier than they did, and at the next instant at which they can begin: half a per cent of the run apart.
         """
-        row = self.summary.row(0, named=True)
-        if start_s <= self.warmup_s:
-            return row
-        if self.link != self.link_names[0]:
-            about = "later windows are of the first link only"
-            raise InputError(f"link {self.link!r}: {about}; run with a warmup that is given, e.g. 10 s")
-        windows = self.table("windows")
-        later = windows.filter(pl.col("start_ns") >= round(1e9 * start_s))
-        window = (windows.tail(1) if later.is_empty() else later.head(1)).fill_nan(None).row(0, named=True)
-        return row | {"warmup_s": window.pop("start_ns") / 1e9} | window
+        return self.since(start_s).summary.row(0, named=True)
 
-    @cached_property
+    def since(self, start_s: float) -> Result:
+        """Return this result with statistics that begin at `start_s` s, if its warm-up was found from the run.
+
+        No earlier than they did, and at the next instant at which they can begin: half a per cent of the run apart, at
+        the latest after half of it. `summary`, `number`, `sojourn_ms`, `histogram`, `flow_totals` and figures are over
+        that time; `links`, `groups` and `nodes` are known from the run's own warm-up on only, and refused.
+        """
+        if start_s <= self.warmup_s:
+            return self
+        start = later.start_ns(self, start_s)
+        other = self._copy()
+        other._start_ns = start
+        return other
+
+    @property
     def links(self) -> pl.DataFrame:
         """One row per link: of the first bottleneck, then of the others; all stations of a cell are one."""
+        self._refuse_later("links")
+        return self._links
+
+    @cached_property
+    def _links(self) -> pl.DataFrame:
         pairs = [self.totals["links"], *self.totals["hops"]]
         links = [pair[direction] for pair in pairs for direction in ("forward", "reverse")]
         names = dict.fromkeys(queue.direction for queue in self._queues)
-        return pl.DataFrame([{"link": name, **_flat_link(link)} for name, link in zip(names, links, strict=True)])
+        return pl.DataFrame([{"link": name, **flat_link(link)} for name, link in zip(names, links, strict=True)])
 
     @cached_property
     def link_names(self) -> list[str]:
@@ -298,9 +321,7 @@ class Result:
 
     def at(self, link: str) -> Result:
         """Return this result with `summary` and figures about another link, by one of `link_names`."""
-        other = copy(self)
-        for name in ("summary", "nodes"):
-            other.__dict__.pop(name, None)
+        other = self._copy()
         other._link = self.link_names[self.link_number(link)]
         return other
 
@@ -310,6 +331,18 @@ class Result:
         if name not in self.link_names:
             raise unknown("link", link, self.link_names)
         return self.link_names.index(name)
+
+    def _copy(self) -> Result:
+        """Return this result without the frames that depend on the link or on the start of the statistics."""
+        other = copy(self)
+        for name in ("summary", "nodes", "groups", "flow_totals"):
+            other.__dict__.pop(name, None)
+        return other
+
+    def _refuse_later(self, frame: str) -> None:
+        if self._start_ns is not None:
+            own = float(self.totals["warmup_s"])
+            raise InputError(f"{frame}: known from the run's own warm-up of {own:g} s on only; ask its own result")
 
     @property
     def setup(self) -> dict[str, Any]:
@@ -336,23 +369,38 @@ class Result:
 
         Of several wireless LANs that of `link`.
         """
+        self._refuse_later("nodes")
         wlan = self.wlan
         if wlan is None:
             raise InputError(no_wlan(self))
         names = ["access point", *(f"station {number}" for number in range(self.stations))]
         nodes = [{"airtime_down": None, **wlan["access_point"]}, *wlan["stations"]]
-        rows = [{"node": name, **_flat_node(node)} for name, node in zip(names, nodes, strict=True)]
+        rows = [{"node": name, **flat_node(node)} for name, node in zip(names, nodes, strict=True)]
         return pl.DataFrame(rows, infer_schema_length=None)
 
     @cached_property
     def groups(self) -> pl.DataFrame:
         """One row per group of flows: goodput, connections, times (`completion_p50_ms`), calls, video, RPM, media."""
-        return pl.DataFrame([_flat_group(group) for group in self.totals["groups"]], infer_schema_length=None)
+        self._refuse_later("groups")
+        return pl.DataFrame([flat_group(group) for group in self.totals["groups"]], infer_schema_length=None)
 
     @cached_property
     def flow_totals(self) -> pl.DataFrame:
         """One row per flow that lasts for the whole run: goodput, bytes, retransmissions, timeouts."""
-        return pl.DataFrame(self.totals["flows"], infer_schema_length=None)
+        flows = self.totals["flows"]
+        if self._start_ns is not None and flows:
+            flows = later.flows(self, self._start_ns)
+        return pl.DataFrame(flows, infer_schema_length=None)
+
+    @property
+    def station_airtimes(self) -> list[dict[str, float]]:
+        """Of each station of the wireless LAN that `link` belongs to: `airtime` and `airtime_down`, shares of time."""
+        if self.wlan is None:
+            raise InputError(no_wlan(self))
+        if self._start_ns is None:
+            return [{key: one[key] for key in ("airtime", "airtime_down")} for one in self.wlan["stations"]]
+        first = next(number for number, queue in enumerate(self._queues) if queue.hop == self._queue.hop)
+        return later.airtimes(self, self._start_ns, first, self.stations)
 
     @property
     def packets(self) -> pl.DataFrame:
@@ -461,6 +509,8 @@ class Result:
     def histogram(self) -> pl.DataFrame:
         """Histogram of sojourn time of all packets sent in the window; mergeable over runs."""
         frame = self.table("sojourn_histogram")
+        if self._start_ns is not None:
+            frame = later.histogram(self, self._start_ns)
         lower, upper = pl.col("lower_ns") / 1e6, pl.col("upper_ns") / 1e6
         return frame.select(_name("link", self.link_names), lower.alias("lower_ms"), upper.alias("upper_ms"), "count")
 
@@ -507,49 +557,11 @@ class Result:
         return str(self.summary._repr_html_())
 
 
-def flat_summary(totals: Mapping[str, Any]) -> dict[str, Any]:
-    """Summary of the forward link and of the whole run as one flat row."""
-    keys = ("goodput_bps", "delivered_bps", "jain", "events", "fingerprint", "warmup_s")
-    whole = {key: totals[key] for key in keys}
-    return {**_flat_link(totals["links"]["forward"]), **whole, "settled": totals.get("settled")}
-
-
 def no_wlan(result: Result) -> str:
     """Say why there are no stations, and what to do."""
     if result.scenario.is_graph:
         return f"link {result.link!r} is no wireless LAN; choose one with --link, in Python with at"
     return "this bottleneck is no wireless LAN; describe one in [wlan]"
-
-
-def _flat_link(link: Mapping[str, Any]) -> dict[str, Any]:
-    row = {key: value for key, value in link.items() if not isinstance(value, dict | list)}
-    row |= {f"dropped_{reason.replace('-', '_')}": n for reason, n in link["dropped_by"].items()}
-    return row | {f"sojourn_{key}_ms": value for key, value in link["sojourn_ms"].items()}
-
-
-def _flat_group(group: Mapping[str, Any]) -> dict[str, Any]:
-    row = {key: value for key, value in group.items() if not isinstance(value, dict)}
-    row |= {f"completion_{key}_ms": value for key, value in group["completion_ms"].items()}
-    row |= {f"capture_{key}": value for key, value in group.get("capture", {}).items()}
-    row |= {f"video_{key}": value for key, value in group.get("video", {}).items()}
-    row |= _flat_media(group.get("media", {}))
-    return row | {key if key.startswith("rpm") else f"rpm_{key}": value for key, value in group.get("rpm", {}).items()}
-
-
-def _flat_media(media: Mapping[str, Any]) -> dict[str, Any]:
-    row = {f"media_{key}": value for key, value in media.items() if not isinstance(value, dict)}
-    times = {what: media.get(f"{what}_ms", {}) for what in ("queueing", "frame")}
-    return row | {f"media_{what}_{key}_ms": value for what, all_of in times.items() for key, value in all_of.items()}
-
-
-def _flat_node(node: Mapping[str, Any]) -> dict[str, Any]:
-    row = {key: value for key, value in node.items() if not isinstance(value, (dict, list))}
-    times = {what: node[f"{what}_ms"] for what in ("ring", "mac")}
-    if "aggregation" in node:
-        sent = node["aggregation"]
-        row |= {"aggregates": sent["aggregates"], "aggregated": sent["frames"], "failed": sent["failed"]}
-        times["reorder"] = sent["reorder_ms"]
-    return row | {f"{what}_{key}_ms": value for what, all_of in times.items() for key, value in all_of.items()}
 
 
 def _name(column: str, names: Sequence[str]) -> pl.Expr:
@@ -607,5 +619,5 @@ _PROBES = {
     "flows": '--set probes.flows="100 ms"',
     "state": '--set probes.state="10 ms"',
     "utilisation": '--set probes.utilisation="1 s"',
-    "windows": "--set warmup=auto, if it settles",
+    "windows": "--set warmup=auto",
 }

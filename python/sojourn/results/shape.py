@@ -53,7 +53,7 @@ _PARAMETERS = {"*": {"*": is_scalar}}
 _SUMMARY = {
     **dict.fromkeys(("duration_s", "warmup_s", "events"), is_number),
     "goodput_bps": is_number_or_nothing,  # what the programs in a shell made of it only they know
-    "jain": is_number_or_nothing,
+    "jain": is_number_or_nothing,  # of bulk flows in one group only
     "fingerprint": is_text,
     "links": _LINKS,
     "hops": [{"name": is_text, **_LINKS, "wlan?": _WLAN}],

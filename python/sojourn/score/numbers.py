@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from operator import methodcaller
 
+from sojourn import _core
 from sojourn.analysis import media
 from sojourn.analysis.losses import longest_burst, synchronisation
 from sojourn.analysis.metrics import Metric
@@ -50,6 +51,12 @@ def ratio(result: Result) -> float | None:
     """Goodput of the first of two senders over that of the second; None where one gets nothing."""
     first, second = (float(one["goodput_bps"]) for one in result.totals["groups"][:2])
     return first / second if first and second else None
+
+
+def evenness(result: Result) -> float:
+    """Jain's index of the goodputs of all forward flows that last, whatever their controls and round-trip times."""
+    flows = result.flow_totals.filter(direction="forward")
+    return _core.jain(flows["goodput_bps"].to_list())
 
 
 def rtt_error(result: Result) -> float | None:
@@ -258,7 +265,7 @@ _OF_LOSSES = (
     ),
 )
 _OF_TWO = (
-    Number(_metric("jain", "Jain index", digits=3), methodcaller("number", "jain"), meaning="fairness of the goodputs"),
+    Number(_metric("jain", "Jain index", digits=3), evenness, meaning=_doc(evenness)),
     Number(_metric("ratio", "ratio", "×"), ratio, meaning=_doc(ratio)),
 )
 _OF_PARAMETERS = (

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from sojourn.analysis.labels import Name, shortened
-from sojourn.analysis.metrics import aggregate
+from sojourn.analysis.metrics import SEARCHED, aggregate
 from sojourn.analysis.pairs import NO_PAIRS, paired, same_aqm
 from sojourn.analysis.replicate import Precision, Reached, replicate
-from sojourn.analysis.warmup import AUTO, not_settled, refuse_unsettled, summaries
+from sojourn.analysis.warmup import AUTO, aligned, not_settled, refuse_unsettled
 from sojourn.aqms.aqm import Aqm
 from sojourn.aqms.spelling import aqm_text, split_list
 from sojourn.base.errors import InputError, known_name
@@ -60,16 +60,13 @@ class Comparison:
     def runs(self) -> pl.DataFrame:
         """One row per load, queue manager and seed, named as the caller named loads and queue managers.
 
-        With a warm-up that was found, those of a load with the same seed are summarised from the same instant on.
+        With a warm-up that was found, those of a load are summarised from the same instant on.
         """
-        names = self._names_of_runs
-        places = [
-            (*(name[key] for key in self.loads[0]), run.seed) for name, run in zip(names, self.results, strict=True)
-        ]
-        rows = [row | name for row, name in zip(summaries(self.results, places), names, strict=True)]
+        runs = aligned(self.results)
+        rows = [run.summary.row(0, named=True) | name for run, name in zip(runs, self._names_of_runs, strict=True)]
         if self.test is not None:
-            rows = [row | measured(run, self.test) for row, run in zip(rows, self.results, strict=True)]
-        return pl.DataFrame(rows, schema_overrides={"settled": pl.Boolean}, infer_schema_length=None)
+            rows = [row | measured(run, self.test) for row, run in zip(rows, runs, strict=True)]
+        return pl.DataFrame(rows, schema_overrides=SEARCHED, infer_schema_length=None)
 
     @cached_property
     def table(self) -> pl.DataFrame:
@@ -177,8 +174,9 @@ def compare(
     `framing` is the link layer, e.g. "docsis".
     `cc` and `stack` are those of scenarios where they are not given: CUBIC of the newest Linux. The link has a `rate`
     (10 Mbit/s if neither is given) or follows a `trace`; the reverse path is the trace's sibling .up or has the same
-    rate, with tail drop at 1000 packets. `warmup` is left out of the statistics; without it, it is found from each
-    run's own backlog, or is a tenth of `duration`, at most 10 s, where that does not settle; "auto" refuses such runs.
+    rate, with tail drop at 1000 packets. `warmup` is left out of the statistics; without it, the latest is left out
+    that any queue manager and seed of a load needs, found from the backlogs, or half of `duration` where one does not
+    settle; "auto" refuses such runs.
     With `until` there are as many seeds as that precision takes, from 1 on. `packets` records every packet of the first
     seed, for figures. With `out`, results are stored there and finished ones read instead of computed.
 
@@ -194,8 +192,6 @@ def compare(
     hosts: list[str] = []
     if test is not None and definition_of(test).takes_hosts:
         hosts = [rtt] if isinstance(rtt, str) else [*rtt]
-    if warmup is None and shown is not None:
-        warmup = f"{min(10.0, seconds(duration) / 10):g} s"  # one that is found is that of the forward link
 
     def base_of(load: Load) -> Scenario:
         tcp = _given({"cc": cc, "stack": stack, "ecn": ecn or None})

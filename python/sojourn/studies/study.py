@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from sojourn.analysis.labels import names_of
-from sojourn.analysis.metrics import aggregate
+from sojourn.analysis.metrics import SEARCHED, aggregate
 from sojourn.analysis.pairs import NO_PAIRS, paired, same_aqm
 from sojourn.analysis.replicate import Precision, Reached, replicate
 from sojourn.analysis.warmup import AUTO, not_settled, refuse_unsettled, summaries
@@ -104,17 +104,14 @@ class StudyResult:
     def runs(self) -> pl.DataFrame:
         """One row per run: swept values by their dotted path, seed and summary.
 
-        With a warm-up that was found, runs that differ in the queue manager only are summarised from the same instant
-        on.
+        With a warm-up that was found, runs that differ in the queue manager and the seed only are summarised from the
+        same instant on.
         """
-        found = list(self.with_values())
-        beside = [path for path in self.study.beside_the_aqm if not path.startswith("link.aqm.")]
-        places = [json.dumps([[values[path] for path in beside], result.seed], default=str) for values, result in found]
         rows = []
-        for (values, _), row in zip(found, summaries(self.results, places), strict=True):
+        for (values, _), row in zip(self.with_values(), summaries(self.results), strict=True):
             del row["aqm"]
             rows.append({key: _cell(value) for key, value in values.items()} | row)
-        return pl.DataFrame(rows, schema_overrides={"settled": pl.Boolean}, infer_schema_length=None)
+        return pl.DataFrame(rows, schema_overrides=SEARCHED, infer_schema_length=None)
 
     @cached_property
     def table(self) -> pl.DataFrame:

@@ -1,4 +1,4 @@
-//! Sums over flows: of those of a group, and of all that go forward.
+//! Sums over flows: of those of a group, and of all that go forward; how evenly bulk flows share.
 
 use crate::status::{Datagrams, Payload, Status};
 use crate::summary::{DatagramSummary, PayloadSummary, jain};
@@ -11,23 +11,66 @@ pub struct Whole {
     pub goodput_bps: f64,
     /// Payload that was delivered in order in the window, per second.
     pub delivered_bps: f64,
-    /// Jain's index of the goodputs of those that last.
-    pub jain: f64,
+    /// Jain's index of the bulk flows, where exactly one forward group has any ([`BulkShares`]).
+    pub jain: Option<f64>,
 }
 
 impl Whole {
     /// Nothing is known of the ends.
-    pub(crate) const UNKNOWN: Self = Self { goodput_bps: f64::NAN, delivered_bps: f64::NAN, jain: f64::NAN };
+    pub(crate) const UNKNOWN: Self = Self { goodput_bps: f64::NAN, delivered_bps: f64::NAN, jain: None };
 
-    /// From the forward groups, and the goodputs of the forward flows that last.
-    pub fn of(groups: impl Iterator<Item = PayloadSummary>, lasting: impl IntoIterator<Item = f64>) -> Self {
-        let lasting: Vec<f64> = lasting.into_iter().collect();
-        let empty = Self { goodput_bps: 0.0, delivered_bps: 0.0, jain: jain(&lasting) };
+    /// From the forward groups, and the goodputs of bulk flows.
+    pub fn of(groups: impl Iterator<Item = PayloadSummary>, shares: &BulkShares) -> Self {
+        let empty = Self { goodput_bps: 0.0, delivered_bps: 0.0, jain: shares.jain() };
         groups.fold(empty, |sum, group| Self {
             goodput_bps: sum.goodput_bps + group.goodput_bps,
             delivered_bps: sum.delivered_bps + group.delivered_bps,
             ..sum
         })
+    }
+}
+
+/// Goodputs of the bulk flows of each group, for Jain's index.
+///
+/// R. Jain, D.-M. Chiu, W. Hawe, "A quantitative measure of fairness and discrimination", DEC-TR-301 (1984): the index is
+/// of users with equal demands. So only flows count that always have data to send, to the end of the run and at no rate
+/// of their own ([`FlowSpec::is_bulk`](crate::scenario::FlowSpec::is_bulk)), and only those of one group with each other.
+#[derive(Clone, Debug)]
+pub struct BulkShares(Vec<GroupShares>);
+
+#[derive(Clone, Debug)]
+struct GroupShares {
+    is_bulk: bool,
+    forward: bool,
+    goodputs: Vec<f64>,
+}
+
+impl BulkShares {
+    /// Of groups in order, each with whether its flows are bulk flows and whether they go forward.
+    pub fn new(groups: impl IntoIterator<Item = (bool, bool)>) -> Self {
+        let empty = |(is_bulk, forward)| GroupShares { is_bulk, forward, goodputs: Vec::new() };
+        Self(groups.into_iter().map(empty).collect())
+    }
+
+    /// Adds the goodput of a flow that lasts, by the number of its group.
+    pub fn add(&mut self, group: usize, goodput_bps: f64) {
+        if let Some(group) = self.0.get_mut(group).filter(|group| group.is_bulk) {
+            group.goodputs.push(goodput_bps);
+        }
+    }
+
+    /// The index of a group with at least two bulk flows.
+    pub fn of_group(&self, group: usize) -> Option<f64> {
+        self.0.get(group).filter(|group| group.goodputs.len() > 1).map(|group| jain(&group.goodputs))
+    }
+
+    /// The index of the only forward group with bulk flows; of several groups there is none.
+    pub fn jain(&self) -> Option<f64> {
+        let mut bulk = self.0.iter().filter(|group| group.forward && !group.goodputs.is_empty());
+        match (bulk.next(), bulk.next()) {
+            (Some(only), None) => Some(jain(&only.goodputs)),
+            _ => None,
+        }
     }
 }
 
@@ -54,5 +97,34 @@ impl GroupReport {
 
     pub fn datagrams(&self) -> DatagramSummary {
         DatagramSummary::of(&self.seen, false).of_calls(&self.scores)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two groups of bulk flows and a call; each flow's goodput in Mbit/s.
+    fn shares(groups: &[(bool, bool)], flows: &[(usize, f64)]) -> BulkShares {
+        let mut shares = BulkShares::new(groups.iter().copied());
+        flows.iter().for_each(|&(group, goodput)| shares.add(group, goodput));
+        shares
+    }
+
+    #[test]
+    fn only_bulk_flows_of_one_group_are_compared() {
+        let (bulk, call, up) = ((true, true), (false, true), (true, false));
+        // A call beside two equal downloads.
+        let found = shares(&[bulk, call], &[(0, 9.0), (0, 9.0), (1, 0.08)]);
+        assert_eq!((found.jain(), found.of_group(0), found.of_group(1)), (Some(1.0), Some(1.0), None));
+        // Two groups: each has an index of its own, and all together have none.
+        let found = shares(&[bulk, bulk], &[(0, 3.0), (0, 1.0), (1, 7.0), (1, 7.0), (1, 7.0)]);
+        assert_eq!((found.jain(), found.of_group(0), found.of_group(1)), (None, Some(0.8), Some(1.0)));
+        // Uploads are named, and not mixed with the downloads.
+        let found = shares(&[bulk, up], &[(0, 4.0), (1, 3.0), (1, 1.0)]);
+        assert_eq!((found.jain(), found.of_group(0), found.of_group(1)), (Some(1.0), None, Some(0.8)));
+        // No bulk flow at all; a group that is not there.
+        let found = shares(&[call], &[(0, 1.0), (0, 2.0), (7, 1.0)]);
+        assert_eq!((found.jain(), found.of_group(0), found.of_group(7)), (None, None, None));
     }
 }

@@ -3,7 +3,7 @@
 use super::keys::{DIRECTIONS, Key, Kind, LONGEST, MIDDLEBOXES, Need, Table, as_table, check_known, write};
 use super::paths::{Topology, Wanted};
 use super::sender::{CLASS, DSCP, Dscp};
-use super::{Error, Files, Paths, Traffic, traffic};
+use super::{Error, FileSpec, Files, Paths, Traffic, traffic};
 use serde_json::{Map, Value};
 use sojourn_aqm::class::ClassId;
 use sojourn_aqm::{Duration, Rate};
@@ -75,6 +75,13 @@ pub struct FlowSpec {
 }
 
 impl FlowSpec {
+    /// Whether its flows always have data to send until a run of so long a `duration` is over, at no rate of their own.
+    pub fn is_bulk(&self, duration: Duration) -> bool {
+        let endless = self.stop.is_none_or(|stop| stop >= duration);
+        endless
+            && matches!(&self.traffic, Traffic::Tcp(FileSpec { size: None, tcp, .. }) if tcp.max_pacing_rate.is_none())
+    }
+
     /// Reads the group at `place`, whose flows run somewhere in `topology`; files are found among `files`.
     pub(super) fn read(place: &str, value: &Value, topology: &Topology, files: &dyn Files) -> Result<Self, Error> {
         let values = as_table(place, value)?;

@@ -1,7 +1,7 @@
 //! The warm-up: what the statistics leave out.
 
 use super::keys::{Datum, Field, Own, text, time_of};
-use super::{FileSpec, FlowSpec, LinkSpec, Scenario, Service, Traffic, ValueError};
+use super::{FileSpec, FlowSpec, LinkChange, LinkSpec, Scenario, Service, Traffic, ValueError};
 use serde_json::{Value, json};
 use sojourn_aqm::Duration;
 
@@ -103,6 +103,16 @@ fn link_changes(link: &LinkSpec) -> impl Iterator<Item = Change> + '_ {
         .map(|at| Change { at: Some(at), what: "rate changes with time" })
         .chain(always)
         .chain(link.delays.changes_at().map(|at| Change { at: Some(at), what: "delay changes with time" }))
+        .chain(link.changes.iter().flat_map(queue_changes))
+}
+
+/// An entry of `[[changes]]` about the queue or the loss.
+fn queue_changes(change: &LinkChange) -> impl Iterator<Item = Change> {
+    let at = Some(change.at);
+    let aqm = change.aqm.is_some().then_some("aqm changes with time");
+    let limit = change.limits.is_some().then_some("limit changes with time");
+    let loss = change.loss.is_some().then_some("loss changes with time");
+    [aqm, limit, loss].into_iter().flatten().map(move |what| Change { at, what })
 }
 
 fn flow_changes(flow: &FlowSpec) -> impl Iterator<Item = Change> + '_ {
@@ -112,12 +122,17 @@ fn flow_changes(flow: &FlowSpec) -> impl Iterator<Item = Change> + '_ {
     let ends = transfer.then_some(Change { at: None, what: "size ends flows once they are done" });
     let tests = matches!(flow.traffic, Traffic::Rpm(_));
     let tests = tests.then_some(Change { at: None, what: "kind adds load at intervals, and ends it" });
+    let media = match &flow.traffic {
+        Traffic::Media(media) => [media.pause_at, media.resume_at],
+        _ => [None, None],
+    };
     let change = |what| move |at| Change { at: Some(at), what };
     first
         .into_iter()
         .map(change("start begins flows during the run"))
         .chain(starts(flow, 1).map(change("stagger begins flows during the run")))
         .chain(stops.map(change("stop ends flows during the run")))
+        .chain(media.into_iter().flatten().map(change("pause_at pauses flows during the run")))
         .chain(ends)
         .chain(tests)
 }

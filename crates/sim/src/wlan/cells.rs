@@ -21,6 +21,8 @@ pub(crate) trait Air: Send {
     ) -> impl Iterator<Item = &'a mut dyn Metered>;
     /// The paths of the next flow of a group over queues, and what is at its ends; none where links are the queues.
     fn settle(&mut self, group: u32, spec: &FlowSpec) -> Option<Settled>;
+    /// Airtimes of the nodes from every instant of the window on that is not before the one numbered `first`.
+    fn airtimes(&self, first: usize) -> Option<Table>;
     /// What each has done from instant `number` of the window on, with the number of its link in the scenario; every
     /// attempt to send, if that was wanted.
     fn report(self, number: usize) -> (Vec<(usize, WlanSummary)>, Option<Table>);
@@ -64,6 +66,9 @@ impl Air for () {
         links
     }
     fn settle(&mut self, _: u32, _: &FlowSpec) -> Option<Settled> {
+        None
+    }
+    fn airtimes(&self, _: usize) -> Option<Table> {
         None
     }
     fn report(self, _: usize) -> (Vec<(usize, WlanSummary)>, Option<Table>) {
@@ -150,6 +155,10 @@ impl Air for Cells {
             hosts: (host(source, 2 * group), host(sink, 2 * group + 1)),
             cells: (source.map(|(cell, _)| cell), sink.map(|(cell, _)| cell)),
         })
+    }
+
+    fn airtimes(&self, first: usize) -> Option<Table> {
+        Table::in_order(self.cells.iter().map(|cell| cell.airtimes(first)))
     }
 
     fn report(self, number: usize) -> (Vec<(usize, WlanSummary)>, Option<Table>) {

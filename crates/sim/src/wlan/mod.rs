@@ -146,6 +146,11 @@ impl Wlan {
         }
     }
 
+    /// Airtimes of the nodes from every instant of the window on that is not before the one numbered `first`.
+    pub fn airtimes(&self, first: usize) -> Table {
+        self.tally.airtimes(first)
+    }
+
     /// What it has done from instant `number` of the window on.
     pub fn report(self, number: usize) -> (WlanSummary, Option<Table>) {
         let rtts = self.rtts.report(number);

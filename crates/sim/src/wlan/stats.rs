@@ -153,6 +153,17 @@ struct NodeTally {
 }
 
 recorder! {
+    /// Shares of the time from each instant at which the statistics could begin, by the number of the node's queue, as in
+    /// the summary.
+    AirtimeWindows("airtime_windows") {
+        start_ns: u64 => U64,
+        node: u8 => U8,
+        airtime: f64 => F64,
+        airtime_down: f64 => F64,
+    }
+}
+
+recorder! {
     Accesses("accesses") {
         time_ns: u64 => U64,
         node: u8 => U8,
@@ -273,6 +284,30 @@ impl ChannelTally {
     /// The attempts so far, if at least so many were recorded; it goes on without them.
     pub fn take(&mut self, least: usize) -> Option<Table> {
         self.recorder.as_mut()?.take(least)
+    }
+
+    /// Airtimes of the nodes from every instant of the window on that is not before the one numbered `first`.
+    pub fn airtimes(&self, first: usize) -> Table {
+        let window = self.counts.window();
+        let (mut airtime, mut down) = (vec![0; self.stations + 1], vec![0; self.stations + 1]);
+        let mut rows = Vec::new();
+        // From the end, each part is added to those after it.
+        for number in (first..window.starts().len()).rev() {
+            if let Some(part) = self.counts.parts().nth(number) {
+                airtime.iter_mut().zip(&part.nodes).for_each(|(sum, node)| *sum += node.airtime);
+                down[1..].iter_mut().zip(&part.down).for_each(|(sum, spent)| *sum += spent);
+            }
+            rows.push((number, airtime.clone(), down.clone()));
+        }
+        let mut table = AirtimeWindows::default();
+        for (number, airtime, down) in rows.into_iter().rev() {
+            let length = window.length(number).as_nanos() as f64;
+            let start_ns = window.starts()[number].as_nanos();
+            for (node, (spent, down)) in airtime.into_iter().zip(down).enumerate() {
+                table.push(start_ns, (self.first + node) as u8, spent as f64 / length, down as f64 / length);
+            }
+        }
+        table.into_table()
     }
 
     /// The report from instant `number` of the window on, and every attempt that was not taken if that was wanted.

@@ -1,0 +1,17 @@
+"""Jain's index in words: of the bulk flows of one group, or of each of several groups by its number."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+
+def fairness(totals: Mapping[str, Any]) -> str:
+    """Jain's index of a summary: `0.998`, `0.998 (flows.0), 0.871 (flows.2)`, or a dash where no flows can be compared.
+
+    Flows that can be are bulk flows of one group: without end, rate or limit of the application.
+    """
+    groups = {number: group for number, group in enumerate(totals["groups"]) if group.get("jain") is not None}
+    if totals["jain"] is not None and all(group["direction"] == "forward" for group in groups.values()):
+        return f"{totals['jain']:.3f}"
+    return ", ".join(f"{group['jain']:.3f} (flows.{number})" for number, group in groups.items()) or "–"

@@ -1,0 +1,86 @@
+"""A result's statistics from a later instant than its own: tables that the core writes where a warm-up is to be found.
+
+`windows` has the summary of each link from each instant on, `flow_windows` that of each flow that lasts,
+`airtime_windows` the airtimes of a wireless LAN; `sojourn_windows` has histograms between the instants, which add up.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from sojourn import _core
+from sojourn.analysis.stats import merged_bins
+from sojourn.base.errors import InputError
+from sojourn.results.flat import jains
+from sojourn.results.payload import payload_summary
+
+if TYPE_CHECKING:
+    from sojourn.results.result import Result
+
+WINDOWS, SOJOURNS, FLOWS, AIRTIMES = "windows", "sojourn_windows", "flow_windows", "airtime_windows"
+
+
+def start_ns(result: Result, start_s: float) -> int:
+    """The first instant in ns, not before `start_s`, at which the statistics of a run can begin; else the last one."""
+    starts = _table(result, WINDOWS).filter(link=0)["start_ns"]
+    later = starts.filter(starts >= round(1e9 * start_s))
+    return int(later[0] if len(later) else starts[-1])
+
+
+def summary_row(result: Result, start: int, link: int) -> dict[str, Any]:
+    """Columns of the summary of a link, by its number, from `start` on; empty of a link without a packet."""
+    rows = _table(result, WINDOWS).filter((pl.col("start_ns") == start) & (pl.col("link") == link))
+    return {} if rows.is_empty() else rows.drop("start_ns", "link").fill_nan(None).row(0, named=True)
+
+
+def whole_row(result: Result, start: int) -> dict[str, Any]:
+    """What `summary_row` has of the whole run."""
+    row = summary_row(result, start, 0)
+    groups = [number for number, group in enumerate(result.totals["groups"]) if group.get("jain") is not None]
+    indices = {}
+    if len(groups) > 1:
+        moved = flows(result, start)
+        rates = {group: [one["goodput_bps"] for one in moved if one["group"] == group] for group in groups}
+        indices = {group: _core.jain(own) for group, own in rates.items()}
+    return {key: row[key] for key in ("goodput_bps", "delivered_bps", "jain")} | jains(indices)
+
+
+def histogram(result: Result, start: int) -> pl.DataFrame:
+    """The table `sojourn_histogram` from `start` on."""
+    return merged_bins(_table(result, SOJOURNS).filter(pl.col("start_ns") >= start).drop("start_ns"))
+
+
+def flows(result: Result, start: int) -> list[dict[str, Any]]:
+    """Entries of `flows` in the summary from `start` on."""
+    rows = _table(result, FLOWS).filter(pl.col("start_ns") == start).drop("start_ns").fill_nan(None)
+    span_s = result.duration_s - start / 1e9
+    moved = {}
+    for row in rows.iter_rows(named=True):
+        payload = payload_summary(row.pop("bytes"), row.pop("delivered_bytes"), span_s)
+        moved[row.pop("flow")] = row | payload
+    found: list[dict[str, Any]] = result.totals["flows"]
+    return [flow | {key: moved[flow["id"]].get(key) for key in flow.keys() & MOVED} for flow in found]
+
+
+def airtimes(result: Result, start: int, first: int, stations: int) -> list[dict[str, float]]:
+    """Airtimes of the stations of a wireless LAN whose first queue has the number `first`, from `start` on."""
+    rows = _table(result, AIRTIMES).filter(pl.col("start_ns") == start)
+    own = rows.filter(pl.col("node").is_between(first + 1, first + stations)).sort("node")
+    return own.select("airtime", "airtime_down").to_dicts()
+
+
+def _table(result: Result, name: str) -> pl.DataFrame:
+    if name not in result.table_names or (name == WINDOWS and "link" not in result.table(name).columns):
+        where = result.folder or result
+        raise InputError(
+            f"{where}: lacks the statistics from later instants on, which this version of Sojourn writes; "
+            "run it again into another folder (-o)"
+        )
+    return result.table(name)
+
+
+DATAGRAMS = ("delay_ms", "delay_variation_ms", "loss_rate", "mos")
+MOVED = frozenset(("goodput_bps", "bytes", "delivered_bps", "delivered_bytes", *DATAGRAMS))
+"""What of a flow is counted from the start of the statistics on; the rest is over the whole run."""
