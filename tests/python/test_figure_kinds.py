@@ -21,6 +21,7 @@ from sojourn.analysis.packets import dropped, tewma
 from sojourn.analysis.stats import mean_ci, merge_histograms, quantile
 from sojourn.analysis.swept import choose, parameters, rest_names
 from sojourn.base.units import quantity
+from sojourn.figures import scales
 from sojourn.figures.api import draw
 from sojourn.figures.capacity import measured_capacity
 from sojourn.figures.ellipse import ellipse, points_of_flows, points_of_run
@@ -248,6 +249,52 @@ def test_colours_are_logarithmic_over_decades_only() -> None:
     assert not isinstance(common_norm([np.array([0.0, 100.0])]), LogNorm)
     assert not isinstance(common_norm([np.array([1.0]), np.array([20.0])]), LogNorm)
     assert common_norm([np.array([np.nan])]).vmax == 1
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [
+        (99.8, 100.0, (90.0, 100.0)),  # a queue manager is not made to lose what it does not
+        (0.2, 0.5, (0.0, 10.0)),
+        (61.3, 62.1, (56.7, 66.7)),
+        (3.1, 88.0, (3.1, 88.0)),
+        (0.0, 100.0, (0.0, 100.0)),
+        (96.1, 97.3, (90.0, 100.0)),
+    ],
+)
+def test_an_axis_of_shares_shows_ten_points_at_least(low: float, high: float, expected: tuple[float, float]) -> None:
+    assert scales.share_span(low, high, 100.0) == pytest.approx(expected)
+    assert scales.share_span(low / 100, high / 100, 1.0) == pytest.approx([end / 100 for end in expected])
+    from matplotlib.figure import Figure
+
+    axes = Figure().subplots()
+    scales.fit_axis(axes, [low, high], whole=100.0)
+    bottom, top = axes.get_ylim()
+    assert 0 <= bottom <= low and top >= high and top - bottom >= 10
+    norm = common_norm([np.array([low, high])], 100.0)
+    assert norm.vmax - norm.vmin >= 10 - 1e-9 and norm.vmin >= 0 and norm.vmax <= 100
+
+
+def test_small_shares_have_no_logarithmic_axis() -> None:
+    """A drop rate of 0.4 % beside 0.002 % is little of all packets."""
+    assert not isinstance(common_norm([np.array([0.002, 0.4])], 100.0), LogNorm)
+    assert isinstance(common_norm([np.array([0.02, 26.0])], 100.0), LogNorm)
+
+
+def test_utilisation_of_a_hundredth_less_does_not_look_like_a_collapse() -> None:
+    link = {"rate": "7.3 Mbit/s", "aqm": "codel", "limit": "70 packets"}
+    runs = []
+    for aqm, rate in [(aqm, rate) for aqm in ("codel", "droptail") for rate in ("7.3 Mbit/s", "11.9 Mbit/s")]:
+        text = {"duration": "9 s", "warmup": "4 s", "link": link | {"aqm": aqm, "rate": rate}}
+        flows = [{"kind": "tcp", "rtt": "23 ms", "count": 3}]
+        runs.append(sj.Scenario.build({**text, "flows": flows}).run())
+    shares = [100 * run.summary["utilisation"][0] for run in runs]
+    assert 0 < max(shares) - min(shares) < 3
+    for metric in ("sojourn_mean_ms", "drop_rate", "jain"):
+        above, below = drawn("utilisation", runs, metric=metric)[:2]
+        assert above.get_ylim()[1] - above.get_ylim()[0] >= 10
+        if metric != "sojourn_mean_ms":
+            assert below.get_ylim()[1] - below.get_ylim()[0] >= (10 if metric == "drop_rate" else 0.1)
 
 
 def test_ellipse_is_the_contour_of_the_covariance() -> None:

@@ -40,6 +40,13 @@ class Metric:
         name = " ".join(filter(None, (self.group, self.label)))
         return f"{name} [{self.unit}]" if self.unit else name
 
+    @property
+    def whole(self) -> float | None:
+        """What all of a share is, as it is shown: 100 of percents, 1 of Jain's index; None of what is no share."""
+        if self.unit == "%":
+            return 100.0
+        return 1.0 if self.column.startswith("jain") else None
+
     def show(self, value: float | None, half_width: float | None = None) -> str:
         """Value ± half width of the confidence interval: two significant digits of that, else four of the value.
 

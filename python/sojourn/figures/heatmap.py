@@ -18,7 +18,7 @@ from sojourn.analysis.swept import Parameter, choose, means, metric_of, rest_nam
 from sojourn.analysis.warmup import marked
 from sojourn.figures import marks, scales
 from sojourn.figures.channels import muted
-from sojourn.figures.scales import LEAST_SPREAD, LINEAR_RATIO, plain
+from sojourn.figures.scales import LEAST_SPREAD, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -59,7 +59,7 @@ def draw(
         found = {name: cells(table.filter(pl.col("label") == name), xs, places, "y", metric) for name in panels_of}
         ys = [up.named(value) for value in places]
     xs = [across.named(value) for value in xs]
-    norm = common_norm(list(found.values()))
+    norm = common_norm(list(found.values()), shown.whole)
     height = 0.34 + (0.28 if len(found) > 1 or y_label else 0.2) * max(len(ys), 2)
     height = max(height, 1.3) if len(found) == 1 else height  # the colours' label is beside it
     panels = sheet.tiles(
@@ -105,19 +105,21 @@ def cells(
     return grid
 
 
-def common_norm(grids: Sequence[NDArray[np.float64]]) -> Normalize:
+def common_norm(grids: Sequence[NDArray[np.float64]], whole: float | None = None) -> Normalize:
     """Scale of the colours of all panels: logarithmic if the largest value is many times the least.
 
-    Values that are as good as equal have one colour.
+    Values that are as good as equal have one colour. Of shares of a `whole` it spans a tenth of that at least.
     """
     values = np.concatenate([grid[np.isfinite(grid)] for grid in grids])
     if not len(values):
         return Normalize(0, 1)
     low, high = float(values.min()), float(values.max())
-    if low > 0 and high / low > LINEAR_RATIO:
+    if scales.spans_decades(low, high, whole):
         return LogNorm(low, high)
     alike = low >= 0 and high - low <= LEAST_SPREAD * high
-    return Normalize(0.0, high or 1.0) if alike else Normalize(low, high)
+    if alike:
+        return Normalize(0.0, high or 1.0)
+    return Normalize(low, high) if whole is None else Normalize(*scales.share_span(low, high, whole))
 
 
 def digits_of(grids: Sequence[NDArray[np.float64]]) -> int:

@@ -32,6 +32,8 @@ MANY_VALUES = 10
 """More values than this do not get a tick each."""
 LINEAR_RATIO = 40
 """Largest ratio of the largest value to the least median on a linear axis."""
+LEAST_SHARE = 10
+"""An axis of shares shows this part of the whole at least."""
 LEAST_SPREAD = 0.002
 """Values that differ by no more than this share of the largest are as good as equal."""
 
@@ -100,21 +102,42 @@ def whole_axis(axes: Axes) -> None:
     axes.yaxis.set_major_locator(MaxNLocator("auto", integer=True, min_n_ticks=1))
 
 
-def fit_axis(axes: Axes, values: Sequence[float], *, most: float | None = None) -> None:
+def share_span(low: float, high: float, whole: float) -> tuple[float, float]:
+    """The span of an axis of shares from `low` to `high`: at least a tenth of the `whole`, and within it.
+
+    Else a hundredth of a percent, such as 99.9 % beside 100 %, would look like all the difference.
+    """
+    room = max(0.0, whole / LEAST_SHARE - (high - low)) / 2
+    low, high = low - room, high + room
+    shift = max(0.0, -low) - max(0.0, high - whole)
+    return max(0.0, low + shift), min(whole, high + shift)
+
+
+def spans_decades(low: float, high: float, whole: float | None = None) -> bool:
+    """Whether a scale is logarithmic: the largest value is many times the least, and no small part of a `whole`."""
+    is_small = whole is not None and high - low < whole / LEAST_SHARE
+    return low > 0 and high / low > LINEAR_RATIO and not is_small
+
+
+def fit_axis(axes: Axes, values: Sequence[float], *, whole: float | None = None) -> None:
     """Begin the vertical axis at zero, but where values differ little or spread over decades as they need it.
 
-    `values` hold the ends of error bars. Nothing is greater than `most`, such as 100 %. Where all are as good as
-    equal, to a 500th, the axis begins at zero too, so that it does not make much of nothing.
+    `values` hold the ends of error bars. Of shares, `whole` is all there is, such as 100 %: the axis goes no further,
+    and shows a tenth of that at least. Where all are as good as equal, to a 500th, the axis begins at zero too, so that
+    it does not make much of nothing.
     """
     numbers = [value for value in values if np.isfinite(value)] or [0.0]
     low, high = min(numbers), max(numbers)
-    if low > 0 and high / low > LINEAR_RATIO:
+    if spans_decades(low, high, whole):
         log_axis(axes, "y")
         return
     alike = high - low <= LEAST_SPREAD * max(abs(low), abs(high))
-    bottom = 0.0 if low >= 0 and (alike or low < high / 2) else low - 0.06 * (high - low)
-    top = high if most is None else min(high, most)
-    axes.set_ylim(bottom, top + 0.06 * ((top - bottom) or 1.0))
+    begins_at_zero = low >= 0 and (alike or low < high / 2)
+    if whole is not None:
+        low, high = share_span(low, min(high, whole), whole)
+    bottom = 0.0 if begins_at_zero else low - 0.06 * (high - low)
+    bottom = bottom if whole is None else max(0.0, bottom)
+    axes.set_ylim(bottom, high + 0.06 * ((high - bottom) or 1.0))
 
 
 def title(axes: Axes, text: str, *, color: str | None = None) -> None:

@@ -104,10 +104,10 @@ def draw_line(table: pl.DataFrame, metric: Metric, axes: Axes, name: str, **look
 
 
 def fit(table: pl.DataFrame, metric: Metric, axes: Axes) -> None:
-    """Fit the vertical axis to all values of a metric with their intervals; a share is not above 100 %."""
+    """Fit the vertical axis to all values of a metric with their intervals."""
     known = table.filter(pl.col(metric.column).is_not_null())
     values, half = known[metric.column] * metric.scale, known[f"{metric.column}_ci95"].fill_null(0) * metric.scale
     ends = [*(values - half).to_list(), *(values + half).to_list()]
     low = min(values.to_list(), default=0.0)
     ends = [max(end, 0.0) if low >= 0 else end for end in ends]
-    scales.fit_axis(axes, ends, most=100.0 if metric.unit == "%" else None)
+    scales.fit_axis(axes, ends, whole=metric.whole)
