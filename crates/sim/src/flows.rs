@@ -6,7 +6,7 @@ mod windows;
 
 pub use sums::{BulkShares, Whole};
 
-use crate::ledger::GroupTally;
+use crate::ledger::{GroupCounts, GroupTally};
 use crate::media::MediaSummary;
 use crate::network::{Component, Layout, NOBODY, Network, Topology};
 use crate::packet::{Arrived, Handle, Packet};
@@ -344,6 +344,17 @@ impl Flows {
         number: usize,
         window: &Window,
     ) -> (Vec<FlowSummary>, Vec<GroupSummary>, BulkShares) {
+        self.report_of(network, number, window, &network.ledger.counts_from(number))
+    }
+
+    /// The same with what the groups have counted from that instant on.
+    fn report_of<P: Probe, T: Topology>(
+        &self,
+        network: &Network<P, T>,
+        number: usize,
+        window: &Window,
+        counts: &[GroupCounts],
+    ) -> (Vec<FlowSummary>, Vec<GroupSummary>, BulkShares) {
         let window_s = window.length(number).as_secs_f64();
         let connections = self.connections(network);
         let begin = &self.begins[number];
@@ -363,7 +374,6 @@ impl Flows {
             shares.add(group as usize, summary.payload.goodput_bps);
             flows.push(summary);
         }
-        let counts = network.ledger.counts_from(number);
         let groups = groups.into_iter().zip(&self.groups).zip(counts).zip(&network.ledger.groups);
         let groups =
             (0..).zip(groups).map(|(number, (((report, group), counts), &GroupTally { lasting, rpm, .. }))| {

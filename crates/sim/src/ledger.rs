@@ -183,6 +183,11 @@ impl Ledger {
         counts
     }
 
+    /// What the groups have counted in each part of the window.
+    pub fn parts(&self) -> impl Iterator<Item = &Vec<GroupCounts>> {
+        self.counts.parts()
+    }
+
     /// The rows so far of tables with at least so many; it goes on without them.
     pub fn take(&mut self, least: usize) -> impl Iterator<Item = Table> {
         let transfers = self.transfers.as_mut().and_then(|rows| rows.take(least));

@@ -377,8 +377,8 @@ impl<P: Recorder, T: Topology> Run<P, T> {
         let mut later = Vec::new();
         if begin.settled.is_some() {
             let (wholes, of_flows) = self.flows.windows(&self.network, &window, begin.number);
-            later.extend(windows(self.network.queues(), &begin, |number| wholes[number]));
-            later.push(of_flows);
+            later.extend(windows(self.network.queues(), &begin, |number| wholes[number - begin.number]));
+            later.extend(of_flows);
             later.extend(self.network.air.airtimes(begin.number));
         }
         let (links, mut hops, histogram) = report_links(self.network.queues(), &self.reverse, self.names, begin.number);

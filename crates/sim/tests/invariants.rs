@@ -76,7 +76,7 @@ impl Faults {
     }
 
     fn summary(&mut self, summary: &Summary) {
-        self.share("Jain", summary.jain);
+        summary.jain.into_iter().for_each(|jain| self.share("Jain", jain));
         let first = [("forward", &summary.links.forward), ("reverse", &summary.links.reverse)];
         let others =
             summary.hops.iter().flat_map(|hop| [(&*hop.name, &hop.links.forward), (&*hop.name, &hop.links.reverse)]);

@@ -186,6 +186,20 @@ fn same_histogram_and_flows(found: &Output, given: &Output, start: u64, name: &s
         let expected = (flow.id.into(), flow.payload.bytes, flow.payload.delivered_bytes);
         assert_eq!((flows[1][row], flows[2][row], flows[3][row]), expected, "{name}: flows from {start}");
     }
+    let starts = of(found, "group_windows", "start_ns");
+    let rows: Vec<usize> = (0..starts.len()).filter(|&row| starts[row] == start).collect();
+    assert_eq!(rows.len(), given.summary.groups.len(), "{name}");
+    for (row, group) in rows.into_iter().zip(&given.summary.groups) {
+        let counted = ["bytes", "delivered_bytes", "offered_bytes", "opened", "closed", "transfers"]
+            .map(|column| of(found, "group_windows", column)[row]);
+        let &sojourn_sim::GroupSummary { payload, offered_bytes, opened, closed, transfers, .. } = group;
+        let expected = [payload.bytes, payload.delivered_bytes, offered_bytes, opened, closed, transfers];
+        assert_eq!(counted, expected, "{name}: groups from {start}");
+        let read = |column: &str| Some(real(found, "group_windows", column)[row]).filter(|number| !number.is_nan());
+        assert_eq!(read("jain"), group.jain, "{name}: Jain's index from {start}");
+        assert_eq!(read("completion_p95_ms"), group.completion_ms.p95, "{name}: transfers from {start}");
+        assert_eq!(read("mos"), group.datagrams.mos, "{name}: calls from {start}");
+    }
     if let Some(wlan) = &given.summary.wlan {
         let starts = of(found, "airtime_windows", "start_ns");
         let rows: Vec<usize> = (0..starts.len()).filter(|&row| starts[row] == start).collect();

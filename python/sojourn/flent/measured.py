@@ -38,6 +38,6 @@ def measured(result: Result, test: str) -> dict[str, Any]:
             quantiles = {"ping_p50_ms": 0.5, "ping_p95_ms": 0.95, "ping_p99_ms": 0.99}
             row |= {name: float(np.quantile(times, q)) for name, q in quantiles.items()}
     if traffic.voice is not None:
-        [call] = [flow for flow in of_flows.values() if flow["group"] == traffic.voice]
-        row["mos"], row["call_loss"] = call["mos"], call["loss_rate"]
+        call = result.group_totals[traffic.voice]
+        row["mos"], row["call_loss"] = call.get("mos"), call.get("loss_rate")
     return row

@@ -13,7 +13,6 @@ import polars as pl
 
 from sojourn import _core
 from sojourn.analysis.metrics import BY_COLUMN
-from sojourn.analysis.warmup import AUTO
 from sojourn.aqms.registry import parameters
 from sojourn.base.errors import InputError, unknown
 from sojourn.base.units import factor_between, quantity, rates, read_quantity
@@ -114,11 +113,6 @@ class Words:
         if match := re.fullmatch(r"flows\.(\d+)", word):
             if int(match[1]) >= len(self.examples[0].document["flows"]):
                 raise InputError(f'--where: "{text}": there is no {word}; number the groups from 0')
-            if len(self.aqms) > 1 and any(one.document["warmup"] == AUTO for one in self.examples):
-                raise InputError(
-                    f'--where: "{text}": no group of flows is known from an instant that queue managers share; '
-                    'give a warmup instead of "auto"'
-                )
             return "group", int(match[1])
         letters = [letter(place) for place in range(len(self.aqms))]
         for names in (letters, self.aqms):
@@ -233,8 +227,7 @@ class Flows:
 
     def _group(self, runs: Runs) -> Mapping[str, Any]:
         assert self.chosen.group is not None
-        group: Mapping[str, Any] = _at(runs, self.chosen).totals["groups"][self.chosen.group]
-        return group
+        return _at(runs, self.chosen).group_totals[self.chosen.group]
 
 
 def statistic_named(word: str) -> float | str | None:
@@ -278,7 +271,7 @@ def _completion(text: str, which: float | str, chosen: Choice) -> Term:
     group = _needed_group(text, chosen)
 
     def value(runs: Runs) -> float:
-        found = _at(runs, chosen).totals["groups"][group]["completion_ms"][name]
+        found = _at(runs, chosen).group_totals[group]["completion_ms"][name]
         return NAN if found is None else float(found)
 
     return Term(text, "ms", value)
@@ -290,7 +283,7 @@ def _of_group(text: str, about: tuple[str, str, float], chosen: Choice) -> Term:
     group = _needed_group(text, chosen)
 
     def value(runs: Runs) -> float:
-        found = _at(runs, chosen).totals["groups"][group].get(column)
+        found = _at(runs, chosen).group_totals[group].get(column)
         return NAN if found is None else float(found) * scale
 
     return Term(text, unit, value)

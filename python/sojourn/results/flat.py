@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 
@@ -10,13 +10,13 @@ def flat_summary(totals: Mapping[str, Any]) -> dict[str, Any]:
     """Summary of the forward link and of the whole run as one flat row."""
     keys = ("goodput_bps", "delivered_bps", "jain", "events", "fingerprint", "warmup_s")
     whole = {key: totals[key] for key in keys}
-    indices = {number: group["jain"] for number, group in enumerate(totals["groups"]) if group.get("jain") is not None}
     searched = {key: totals.get(key) for key in ("settled", "not_settled")}
-    return {**flat_link(totals["links"]["forward"]), **whole, **jains(indices), **searched}
+    return {**flat_link(totals["links"]["forward"]), **whole, **jains(totals["groups"]), **searched}
 
 
-def jains(indices: Mapping[int, float]) -> dict[str, float]:
-    """Columns for Jain's index of each group of flows by its number, where there are several."""
+def jains(groups: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """Columns for Jain's index of each group of flows by its number, where several have one."""
+    indices = {number: group["jain"] for number, group in enumerate(groups) if group.get("jain") is not None}
     return {f"jain_flows_{number}": index for number, index in indices.items()} if len(indices) > 1 else {}
 
 

@@ -52,7 +52,7 @@ def ends_of(groups: Sequence[dict[str, Any]], flows: Sequence[dict[str, Any]], b
 
 
 def windows_with_ends(windows: pl.DataFrame, ends: Mapping[int, Ends]) -> dict[str, pl.DataFrame]:
-    """The table `windows` with its columns that only the ends know, and the table of the flows that last.
+    """The table `windows` with its columns that only the ends know, and the tables of flows and of groups.
 
     `ends` has what is known from each start on, in ns.
     """
@@ -65,9 +65,26 @@ def windows_with_ends(windows: pl.DataFrame, ends: Mapping[int, Ends]) -> dict[s
         for start, known in ends.items()
         for flow in known.get("flows", ())
     ]
-    flows = pl.DataFrame(rows, infer_schema_length=None) if rows else pl.DataFrame(schema={"start_ns": pl.UInt64})
-    return {"windows": windows.with_columns(columns), "flow_windows": flows}
+    of_groups = [
+        {"start_ns": start, "group": number, **{key: group.get(key) for key in _OF_GROUPS}, **_times(group)}
+        for start, known in ends.items()
+        for number, group in enumerate(known.get("groups", ()))
+    ]
+    return {
+        "windows": windows.with_columns(columns),
+        "flow_windows": _table(rows),
+        "group_windows": _table(of_groups),
+    }
+
+
+def _times(group: Mapping[str, Any]) -> dict[str, float | None]:
+    return {f"completion_{key}_ms": value for key, value in group["completion_ms"].items()}
+
+
+def _table(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+    return pl.DataFrame(rows, infer_schema_length=None) if rows else pl.DataFrame(schema={"start_ns": pl.UInt64})
 
 
 _OF_FLOWS = ("bytes", "delivered_bytes", "delay_ms", "delay_variation_ms", "loss_rate", "mos")
-"""Columns of the table of flows."""
+_OF_GROUPS = (*_OF_FLOWS, "jain", "offered_bytes", "opened", "closed", "transfers")
+"""Columns of the tables of flows and of groups."""

@@ -265,7 +265,8 @@ class Result:
 
         No earlier than they did, and at the next instant at which they can begin: half a per cent of the run apart, at
         the latest after half of it. `summary`, `number`, `sojourn_ms`, `histogram`, `flow_totals` and figures are over
-        that time; `links`, `groups` and `nodes` are known from the run's own warm-up on only, and refused.
+        that time, and so are `links` and `groups` but for video and media; `nodes`, and `links` beside a wireless LAN,
+        are known from the run's own warm-up on only, and refused.
         """
         if start_s <= self.warmup_s:
             return self
@@ -277,8 +278,14 @@ class Result:
     @property
     def links(self) -> pl.DataFrame:
         """One row per link: of the first bottleneck, then of the others; all stations of a cell are one."""
-        self._refuse_later("links")
-        return self._links
+        if self._start_ns is None:
+            return self._links
+        if any("wlan" in hop for hop in (self.totals, *self.totals["hops"])):
+            self._refuse_later("links")
+        rows = self._links.rows(named=True)
+        return pl.DataFrame(
+            [row | later.summary_row(self, self._start_ns, number, whole=False) for number, row in enumerate(rows)]
+        )
 
     @cached_property
     def _links(self) -> pl.DataFrame:
@@ -381,8 +388,13 @@ class Result:
     @cached_property
     def groups(self) -> pl.DataFrame:
         """One row per group of flows: goodput, connections, times (`completion_p50_ms`), calls, video, RPM, media."""
-        self._refuse_later("groups")
-        return pl.DataFrame([flat_group(group) for group in self.totals["groups"]], infer_schema_length=None)
+        return pl.DataFrame([flat_group(group) for group in self.group_totals], infer_schema_length=None)
+
+    @property
+    def group_totals(self) -> list[dict[str, Any]]:
+        """Entries of `groups` in the summary, from the start of the statistics on."""
+        found: list[dict[str, Any]] = self.totals["groups"]
+        return found if self._start_ns is None else later.groups(self, self._start_ns)
 
     @cached_property
     def flow_totals(self) -> pl.DataFrame:

@@ -1,12 +1,12 @@
-//! Flows over every window of the statistics.
+//! Flows and their groups over every window of the statistics.
 
-use super::{Flows, Snapshot, Whole};
+use super::{FORWARD, Flows, Whole};
+use crate::ledger::GroupCounts;
 use crate::network::{Network, Topology};
 use crate::probe::Probe;
-use crate::status::{Payload, Status};
-use crate::summary::{DatagramSummary, FlowSummary, PayloadSummary};
+use crate::summary::{DatagramSummary, FlowSummary, GroupSummary, PayloadSummary};
 use crate::table::{Table, recorder};
-use crate::window::Window;
+use crate::window::{Part, Window};
 
 recorder! {
     /// Each flow that lasts, from every instant at which the statistics could begin, as in the summary.
@@ -22,57 +22,114 @@ recorder! {
     }
 }
 
+recorder! {
+    /// Each group of flows, from every instant at which the statistics could begin, as in the summary.
+    GroupWindows("group_windows") {
+        start_ns: u64 => U64,
+        group: u32 => U32,
+        bytes: u64 => U64,
+        delivered_bytes: u64 => U64,
+        jain: f64 => F64,
+        offered_bytes: u64 => U64,
+        opened: u64 => U64,
+        closed: u64 => U64,
+        transfers: u64 => U64,
+        completion_mean_ms: f64 => F64,
+        completion_p10_ms: f64 => F64,
+        completion_p25_ms: f64 => F64,
+        completion_p50_ms: f64 => F64,
+        completion_p75_ms: f64 => F64,
+        completion_p90_ms: f64 => F64,
+        completion_p95_ms: f64 => F64,
+        completion_p99_ms: f64 => F64,
+        completion_max_ms: f64 => F64,
+        delay_ms: f64 => F64,
+        delay_variation_ms: f64 => F64,
+        loss_rate: f64 => F64,
+        mos: f64 => F64,
+    }
+}
+
 impl FlowWindows {
     fn add(&mut self, start_ns: u64, flow: &FlowSummary) {
-        let seen = &flow.datagrams;
-        let [delay, variation, loss, mos] =
-            [seen.delay_ms, seen.delay_variation_ms, seen.loss_rate, seen.mos].map(|number| number.unwrap_or(f64::NAN));
         let PayloadSummary { bytes, delivered_bytes, .. } = flow.payload;
+        let [delay, variation, loss, mos] = columns(&flow.datagrams);
         self.push(start_ns, flow.id, bytes, delivered_bytes, delay, variation, loss, mos);
     }
 }
 
+impl GroupWindows {
+    fn add(&mut self, start_ns: u64, number: u32, group: &GroupSummary) {
+        let &GroupSummary { jain, offered_bytes, opened, closed, transfers, .. } = group;
+        let PayloadSummary { bytes, delivered_bytes, .. } = group.payload;
+        let times = &group.completion_ms;
+        let quantiles = [times.p10, times.p25, times.p50, times.p75, times.p90, times.p95, times.p99];
+        let [p10, p25, p50, p75, p90, p95, p99] = quantiles.map(real);
+        let (mean, max) = (real(times.mean), real(times.max));
+        let [delay, variation, loss, mos] = columns(&group.datagrams);
+        self.push(
+            start_ns,
+            number,
+            bytes,
+            delivered_bytes,
+            real(jain),
+            offered_bytes,
+            opened,
+            closed,
+            transfers,
+            mean,
+            p10,
+            p25,
+            p50,
+            p75,
+            p90,
+            p95,
+            p99,
+            max,
+            delay,
+            variation,
+            loss,
+            mos,
+        );
+    }
+}
+
+fn columns(seen: &DatagramSummary) -> [f64; 4] {
+    [seen.delay_ms, seen.delay_variation_ms, seen.loss_rate, seen.mos].map(real)
+}
+
+fn real(number: Option<f64>) -> f64 {
+    number.unwrap_or(f64::NAN)
+}
+
 impl Flows {
-    /// The run's flows together, from each instant of the window on; and each flow that lasts, from those on that are
-    /// not before instant `first`.
+    /// The run's flows together, from each instant of the window on that is not before the one numbered `first`, in
+    /// order; and tables of the flows that last and of the groups.
     pub fn windows<P: Probe, T: Topology>(
         &self,
         network: &Network<P, T>,
         window: &Window,
         first: usize,
-    ) -> (Vec<Whole>, Table) {
-        let connections = self.connections(network);
-        let mut table = FlowWindows::default();
-        let flows: Vec<_> = (0..)
-            .zip(self.fixed())
-            .map(|(slot, flow)| (network.tenant(slot).1 as usize, flow, flow.status()))
-            .collect();
-        let mut from = |(number, begin): (usize, &Snapshot)| {
-            let start_ns = window.starts()[number].as_nanos();
-            let window_s = window.length(number).as_secs_f64();
-            let mut groups: Vec<Payload> = connections
-                .iter()
-                .zip(&begin.connections)
-                .map(|(now, then)| now.payload.since(&then.payload))
-                .collect();
-            let mut shares = self.shares();
-            for (id, ((group, flow, status), before)) in (0..).zip(flows.iter().zip(&begin.flows)) {
-                let payload = status.payload.since(&before.payload);
-                groups[*group].add(&payload);
-                let datagrams = status.datagrams.since(&before.datagrams, before.sent, flow.strays(number));
-                let is_voice = self.groups[*group].spec.traffic.name() == "voice";
-                let seen = DatagramSummary::of(&datagrams, is_voice);
-                let counted = (PayloadSummary::of(&payload, window_s), seen);
-                let flow = self.groups[*group].flow_summary((id, *group as u32), status, counted);
-                shares.add(*group, flow.payload.goodput_bps);
-                if number >= first {
-                    table.add(start_ns, &flow);
-                }
+    ) -> (Vec<Whole>, [Table; 2]) {
+        let mut counts: Vec<GroupCounts> = Vec::new();
+        let mut reports = Vec::with_capacity(self.begun() - first);
+        // From the end, each part is added to those after it.
+        for number in (first..self.begun()).rev() {
+            if let Some(part) = network.ledger.parts().nth(number) {
+                counts.add(part);
             }
-            let groups = groups.iter().zip(&self.groups).filter(|(_, group)| group.forward);
-            Whole::of(groups.map(|(payload, _)| PayloadSummary::of(payload, window_s)), &shares)
-        };
-        let wholes = self.begins.iter().enumerate().map(&mut from).collect();
-        (wholes, table.into_table())
+            counts.resize_with(self.groups.len(), GroupCounts::default);
+            reports.push((number, self.report_of(network, number, window, &counts)));
+        }
+        let (mut of_flows, mut of_groups) = (FlowWindows::default(), GroupWindows::default());
+        let mut wholes = Vec::with_capacity(reports.len());
+        for (number, (flows, groups, shares)) in reports.into_iter().rev() {
+            let start_ns = window.starts()[number].as_nanos();
+            flows.iter().for_each(|flow| of_flows.add(start_ns, flow));
+            (0..).zip(&groups).for_each(|(group, summary)| of_groups.add(start_ns, group, summary));
+            let forward = groups.iter().filter(|group| group.direction == FORWARD);
+            wholes.push(Whole::of(forward.map(|group| group.payload), &shares));
+        }
+        (wholes, [of_flows.into_table(), of_groups.into_table()])
     }
 }
