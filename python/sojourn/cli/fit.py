@@ -94,14 +94,17 @@ def command(
     from sojourn.fitting.data import hold_out
     from sojourn.fitting.observed import needed
     from sojourn.fitting.report import report
-    from sojourn.fitting.study import groups_of, simulator
+    from sojourn.fitting.study import groups_of, idle, simulator
     from sojourn.runs.runner import Runner
+    from sojourn.scenarios.advice import advice
 
     if drawn and (held or trials or seed is not None):
         raise click.UsageError("--drawn: its trials have seeds of their own and hold nothing out; leave the others out")
     given = _data(data, options.changes(free), scenario, options.changes(sets), skip)
     given = hold_out(given, held, seed or 1) if held else given
     make = _maker(scenario, given, options.changes(sets))
+    middle = given.space.sets(given.space.point([0.5] * len(given.space.ranges)))
+    options.warn(advice([make({**next(given.space.combinations()), **middle, **dict(given.numbers[0].at)})]))
     if drawn:
         _trials(scenario, data, given, make, drawn, out, jobs, as_json)
         return
@@ -112,8 +115,9 @@ def command(
         simulate = simulator(given, make, runner)
         fits = _fits(given, simulate, seed or 1)
         told = {"scenario": str(scenario), "data": str(data)} | report(given, fits, simulate)
+        best = min(fits, key=lambda one: one.least)
+        told["idle"] = idle(given, best.choices, best.point, make, runner)
         if trials:
-            best = min(fits, key=lambda one: one.least)
             told["coverage"] = coverage(given, best.choices, best.point, groups_of(given), simulate, trials)
     told["computed"] = len(runner.computed)
     text = json.dumps(told, indent=1, ensure_ascii=False, default=str) + "\n"
@@ -122,6 +126,8 @@ def command(
         output.print_json(told | {"file": str(file)})
     else:
         _print(told, scenario.stem, held)
+        for sentence in told["idle"]:
+            output.say(sentence)
         output.say(f"Runs: {told['points']} points, {told['computed']} runs computed")
         output.say(f"Results: {out}, profiles and residuals in {file}")
     ctx.exit(0 if told["explained"] and told.get("hold_out", told)["explained"] else 1)

@@ -86,6 +86,7 @@ def command(
 
     place = Space.load(space, options.queue_managers(aqm) if aqm else [], options.changes(sets))
     meant = sentence(where, words_of(place))
+    options.warn(report.warnings(place))
     with progress("evaluations") as tell, opened(out, jobs, dask=dask, progress=False) as runner:
         search = Search(Trials(place, meant, runner), seed or 1, evaluations, local=not at_random)
 
@@ -94,7 +95,7 @@ def command(
 
         search.trials.tell = step
         hunted = hunt(search, meant, shrink=shrink)
-        about = report.told(hunted, search, where)
+        about = report.told(hunted, search, where) | {"idle": report.idle(search, hunted)}
         files = {"record": report.write_record(about, out / f"{space.stem}.hunt.json")}
         if hunted:
             line = options.command_line()
@@ -107,6 +108,8 @@ def command(
         output.print_json(about | {"files": {name: str(file) for name, file in files.items()}})
     else:
         _print(about, place, files)
+        for idle in about["idle"]:
+            output.say(idle)
     ctx.exit(0 if hunted and hunted.proof.is_proof else 1)
 
 

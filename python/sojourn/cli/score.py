@@ -166,7 +166,8 @@ def _print(card: Card, written: list[Path], as_json: bool) -> None:
 
     told = card.document
     if as_json:
-        output.print_json(told | {"failed": card.failed, "files": [str(path) for path in written]})
+        idle = [f"{row_id}: {sentence}" for row_id, sentence in card.idle]
+        output.print_json(told | {"failed": card.failed, "idle": idle, "files": [str(path) for path in written]})
         return
     aqms = told["aqms"]
     run = [row for row in told["rows"] if row["state"] == "run"]
@@ -195,6 +196,8 @@ def _print(card: Card, written: list[Path], as_json: bool) -> None:
         for aqm, column in row["columns"].items():
             if column["state"] != "run":
                 output.say(f"Not run: {row['id']}, {aqm}: {column['why']}")
+    for row_id, sentence in card.idle:
+        output.say(f"{row_id}: {sentence}")
     if told["quick"]:
         output.say("Quick: three seeds, a third of the time, one in three of many values; the page says what exactly")
     for sentence in card.failed:

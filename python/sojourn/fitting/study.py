@@ -13,10 +13,12 @@ from sojourn.base.errors import unknown
 from sojourn.fitting.data import QUANTILE, Data, Number
 from sojourn.fitting.observed import needed, observed
 from sojourn.fitting.search import Simulate
+from sojourn.fitting.space import Point
 from sojourn.fitting.surfaces import Array
 from sojourn.results.result import Result
 from sojourn.runs.runner import Run, Runner
 from sojourn.scenarios.scenario import Scenario
+from sojourn.studies.idle import idle_keys
 
 Make = Callable[[Mapping[str, Any]], Scenario]
 """The scenario with some keys set, by dotted path."""
@@ -60,6 +62,21 @@ def simulator(data: Data, make: Make, runner: Runner) -> Simulate:
         return found
 
     return simulate
+
+
+def idle(data: Data, choices: Mapping[str, Any], point: Point, make: Make, runner: Runner) -> list[str]:
+    """A sentence on each free key that changes no run, with the other keys at their best values."""
+    settings = [dict(data.numbers[group[0]].at) for group in groups_of(data)]
+
+    def with_place(key: int, place: float) -> dict[str, Any]:
+        moved = [*point[:key], data.space.ranges[key].at(place), *point[key + 1 :]]
+        return {**choices, **data.space.sets(tuple(moved))}
+
+    ends = {
+        one.path: [(make({**with_place(key, 0.0), **own}), make({**with_place(key, 1.0), **own})) for own in settings]
+        for key, one in enumerate(data.space.ranges)
+    }
+    return idle_keys(ends, 1, runner)
 
 
 def value_of(result: Result, number: Number) -> float:

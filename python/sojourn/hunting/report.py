@@ -10,15 +10,22 @@ from typing import Any
 
 from sojourn.analysis.labels import names_of
 from sojourn.aqms.spelling import spelled_aqm
+from sojourn.base.errors import InputError
 from sojourn.base.files import write_changed
 from sojourn.figures.api import Plots
 from sojourn.hunting.hunt import Hunted
 from sojourn.hunting.search import Search
 from sojourn.hunting.space import Point, Space
 from sojourn.hunting.trials import Trials
-from sojourn.hunting.words import letter
+from sojourn.hunting.words import LOOKED_AT, letter
 from sojourn.runs.runner import Run
+from sojourn.scenarios.advice import advice
+from sojourn.scenarios.scenario import Scenario
+from sojourn.studies.idle import idle_keys
 from sojourn.studies.study import set_path
+
+ENDS = (0.0, 1.0 - 2**-53)
+"""The ends of what a key is drawn from: places in [0, 1)."""
 
 
 def write_scenarios(hunted: Hunted, space: Space, sentence: str, command: Sequence[str], out: Path) -> list[Path]:
@@ -41,6 +48,36 @@ def draw(hunted: Hunted, trials: Trials, file: Path) -> Path:
     plots = Plots(lambda: (results, names_of(results)))
     drawn = plots.comparison() if len(results) > 1 else plots.timeseries()
     return drawn.save(file)
+
+
+def idle(search: Search, hunted: Hunted | None) -> list[str]:
+    """A sentence on each drawn key that changes no run at the point found, or at the nearest one."""
+    if hunted is not None:
+        point, seed = hunted.found.point, hunted.seed
+    elif search.best:
+        _, point, seed = search.best
+    else:
+        return []
+    space = search.trials.space
+    ends: dict[str, list[tuple[Scenario, Scenario]]] = {}
+    for name in space.active(point):
+        low, high = (point.with_value(name, space.leaves[name](place)) for place in ENDS)
+        try:
+            ends[name] = [(space.scenario(low, aqm), space.scenario(high, aqm)) for aqm in range(len(space.aqms))]
+        except InputError:
+            continue  # an end that cannot run makes a difference
+    return idle_keys(ends, seed, search.trials.runner)
+
+
+def warnings(space: Space) -> list[str]:
+    """What the space asks for in vain, as far as its first points tell."""
+    found = []
+    for seed in range(1, LOOKED_AT + 1):
+        try:
+            found += [space.scenario(space.drawn(seed), aqm) for aqm in range(len(space.aqms))]
+        except InputError:
+            continue
+    return advice(found)
 
 
 def told(hunted: Hunted | None, search: Search, sentence: str) -> dict[str, Any]:

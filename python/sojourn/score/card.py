@@ -49,6 +49,11 @@ class Card:
         }
 
     @property
+    def idle(self) -> list[tuple[str, str]]:
+        """Rows with a sentence on each of their swept keys that changes no run."""
+        return [(one.plan.row_id, sentence) for one in self.done for sentence in one.idle]
+
+    @property
     def failed(self) -> list[str]:
         """Sentences on what must hold and does not, of the queue managers other than the baseline."""
         document = self.document

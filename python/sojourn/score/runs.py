@@ -47,6 +47,8 @@ class Done:
     """Widest half width of a graded number whose interval is not within one grade, in percent of the mean."""
     prints: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """By what was run: the fingerprints of its runs."""
+    idle: Sequence[str] = ()
+    """A sentence on each swept key, beside the queue manager, that changes no run."""
 
 
 def done(plan: Plan, wanted: Wanted, runner: Runner) -> Done:
@@ -95,7 +97,8 @@ def _read(plan: Plan, runner: Runner) -> Done:
         points = (
             _by_point(plan.row.at_points or plan.row.numbers[:1], by_text) if len(study.points) > len(by_text) else {}
         )
-    return Done(plan, samples, points, result.results, study.seeds, prints=prints)
+    idle = result.idle_of(study.beside_the_aqm_axes)
+    return Done(plan, samples, points, result.results, study.seeds, prints=prints, idle=idle)
 
 
 def _over_points(name: str, results: Mapping[str, Result], alone: Mapping[int, float], plan: Plan) -> float | None:

@@ -29,6 +29,7 @@ from sojourn.results.result import Result
 from sojourn.runs.runner import Run, Runner
 from sojourn.scenarios.advice import advice
 from sojourn.scenarios.scenario import Scenario
+from sojourn.studies.idle import Trial, idle_axes
 from sojourn.studies.loads import Load, combined, label, shared
 
 if TYPE_CHECKING:
@@ -102,7 +103,12 @@ class Comparison:
     def notes(self) -> list[str]:
         """What has to be known of the numbers: names given twice, runs that are the same, and what has not settled."""
         names = [str(name) for name in self.names]
-        return [*self.named_twice, *repeated(self.table), *not_settled(self.results, names)]
+        trials = [
+            Trial(values, result.seed, result.scenario, result.fingerprint)
+            for values, result in zip(self._names_of_runs, self.results, strict=True)
+        ]
+        idle = idle_axes(trials, [(path,) for path in (*self.loads[0], "aqm")])
+        return [*self.named_twice, *idle, *repeated(self.table), *not_settled(self.results, names)]
 
     @property
     def advice(self) -> list[str]:

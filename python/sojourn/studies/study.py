@@ -34,6 +34,7 @@ from sojourn.scenarios.draw import Draw, seed_of
 from sojourn.scenarios.scenario import Scenario
 from sojourn.studies.comparison import repeated, seed_list
 from sojourn.studies.expand import axes_of, combinations, count_of, distinct_values
+from sojourn.studies.idle import Trial, idle_axes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -122,8 +123,21 @@ class StudyResult:
     def notes(self) -> list[str]:
         """What has to be known of the numbers: runs or queue managers that are the same, and what has not settled."""
         names = [" ".join(str(value) for value in values.values()) for values, _ in self.with_values()]
-        listed = [*self.study.listed_twice, *self._same_points()]
+        listed = [*self.study.listed_twice, *self._same_points(), *self.idle]
         return [*listed, *repeated(self.table), *not_settled(self.results, names)]
+
+    @cached_property
+    def idle(self) -> list[str]:
+        """A sentence on swept keys that change no run."""
+        return self.idle_of(self.study.axes)
+
+    def idle_of(self, axes: Sequence[Sequence[str]]) -> list[str]:
+        """A sentence on each of some axes that changes no run."""
+        trials = [
+            Trial({path: values[path] for path in self.study.swept}, result.seed, result.scenario, result.fingerprint)
+            for values, result in self.with_values()
+        ]
+        return idle_axes(trials, axes)
 
     def _same_points(self) -> list[str]:
         """A sentence on values that are written differently and mean the same scenario."""
@@ -277,7 +291,12 @@ class Study:
     @property
     def beside_the_aqm(self) -> list[str]:
         """Paths swept that do not change together with the queue manager."""
-        return [path for axis in self.axes if "link.aqm" not in axis for path in axis]
+        return [path for axis in self.beside_the_aqm_axes for path in axis]
+
+    @property
+    def beside_the_aqm_axes(self) -> list[tuple[str, ...]]:
+        """The same, those that change together in one tuple."""
+        return [axis for axis in self.axes if "link.aqm" not in axis]
 
     @property
     def runs(self) -> list[Run]:
