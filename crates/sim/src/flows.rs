@@ -14,7 +14,7 @@ use crate::playback::VideoSummary;
 use crate::probe::Probe;
 use crate::quantiles::Quantiles;
 use crate::scenario::{Direction, FlowSpec, Scenario, Traffic};
-use crate::status::Status;
+use crate::status::{RoundTrips, Status};
 use crate::summary::{DatagramSummary, FlowSummary, GroupSummary, PayloadSummary};
 use crate::traffic::{AnyFlow, Opener, Port, Source};
 use crate::window::Window;
@@ -369,7 +369,8 @@ impl Flows {
             let kind = self.groups[group as usize].spec.traffic.name();
             let seen = DatagramSummary::of(&datagrams, kind == "voice");
             let payload = PayloadSummary::of(&status.payload.since(&before.payload), window_s);
-            let summary = self.groups[group as usize].flow_summary((slot, group), &status, (payload, seen));
+            let rtts = status.rtts.since(&before.rtts);
+            let summary = self.groups[group as usize].flow_summary((slot, group), &status, (payload, rtts, seen));
             groups[group as usize].add(&status, before, (&datagrams, seen.mos));
             shares.add(group as usize, summary.payload.goodput_bps);
             flows.push(summary);
@@ -391,6 +392,7 @@ impl Flows {
                     sent,
                     retransmissions,
                     timeouts,
+                    rtt_ms: report.rtts.mean_ms(),
                     datagrams: report.datagrams(),
                     video: (group.spec.traffic.name() == "video").then(|| VideoSummary::of(&counts.playback)),
                     capture: match &group.spec.traffic {
@@ -415,7 +417,7 @@ impl Group {
         &self,
         (id, group): (u32, u32),
         status: &Status,
-        (payload, datagrams): (PayloadSummary, DatagramSummary),
+        (payload, rtts, datagrams): (PayloadSummary, RoundTrips, DatagramSummary),
     ) -> FlowSummary {
         FlowSummary {
             id,
@@ -426,6 +428,7 @@ impl Group {
             sent: status.sent,
             retransmissions: status.retransmissions,
             timeouts: status.timeouts,
+            rtt_ms: rtts.mean_ms(),
             datagrams,
         }
     }

@@ -9,6 +9,7 @@ pub(crate) struct Status {
     pub retransmissions: u64,
     pub timeouts: u64,
     pub datagrams: Datagrams,
+    pub rtts: RoundTrips,
     /// Congestion window in segments; not a number without one.
     pub cwnd: f64,
     pub ssthresh: f64,
@@ -24,6 +25,13 @@ pub(crate) struct Payload {
     pub arrived: u64,
     /// What has been delivered in order.
     pub delivered: u64,
+}
+
+/// Round-trip times that a sender has measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct RoundTrips {
+    sum_ns: u64,
+    samples: u64,
 }
 
 /// What the receiver of datagrams has seen.
@@ -48,6 +56,29 @@ impl Status {
         self.retransmissions += other.retransmissions;
         self.timeouts += other.timeouts;
         self.datagrams.add(&other.datagrams);
+        self.rtts.add(&other.rtts);
+    }
+}
+
+impl RoundTrips {
+    /// Of a sum in nanoseconds and the number of samples.
+    pub fn of((sum_ns, samples): (u64, u64)) -> Self {
+        Self { sum_ns, samples }
+    }
+
+    pub fn add(&mut self, other: &Self) {
+        self.sum_ns += other.sum_ns;
+        self.samples += other.samples;
+    }
+
+    /// Samples after `earlier`.
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self { sum_ns: self.sum_ns - earlier.sum_ns, samples: self.samples - earlier.samples }
+    }
+
+    /// Their mean; none without a sample.
+    pub fn mean_ms(&self) -> Option<f64> {
+        (self.samples > 0).then(|| self.sum_ns as f64 / self.samples as f64 / 1e6)
     }
 }
 

@@ -197,6 +197,9 @@ pub struct FlowSummary {
     pub retransmissions: u64,
     /// Retransmission time-outs.
     pub timeouts: u64,
+    /// Mean of the round-trip times that its sender measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rtt_ms: Option<f64>,
     /// Delay and loss of datagrams.
     #[serde(flatten)]
     pub datagrams: DatagramSummary,
@@ -261,6 +264,9 @@ pub struct GroupSummary {
     pub retransmissions: u64,
     /// Retransmission time-outs, over the whole run.
     pub timeouts: u64,
+    /// Mean of the round-trip times that its senders measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rtt_ms: Option<f64>,
     /// Delay and loss of datagrams.
     #[serde(flatten)]
     pub datagrams: DatagramSummary,

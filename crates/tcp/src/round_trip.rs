@@ -14,6 +14,9 @@ use sojourn_aqm::{Duration, Instant};
 #[derive(Clone, Debug)]
 pub(crate) struct RoundTrip {
     estimator: RttEstimator,
+    /// Sum of all samples in units, and their number.
+    sum: u64,
+    samples: u64,
     clock: Clock,
     timestamps: bool,
     tick: Duration,
@@ -26,7 +29,8 @@ impl RoundTrip {
     /// No sample yet.
     pub fn new(stack: &Stack) -> Self {
         let (estimator, clock) = (RttEstimator::of(stack), stack.clock());
-        Self { estimator, clock, tick: stack.tick, unit: stack.rtt_unit, timestamps: stack.timestamps, timed: None }
+        let (tick, unit, timestamps) = (stack.tick, stack.rtt_unit, stack.timestamps);
+        Self { estimator, sum: 0, samples: 0, clock, tick, unit, timestamps, timed: None }
     }
 
     /// The host's coarse clock.
@@ -38,6 +42,7 @@ impl RoundTrip {
     /// Takes a sample of `units`; `una` and `nxt` tell when a round has passed.
     #[inline]
     pub fn sample(&mut self, units: u32, una: u64, nxt: u64) {
+        self.count(units);
         self.estimator.sample(units, una, nxt);
     }
 
@@ -45,7 +50,19 @@ impl RoundTrip {
     #[inline(always)]
     pub fn sample_next(&mut self, units: u32, una: u64, nxt: u64) {
         debug_assert!(self.timestamps);
+        self.count(units);
         self.estimator.sample_next(units, una, nxt);
+    }
+
+    #[inline(always)]
+    fn count(&mut self, units: u32) {
+        self.sum += u64::from(units);
+        self.samples += 1;
+    }
+
+    /// Sum of all samples in nanoseconds, and their number.
+    pub fn total(&self) -> (u64, u64) {
+        (self.sum * self.unit.as_nanos() as u64, self.samples)
     }
 
     /// Whether [`Self::sample_next`] can follow.

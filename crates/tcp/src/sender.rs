@@ -264,6 +264,11 @@ impl Sender {
         self.transmission.rtt.srtt_s()
     }
 
+    /// Sum of all RTT samples in nanoseconds, and their number.
+    pub fn rtt_total(&self) -> (u64, u64) {
+        self.transmission.rtt.total()
+    }
+
     /// Segments in the network, by the sender's belief.
     pub fn in_flight(&self) -> u32 {
         self.transmission.board.in_flight()

@@ -92,6 +92,29 @@ def summary_table(table: pl.DataFrame, names: Sequence[str], *, title: str = "")
     emit(Table(columns, rows, title), idle=[metric.column for metric in metrics if metric.idle])
 
 
+def traffic_table(result: Result) -> None:
+    """Print one row per group of flows, unless there is one and no more to tell, or columns or a file are asked for."""
+    from sojourn.analysis.metrics import Metric
+    from sojourn.analysis.traffic import traffic
+
+    wanted = _chosen()
+    if wanted.form == "csv" or wanted.columns or wanted.sort or not result.totals["groups"]:
+        return
+    metrics = (
+        Metric("goodput_bps", "goodput", "Mbit/s", 1e-6, 2),
+        Metric("rtt_ms", "RTT", "ms"),
+        Metric("delay_ms", "delay", "ms"),
+        Metric("resent", "sent again", "%", 100),
+        Metric("loss_rate", "lost", "%", 100),
+    )
+    table = traffic(result.scenario.document["flows"], result.totals["groups"])
+    rows = [
+        [_named(row["flows"]), *(_number(metric, row[metric.column], None) for metric in metrics)]
+        for row in table.iter_rows(named=True)
+    ]
+    emit(Table([*_keys(["flows"]), *map(_of_metric, metrics)], rows))
+
+
 def _warmup(row: dict[str, Any]) -> str:
     """What a row's runs left out, and how many of them have not settled."""
     least, most = (f"{row[name]:.2f}" for name in ("warmup_min_s", "warmup_max_s"))

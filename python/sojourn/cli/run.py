@@ -12,6 +12,8 @@ from sojourn.cli import options
 from sojourn.cli.terminal import echo
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from sojourn.results.result import Result
     from sojourn.scenarios.scenario import Scenario
 
@@ -96,7 +98,8 @@ def command(
             about["qlog"] = [str(file) for file in files]
         output.print_json(output.result_json(result) | about)
         return
-    output.summary_table(result.links, ["link"], title=f"{parsed.name or scenario.stem}, seed {result.seed}")
+    output.summary_table(_with_queues(result), ["link"], title=f"{parsed.name or scenario.stem}, seed {result.seed}")
+    output.traffic_table(result)
     # No flow makes it -0.0.
     goodput, delivered = (result.totals[key] + 0.0 for key in ("goodput_bps", "delivered_bps"))
     unit, bits = ("Mbit/s", 1e6) if not 0 < goodput < 1e5 else ("kbit/s", 1e3)
@@ -115,6 +118,19 @@ def command(
     output.say(f"Results: {result.folder}")
     if files:
         output.say(f"qlog: {files[0].parent}, {len(files)} sender{'s' if len(files) > 1 else ''}")
+
+
+def _with_queues(result: Result) -> pl.DataFrame:
+    """The links, each with the queues within its discipline below it, if it has several."""
+    import polars as pl
+
+    within = result.queues_within
+    if within.is_empty():
+        return result.links
+    named = within.with_columns(link=pl.concat_str("link", pl.lit(": "), "queue"), of=pl.col("link"))
+    both = pl.concat([result.links.with_columns(of=pl.col("link")), named.drop("queue")], how="diagonal")
+    order = {name: number for number, name in enumerate(result.links["link"])}
+    return both.sort(pl.col("of").replace_strict(order, return_dtype=pl.Int64), maintain_order=True).drop("of")
 
 
 def _refuse_wishes(wishes: dict[str, Any], engine: str) -> None:

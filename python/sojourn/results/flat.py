@@ -27,6 +27,12 @@ def flat_link(link: Mapping[str, Any]) -> dict[str, Any]:
     return row | {f"sojourn_{key}_ms": value for key, value in link["sojourn_ms"].items()}
 
 
+def flat_queue(queue: Mapping[str, Any]) -> dict[str, Any]:
+    """A queue within a discipline as a row, without its name."""
+    row = {key: value for key, value in queue.items() if not isinstance(value, dict) and key != "name"}
+    return row | {f"sojourn_{key}_ms": value for key, value in queue["sojourn_ms"].items()}
+
+
 def flat_group(group: Mapping[str, Any]) -> dict[str, Any]:
     """A group of flows of a summary as a row."""
     row = {key: value for key, value in group.items() if not isinstance(value, dict)}

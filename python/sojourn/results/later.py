@@ -101,5 +101,5 @@ def _table(result: Result, name: str) -> pl.DataFrame:
 OF_RUN = ("goodput_bps", "delivered_bps", "jain")
 """Columns of `windows` that are of the whole run."""
 DATAGRAMS = ("delay_ms", "delay_variation_ms", "loss_rate", "mos")
-MOVED = frozenset(("goodput_bps", "bytes", "delivered_bps", "delivered_bytes", *DATAGRAMS))
+MOVED = frozenset(("goodput_bps", "bytes", "delivered_bps", "delivered_bytes", "rtt_ms", *DATAGRAMS))
 """What of a flow is counted from the start of the statistics on; the rest is over the whole run."""

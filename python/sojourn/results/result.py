@@ -20,7 +20,7 @@ from sojourn.base.frames import readable_table, to_pandas
 from sojourn.base.notebook import lab_of
 from sojourn.figures.api import Plots
 from sojourn.results import later
-from sojourn.results.flat import flat_group, flat_link, flat_node, flat_summary
+from sojourn.results.flat import flat_group, flat_link, flat_node, flat_queue, flat_summary
 from sojourn.results.queues import SIDES, Queue, queues_of
 from sojourn.results.tables import in_memory, of_columns
 
@@ -289,10 +289,28 @@ class Result:
 
     @cached_property
     def _links(self) -> pl.DataFrame:
-        pairs = [self.totals["links"], *self.totals["hops"]]
-        links = [pair[direction] for pair in pairs for direction in ("forward", "reverse")]
         names = dict.fromkeys(queue.direction for queue in self._queues)
-        return pl.DataFrame([{"link": name, **flat_link(link)} for name, link in zip(names, links, strict=True)])
+        links = zip(names, self._link_totals, strict=True)
+        return pl.DataFrame([{"link": name, **flat_link(link)} for name, link in links])
+
+    @property
+    def _link_totals(self) -> list[Mapping[str, Any]]:
+        pairs = [self.totals["links"], *self.totals["hops"]]
+        return [pair[direction] for pair in pairs for direction in ("forward", "reverse")]
+
+    @property
+    def queues_within(self) -> pl.DataFrame:
+        """One row per queue within a discipline that has several: `link`, `queue`, and columns as in `links`.
+
+        These are DualPI2's L4S and classic queue, CAKE's tins, bands and classes.
+        """
+        pairs = zip(self.links["link"], self._link_totals, strict=True)
+        rows = [
+            {"link": name, "queue": queue["name"], **flat_queue(queue)}
+            for name, link in pairs
+            for queue in link.get("queues", [])
+        ]
+        return pl.DataFrame(rows, infer_schema_length=None)
 
     @cached_property
     def link_names(self) -> list[str]:

@@ -1,6 +1,6 @@
 //! Sums over flows: of those of a group, and of all that go forward; how evenly bulk flows share.
 
-use crate::status::{Datagrams, Payload, Status};
+use crate::status::{Datagrams, Payload, RoundTrips, Status};
 use crate::summary::{DatagramSummary, PayloadSummary, jain};
 use serde::Serialize;
 
@@ -79,19 +79,22 @@ pub(super) struct GroupReport {
     pub total: Status,
     seen: Datagrams,
     pub payload: Payload,
+    pub rtts: RoundTrips,
     scores: Vec<f64>,
 }
 
 impl GroupReport {
     pub fn new(connections: &Status, before: &Status) -> Self {
         let payload = connections.payload.since(&before.payload);
-        Self { total: *connections, seen: Datagrams::default(), payload, scores: Vec::new() }
+        let rtts = connections.rtts.since(&before.rtts);
+        Self { total: *connections, seen: Datagrams::default(), payload, rtts, scores: Vec::new() }
     }
 
     pub fn add(&mut self, status: &Status, before: &Status, (datagrams, score): (&Datagrams, Option<f64>)) {
         self.total.add(status);
         self.seen.add(datagrams);
         self.payload.add(&status.payload.since(&before.payload));
+        self.rtts.add(&status.rtts.since(&before.rtts));
         self.scores.extend(score);
     }
 

@@ -19,6 +19,7 @@ recorder! {
         delay_variation_ms: f64 => F64,
         loss_rate: f64 => F64,
         mos: f64 => F64,
+        rtt_ms: f64 => F64,
     }
 }
 
@@ -47,6 +48,7 @@ recorder! {
         delay_variation_ms: f64 => F64,
         loss_rate: f64 => F64,
         mos: f64 => F64,
+        rtt_ms: f64 => F64,
     }
 }
 
@@ -54,7 +56,7 @@ impl FlowWindows {
     fn add(&mut self, start_ns: u64, flow: &FlowSummary) {
         let PayloadSummary { bytes, delivered_bytes, .. } = flow.payload;
         let [delay, variation, loss, mos] = columns(&flow.datagrams);
-        self.push(start_ns, flow.id, bytes, delivered_bytes, delay, variation, loss, mos);
+        self.push(start_ns, flow.id, bytes, delivered_bytes, delay, variation, loss, mos, real(flow.rtt_ms));
     }
 }
 
@@ -90,6 +92,7 @@ impl GroupWindows {
             variation,
             loss,
             mos,
+            real(group.rtt_ms),
         );
     }
 }

@@ -3,7 +3,7 @@
 use super::{Endpoints, Host};
 use crate::packet::Arrived;
 use crate::scenario::TcpSpec;
-use crate::status::{Payload, Status};
+use crate::status::{Payload, RoundTrips, Status};
 use sojourn_aqm::{Instant, Rng};
 use sojourn_tcp::Header;
 use sojourn_tcp::cc::AnyCc;
@@ -128,6 +128,7 @@ impl Endpoints for QuicFlow {
             cwnd,
             ssthresh,
             srtt_ms: self.sender.srtt_s() * 1e3,
+            rtts: RoundTrips::of(self.sender.rtt_total()),
             in_flight: self.sender.in_flight(),
             ..Status::default()
         }

@@ -4,7 +4,7 @@ use super::card::{Card, polled};
 use super::{Endpoints, Host};
 use crate::packet::Arrived;
 use crate::scenario::TcpSpec;
-use crate::status::{Payload, Status};
+use crate::status::{Payload, RoundTrips, Status};
 use sojourn_aqm::{Duration, Ecn, Instant, Rng};
 use sojourn_tcp::cc::{AnyCc, CongestionControl};
 use sojourn_tcp::stack::Stack;
@@ -158,6 +158,7 @@ pub(super) fn status(sender: &Sender, receiver: &Receiver) -> Status {
         cwnd: window.cwnd as f64,
         ssthresh: if infinite { f64::INFINITY } else { window.ssthresh as f64 },
         srtt_ms: sender.srtt_s() * 1e3,
+        rtts: RoundTrips::of(sender.rtt_total()),
         in_flight: sender.in_flight(),
         ..Status::default()
     }

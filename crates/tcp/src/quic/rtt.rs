@@ -11,18 +11,21 @@ pub(super) struct Rtt {
     var: Duration,
     min: Duration,
     first_sample: Option<Instant>,
+    /// Sum of all samples in nanoseconds, and their number.
+    total: (u64, u64),
 }
 
 impl Rtt {
     /// No sample yet.
     pub fn new() -> Self {
         let none = Duration::ZERO;
-        Self { latest: none, smoothed: INITIAL_RTT, var: INITIAL_RTT / 2, min: none, first_sample: None }
+        Self { latest: none, smoothed: INITIAL_RTT, var: INITIAL_RTT / 2, min: none, first_sample: None, total: (0, 0) }
     }
 
     /// A packet is acknowledged that was sent `latest` ago; its receiver says that it held the acknowledgment for `ack_delay`.
     pub fn update(&mut self, now: Instant, latest: Duration, ack_delay: Duration) {
         self.latest = latest;
+        self.total = (self.total.0 + latest.as_nanos() as u64, self.total.1 + 1);
         if self.first_sample.is_none() {
             (self.min, self.smoothed, self.var) = (latest, latest, latest / 2);
             self.first_sample = Some(now);
@@ -40,6 +43,11 @@ impl Rtt {
     /// The last sample; zero before the first one.
     pub fn latest(&self) -> Duration {
         self.latest
+    }
+
+    /// Sum of all samples in nanoseconds, and their number.
+    pub fn total(&self) -> (u64, u64) {
+        self.total
     }
 
     /// The smoothed RTT; 333 ms before the first sample.

@@ -167,6 +167,11 @@ impl Sender {
         rtt.first_sample().map_or(0.0, |_| rtt.smoothed().as_secs_f64())
     }
 
+    /// Sum of all RTT samples in nanoseconds, and their number.
+    pub fn rtt_total(&self) -> (u64, u64) {
+        self.control.recovery.rtt.total()
+    }
+
     /// Packets in flight.
     pub fn in_flight(&self) -> u32 {
         self.control.congestion.in_flight()
