@@ -419,10 +419,13 @@ def test_capacity_of_a_random_link_is_measured() -> None:
     assert "--set probes.utilisation" in axes.get_title(loc="right")
 
 
-def test_results_of_a_folder_come_in_the_order_of_their_numbers(tmp_path: Path) -> None:
+def test_results_of_a_folder_come_in_the_order_of_their_study_or_of_their_numbers(tmp_path: Path) -> None:
     study = '[sweep]\n"link.rate" = ["10 Mbit/s", "2 Mbit/s", "5 Mbit/s"]\n"flows.0.rtt" = ["100 ms", "20 ms"]\n'
     (tmp_path / "study.toml").write_text(SHORT + study)
     sj.Study.load(tmp_path / "study.toml").run(tmp_path / "out")
+    swept = parameters(load_all([tmp_path / "out"]))
+    assert swept["link.rate"].values == [10e6] * 2 + [2e6] * 2 + [5e6] * 2
+    (tmp_path / "out" / ".order").unlink()
     swept = parameters(load_all([tmp_path / "out"]))
     assert swept["link.rate"].values == [2e6] * 2 + [5e6] * 2 + [10e6] * 2
     assert swept["flows.0.rtt"].shown == [20, 100] * 3

@@ -92,12 +92,14 @@ def draw(
     options: Mapping[str, object] | None = None,
 ) -> tuple[Drawn, list[str]]:
     """Draw results as a figure kind; give the figure, and the notes that are not in it."""
-    drawer = kind(name, options)
+    from sojourn.figures.channels import of_results
 
+    drawer = kind(name, options)
     runs, shown = aligned(results), marked(names, results)
 
     def fill(sheet: Sheet) -> None:
-        drawer(runs, shown, sheet)
+        with of_results(shown):
+            drawer(runs, shown, sheet)
         for sentence in not_settled(results, [str(name) for name in names]):
             sheet.note(sentence)
         if links := list(dict.fromkeys(result.link for result in results if result.is_link_chosen)):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import matplotlib as mpl
@@ -16,13 +18,29 @@ MARKERS = "os^Dv*P"
 MANY_CURVES = 6
 """More curves than this are drawn apart, a panel for each load."""
 
+_ALL: ContextVar[Sequence[Name]] = ContextVar("all names", default=())
+"""Names of all results that a figure is of."""
+
+
+@contextmanager
+def of_results(names: Iterable[Name]) -> Iterator[None]:
+    """Number colours by all of `names`, in their order, also where a figure shows some of them.
+
+    So a queue manager has the same colour in every figure of the same results.
+    """
+    token = _ALL.set(list(dict.fromkeys(names)))
+    try:
+        yield
+    finally:
+        _ALL.reset(token)
+
 
 class Channels:
     """The look of every name: by its queue manager the colour and the marker, by its load the line style.
 
     Where only one of both differs, the channels that are left over tell the names apart too, so that a figure also
     reads in grey print. Where there are more names than colours, these begin again with other lines and markers: the
-    first 42 queue managers look different.
+    first 42 queue managers look different. The numbers of colours are those among all results (`of_results`).
     """
 
     def __init__(self, names: Iterable[Name]) -> None:
@@ -30,11 +48,17 @@ class Channels:
         self.aqms = list(dict.fromkeys(name.aqm for name in self.names))
         self.loads = list(dict.fromkeys(name.load for name in self.names))
         self.colors = colors()
-
-    @property
-    def two(self) -> bool:
+        everything = _ALL.get()
+        managers = list(dict.fromkeys(name.aqm for name in everything))
+        is_part = set(self.names) <= set(everything)
+        self.two = _two(self.names) or (is_part and _two(everything))
         """Whether queue managers and loads differ, each for itself."""
-        return len(self.names) > max(len(self.aqms), len(self.loads)) and len(self.aqms) > 1 and len(self.loads) > 1
+        self._order: list[Any] = self.aqms if self.two else self.names
+        if is_part and not self.two:
+            self._order = list(everything)
+        elif len(managers) > 1 and set(self.aqms) <= set(managers) and (self.two or _is_one_each(self.names)):
+            self._order = managers
+        self._lines = list(dict.fromkeys(name.load for name in everything)) if is_part and self.two else self.loads
 
     def line(self, name: Name) -> dict[str, Any]:
         """Colour and line style; also a marker now and then, where those alone would come again."""
@@ -74,11 +98,11 @@ class Channels:
 
     def _number(self, name: Name) -> int:
         """Number by which the colour is chosen."""
-        return self.aqms.index(name.aqm) if self.two else self.names.index(name)
+        return self._order.index(name if name in self._order else name.aqm)
 
     def _linestyle(self, name: Name) -> Any:
         if self.two:
-            return LINES[self.loads.index(name.load) % len(LINES)]
+            return LINES[self._lines.index(name.load) % len(LINES)]
         return LINES[self._shifted(name) % len(LINES)]
 
     def _marker(self, name: Name) -> str:
@@ -88,6 +112,16 @@ class Channels:
         """The number of the colour, one more with every lap: then it comes with another line and marker."""
         lap, place = divmod(self._number(name), len(self.colors))
         return place + lap
+
+
+def _two(names: Sequence[Name]) -> bool:
+    aqms, loads = len({name.aqm for name in names}), len({name.load for name in names})
+    return len(names) > max(aqms, loads) and aqms > 1 and loads > 1
+
+
+def _is_one_each(names: Sequence[Name]) -> bool:
+    """Whether no two names have the same queue manager."""
+    return len({name.aqm for name in names}) == len(names)
 
 
 def of_flows(numbers: Iterable[Iterable[int]]) -> Channels:

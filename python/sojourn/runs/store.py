@@ -28,6 +28,7 @@ from sojourn.engines import SIMULATE
 from sojourn.logs import load_log
 from sojourn.results.result import Result
 from sojourn.results.shape import misfit
+from sojourn.runs.order import places
 from sojourn.scenarios.scenario import Scenario
 
 FORMAT = 4
@@ -160,14 +161,37 @@ def _result(folder: Path, manifest: dict[str, Any], scenario: Scenario | None = 
 
 def load_all(paths: list[Path]) -> list[Result]:
     """Results in the given folders, and logs; a folder that holds result folders stands for all of them."""
-    found = []
+    found: list[Result] = []
+    alone: list[Result] = []
     for path in paths:
         if path.is_file():
             found.append(load_log(path))
-            continue
-        inside = [] if (path / MANIFEST).exists() else path.glob(f"[!.]*/{MANIFEST}")
-        found += sorted((load(manifest.parent) for manifest in inside), key=_order) or [load(path)]
+        elif (path / MANIFEST).exists() or not any(path.glob(f"[!.]*/{MANIFEST}")):
+            alone.append(load(path))
+            found.append(alone[-1])
+        else:
+            found += _in_order([load(manifest.parent) for manifest in path.glob(f"[!.]*/{MANIFEST}")])
+    # Folders of one study that are given one by one, as a shell lists them, are in its order too.
+    roots = {str(result.folder.parent) for result in alone if result.folder}
+    if len(roots) == 1 and all(
+        result.folder and result.folder.name in places(result.folder.parent) for result in alone
+    ):
+        ordered = iter(_in_order(alone))
+        given = {id(result) for result in alone}
+        found = [next(ordered) if id(result) in given else result for result in found]
     return found
+
+
+def _in_order(results: Sequence[Result]) -> list[Result]:
+    """Results of one folder in the order of their study; of none, and behind it, as `_order` says."""
+    known = places(results[0].folder.parent) if results[0].folder else {}
+    last = len(known)
+
+    def place(result: Result) -> tuple[int, tuple[str, int, list[float], int]]:
+        own = known.get(result.folder.name, last) if result.folder else last
+        return own, _order(result)
+
+    return sorted(results, key=place)
 
 
 def _order(result: Result) -> tuple[str, int, list[float], int]:

@@ -26,6 +26,7 @@ from sojourn.flent.measured import measured
 from sojourn.flent.scenario import PROBES, definition_of, flows_of_test
 from sojourn.flent.tests import TESTS
 from sojourn.results.result import Result
+from sojourn.runs.order import remember
 from sojourn.runs.runner import Run, Runner
 from sojourn.scenarios.advice import advice
 from sojourn.scenarios.scenario import Scenario
@@ -229,6 +230,7 @@ def compare(
             for seed in chosen
         ]
         results = runner(runs)
+        remember(results)
         if warmup == AUTO:
             refuse_unsettled(results)
         if shown is not None:

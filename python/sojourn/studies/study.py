@@ -28,6 +28,7 @@ from sojourn.engines import SIMULATE
 from sojourn.figures.api import Plots
 from sojourn.results.result import Result
 from sojourn.runs import store
+from sojourn.runs.order import remember
 from sojourn.runs.runner import Run, Runner
 from sojourn.scenarios.advice import advice
 from sojourn.scenarios.draw import Draw, seed_of
@@ -325,6 +326,7 @@ class Study:
         self.check_merge(runner.merge)
         runs = self.runs
         results = runner(runs)
+        remember(results)
         if settled:
             refuse_unsettled(results)
         return StudyResult(self, results, {i: runner.lost[run] for i, run in enumerate(runs) if run in runner.lost})
