@@ -155,17 +155,17 @@ def test_pacing_shows_rates_gaps_bursts_and_windows(lossy: sj.Result) -> None:
     rates, gaps, bursts, windows = ({one.name: one.columns for one in series_of(axes)} for axes in figure.axes)
     inside = pl.col("time_s").is_between(2, 4, closed="left")
     rows = lossy.senders.filter(inside & (pl.col("flow") == 2))
-    assert rates["pacing rate, flow 2"]["y"][1:-1].tolist() == (rows["pacing_bps"] / 1e6).to_list()
-    assert "pacing rate, flow 0" not in rates  # CUBIC is not paced
-    assert windows["cwnd, flow 2"]["y"][1:-1].tolist() == rows["cwnd"].to_list()
-    assert windows["in flight, flow 2"]["y"][1:-1].tolist() == rows["in_flight"].to_list()
+    assert rates["pacing rate, bbr"]["y"][1:-1].tolist() == (rows["pacing_bps"] / 1e6).to_list()
+    assert "pacing rate, cubic (flow 0)" not in rates  # CUBIC is not paced
+    assert windows["cwnd, bbr"]["y"][1:-1].tolist() == rows["cwnd"].to_list()
+    assert windows["in flight, bbr"]["y"][1:-1].tolist() == rows["in_flight"].to_list()
     sent = lossy.segments.filter(inside & (pl.col("flow") == 0) & (pl.col("payload") > 0))
     counts = sent.group_by("time_s", maintain_order=True).len()
-    assert bursts["flow 0"]["x"].tolist() == counts["time_s"].to_list()
-    assert bursts["flow 0"]["y"].tolist() == counts["len"].to_list()
-    assert gaps["flow 0"]["y"][1:].tolist() == pytest.approx(np.diff(1e3 * counts["time_s"].to_numpy()).tolist())
+    assert bursts["cubic (flow 0)"]["x"].tolist() == counts["time_s"].to_list()
+    assert bursts["cubic (flow 0)"]["y"].tolist() == counts["len"].to_list()
+    assert gaps["cubic (flow 0)"]["y"][1:].tolist() == pytest.approx(np.diff(1e3 * counts["time_s"].to_numpy()).tolist())
     # The rates of all steps make up what arrived, as the receiver has it.
-    steps = rates["delivered rate, flow 2"]
+    steps = rates["delivered rate, bbr"]
     total = float(np.sum(steps["y"] * (steps["x_end"] - steps["x"]))) / 8e-6
     una = lossy.acks.filter(pl.col("flow") == 2).filter(pl.col("time_s").is_between(2, 4))
     assert total == pytest.approx(una["ack"].max() - una["ack"].min(), rel=0.05)  # type: ignore[operator]

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
+
+if TYPE_CHECKING:
+    from sojourn.results.result import Result
 
 COLUMNS = ("goodput_bps", "rtt_ms", "delay_ms", "resent", "loss_rate")
 
@@ -40,6 +43,19 @@ def traffic(flows: Sequence[Mapping[str, Any]], groups: Sequence[Mapping[str, An
         for number, (name, flow, group) in enumerate(zip(names, flows, groups, strict=True))
     ]
     return pl.DataFrame(rows, schema={"flows": pl.String, **dict.fromkeys(COLUMNS, pl.Float64)})
+
+
+def flow_name(result: Result, flow: int) -> str:
+    """A flow by its congestion control, with its number if the run has several flows of that control."""
+    controls = [_control(result, number) for number in range(len(result.totals["flows"]))]
+    if flow >= len(controls):
+        return f"flow {flow}"
+    return controls[flow] if controls.count(controls[flow]) == 1 else f"{controls[flow]} (flow {flow})"
+
+
+def _control(result: Result, flow: int) -> str:
+    group = result.scenario.document["flows"][result.totals["flows"][flow]["group"]]
+    return str(group.get("cc") or group.get("control") or group["kind"])
 
 
 def _resent(flow: Mapping[str, Any], group: Mapping[str, Any]) -> float | None:

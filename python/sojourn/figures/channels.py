@@ -124,9 +124,9 @@ def _is_one_each(names: Sequence[Name]) -> bool:
     return len({name.aqm for name in names}) == len(names)
 
 
-def of_flows(numbers: Iterable[Iterable[int]]) -> Channels:
-    """Channels of flows by number, each once: those of several results side by side."""
-    return Channels(Name(f"flow {flow}") for flow in dict.fromkeys(flow for found in numbers for flow in found))
+def of_flows(names: Iterable[Iterable[str]]) -> Channels:
+    """Return looks for flows by name, as each of several results has them."""
+    return Channels(Name(one) for one in dict.fromkeys(one for found in names for one in found))
 
 
 def facets(names: Iterable[Name], most: int = MANY_CURVES) -> dict[str, dict[Name, Name]]:

@@ -11,6 +11,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from sojourn.analysis.labels import Name, first_of_each
+from sojourn.analysis.traffic import flow_name
 from sojourn.base.errors import InputError
 from sojourn.figures import marks, scales
 from sojourn.figures.capacity import draw_capacity, known_capacity
@@ -42,7 +43,7 @@ def draw(
     start, end = from_s or 0.0, to_s if to_s is not None else max(result.duration_s for result in shown.values())
     for result in shown.values():
         check_span(start, end, result.duration_s)
-    channels = of_flows(own.values())
+    channels = of_flows((flow_name(result, flow) for flow in own[name]) for name, result in shown.items())
     is_known = False
     grid = sheet.blocks(len(shown), len(LABELS), height=1.15, least=3.0)
     for column, (name, result) in enumerate(shown.items()):
@@ -51,7 +52,7 @@ def draw(
             draw_capacity(capacity, panels[0], zorder=1)
             is_known = True
         for flow in own[name]:
-            draw_flow(result, flow, (start, end), panels, channels.color(Name(f"flow {flow}")))
+            draw_flow(result, flow, (start, end), panels, channels.color(Name(flow_name(result, flow))))
         scales.title(panels[0], str(name))
     for row, label in zip(grid, LABELS, strict=True):
         row[0].set_ylabel(label)
@@ -90,7 +91,7 @@ def draw_flow(result: Result, flow: int, span: tuple[float, float], panels: Sequ
     rates, delays, harm = panels
     reports = result.media.filter(pl.col("flow") == flow)
     inside = reports.filter((pl.col("time_s") >= span[0]) & (pl.col("time_s") <= span[1]))
-    name = f"flow {flow}"
+    name = flow_name(result, flow)
     look: dict[str, Any] = {"color": color, "linewidth": thin(0.8)}
     times = np.append(inside["time_s"], span[1])
     targets = inside["target_bps"].to_numpy() * 1e-6

@@ -12,6 +12,7 @@ from matplotlib.lines import Line2D
 from sojourn.analysis.labels import Name, first_of_each
 from sojourn.analysis.packets import between
 from sojourn.analysis.senders import chosen_flows, delivered, of_flow, span_of
+from sojourn.analysis.traffic import flow_name
 from sojourn.figures import marks, scales
 from sojourn.figures.channels import Channels, muted, of_flows, thin
 from sojourn.figures.scales import plain
@@ -44,13 +45,13 @@ def draw(
         check_span(*span, result.duration_s)
     start, end = min(span[0] for span in spans), max(span[1] for span in spans)
     grid = sheet.blocks(len(shown), 4, height=1.15, least=3.0)
-    channels = of_flows(own.values())
+    channels = of_flows((flow_name(result, flow) for flow in own[name]) for name, result in shown.items())
     alone = len(channels.names) == 1
     steps = []
     for column, (name, result) in enumerate(shown.items()):
         of = str(name) if len(shown) > 1 else ""
         for flow in own[name]:
-            color = channels.color(Name(f"flow {flow}"))
+            color = channels.color(Name(flow_name(result, flow)))
             second = channels.colors[1 % len(channels.colors)] if alone else color
             steps.append(draw_flow(result, flow, (start, end), list(grid[:, column]), (color, second), sheet, of))
         scales.title(grid[0, column], f"{name}, {channels.names[0]}" if alone else str(name))
@@ -83,7 +84,7 @@ def draw_flow(
     """Draw a flow in its four panels; give the step of the delivered rate in ms. `title` names its run in notes."""
     rates, gaps, bursts, windows = panels
     color, second = colors
-    name = f"flow {flow}"
+    name = flow_name(result, flow)
     senders = of_flow(result.senders, flow)
     stood = pl.concat([senders.filter(pl.col("time_s") < span[0]).tail(1), between(senders, *span)])
     times = np.append(np.maximum(stood["time_s"], span[0]), span[1])

@@ -13,6 +13,7 @@ from matplotlib.lines import Line2D
 from sojourn.analysis.labels import Name, first_of_each
 from sojourn.analysis.packets import between
 from sojourn.analysis.senders import at_queues, chosen_flows, newly_sacked, of_flow, span_of
+from sojourn.analysis.traffic import flow_name
 from sojourn.base.errors import InputError
 from sojourn.figures import marks, scales
 from sojourn.figures.channels import colors, muted, thin
@@ -50,7 +51,7 @@ def draw(
         check_span(start, end, result.duration_s)
         drawings.append(draw_flow(result, flow, (start, end), axes, sheet))
         axes.set_xlim(start, end)
-        scales.title(axes, f"{name}, flow {flow}")
+        scales.title(axes, f"{name}, {flow_name(result, flow)}")
         axes.set_xlabel("time [s]")
     shade_warmups(panels, [[result] for result in shown.values()], sheet)
     sheet.figure.align_ylabels(panels.tolist())
