@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { LESSONS } from "../src/lessons/index.js";
 import type { Shown } from "../src/lessons/lesson.js";
 import { fromToml } from "../src/model/toml.js";
+import { ASKED } from "../src/panels/keys.js";
 import { CASES, published } from "../src/papers/index.js";
 import { verdict } from "../src/papers/case.js";
 
@@ -94,4 +95,8 @@ test("published values are those of claims.json, and judged by their bands", () 
     values.map(value => verdict(claim, value)),
     ["tight", "loose", "outside", "unknown"],
   );
+});
+
+test("every question has a slider", () => {
+  for (const { id, control } of LESSONS) if ("key" in control) assert.ok(ASKED[control.key], id);
 });

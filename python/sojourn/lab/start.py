@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sojourn.base.errors import InputError
 from sojourn.base.inputs import parse_toml, read_bytes, read_text
 from sojourn.lab.files import files_beside, small
 from sojourn.lab.native import recorded
@@ -81,6 +82,9 @@ def of_scenario(scenario: Scenario) -> Start:
 
 def of_result(result: Result) -> Start:
     """What a result has recorded; where packets were not, its scenario, which the page runs again with its seed."""
+    if result.is_shell:
+        remedy = "look at it with sojourn plot timeseries, or run a scenario with flows in the lab"
+        raise InputError(f"{result.folder or result}: log of a shell, whose command made the traffic; {remedy}")
     has_packets = "packets" in result.table_names
     if has_packets or result.engine != "simulate" or result.scenario.user_aqms():
         return Start(result.scenario.name, None, result.seed, {}, payload(result))

@@ -18,7 +18,6 @@ import { Figure } from "../plots/figure.js";
 import { PLOTS } from "../plots/index.js";
 import type { PlotInput } from "../plots/input.js";
 import { PALETTES } from "../style/palette.js";
-import type { Lesson } from "../lessons/lesson.js";
 import { saveAll } from "./pictures.js";
 
 /** The fastest speed goes through a run in so many seconds. */
@@ -70,7 +69,7 @@ export class Lab {
       redraw: () => this.plot(),
     };
     this.figures = PLOTS.map(kind => new Figure(kind, figureHost));
-    const guide = new Guide(session, control => this.showControl(control));
+    const guide = new Guide(session);
     this.element = h(
       "div",
       { class: "lab" },
@@ -243,20 +242,6 @@ export class Lab {
     if (!action) return;
     event.preventDefault();
     action();
-  }
-
-  private showControl(wanted: Lesson["control"]): void {
-    const name = "key" in wanted ? wanted.key : `${wanted.side}.${wanted.param}`;
-    if ("side" in wanted) this.sides[wanted.side].params.details.open = true;
-    const field = this.element.querySelector<HTMLElement>(`[data-field="${CSS.escape(name)}"]`);
-    const closed = field?.closest("details:not([open])");
-    if (closed instanceof HTMLDetailsElement) closed.open = true;
-    field?.scrollIntoView({ block: "center", behavior: "smooth" });
-    const control =
-      field?.querySelector<HTMLElement>("input[type=range]") ?? field?.querySelector<HTMLElement>("input, select");
-    control?.focus();
-    field?.classList.add("pointed");
-    setTimeout(() => field?.classList.remove("pointed"), 3000);
   }
 
   close(): void {

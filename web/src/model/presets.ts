@@ -60,6 +60,9 @@ export const PRESETS: readonly Preset[] = [
 
 export const FIRST = "lab";
 
+/** An instant at which there is something to see: flows are past their start, and packets wait. */
+const BUSY_NS = 10e9;
+
 function start(id: string, text: string, b: Json, more: Partial<State> = {}): State {
   const doc = fromToml(text);
   return {
@@ -70,6 +73,7 @@ function start(id: string, text: string, b: Json, more: Partial<State> = {}): St
     changes: [],
     at_ns: 0,
     speed: 0.1,
+    scales: "one",
     zoom: null,
     lesson: "",
     paper: "",
@@ -89,8 +93,8 @@ export function presetState(id: string): State | null {
   const preset = PRESETS.find(known => known.id === id);
   if (preset) return start(id, preset.text, preset.b, { at_ns: preset.at_ns ?? 0 });
   const lesson = LESSONS.find(known => `lesson-${known.id}` === id);
-  if (lesson) return start(id, lesson.scenario, lesson.b, { lesson: lesson.id, ...lesson.start });
+  if (lesson) return start(id, lesson.scenario, lesson.b, { lesson: lesson.id, at_ns: BUSY_NS, ...lesson.start });
   const paper = CASES.find(known => `paper-${known.id}` === id);
-  if (paper) return start(id, paper.scenario, paper.b, { paper: paper.id });
+  if (paper) return start(id, paper.scenario, paper.b, { paper: paper.id, at_ns: BUSY_NS });
   return null;
 }

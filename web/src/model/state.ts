@@ -25,6 +25,8 @@ export interface State {
   at_ns: number;
   /** Simulated seconds per second; Infinity: as fast as it goes. */
   speed: number;
+  /** Whether A's and B's queues are drawn to one scale, or each to its own. */
+  scales: "one" | "own";
   /** The part of the run that plots show, in s; null: all of it. */
   zoom: [number, number] | null;
   /** Ids of the guided lesson and of the published result that are shown; empty for none. */

@@ -10,7 +10,7 @@ import { formatTime, parseQuantity } from "../base/quantity.js";
 import type { Change, Mode, State } from "./state.js";
 
 /** Names of the address that are no keys of a scenario. */
-const WORDS = new Set(["base", "doc", "b", "mode", "changes", "at", "speed", "zoom", "lesson", "paper"]);
+const WORDS = new Set(["base", "doc", "b", "mode", "changes", "at", "speed", "scales", "zoom", "lesson", "paper"]);
 
 /** Text that reads as a number or a word of JSON is quoted, so that it comes back as text. */
 function encodeValue(value: Json): string {
@@ -55,6 +55,7 @@ export function encode(state: State, presets: (id: string) => State | null): str
   if (state.at_ns !== (start?.at_ns ?? 0)) query.set("at", formatTime(state.at_ns, 15).replace(" ", ""));
   if (state.speed !== (start?.speed ?? 0.1))
     query.set("speed", state.speed === Infinity ? "fastest" : `${state.speed}`);
+  if (state.scales !== (start?.scales ?? "one")) query.set("scales", state.scales);
   if (state.zoom) query.set("zoom", state.zoom.map(seconds => Number(seconds.toPrecision(6))).join("-"));
   if (state.lesson !== (start?.lesson ?? "")) query.set("lesson", state.lesson);
   if (state.paper !== (start?.paper ?? "")) query.set("paper", state.paper);
@@ -87,6 +88,7 @@ export function decode(hash: string, presets: (id: string) => State | null, fall
     changes: readChanges(query.get("changes")) ?? state.changes,
     at_ns: at_ns === null ? state.at_ns : Math.round(at_ns),
     speed: speed > 0 ? speed : state.speed,
+    scales: query.get("scales") === "own" ? "own" : query.get("scales") === "one" ? "one" : state.scales,
     zoom: readZoom(query.get("zoom")),
     lesson: query.get("lesson") ?? state.lesson,
     paper: query.get("paper") ?? state.paper,

@@ -4,20 +4,11 @@ import type { Json } from "../model/doc.js";
 import { get, set } from "../model/doc.js";
 import { fill, h } from "../base/dom.js";
 import { formatTime } from "../base/quantity.js";
-import { couldHold, setCount, setKey } from "../app/edit.js";
+import { couldHold, setKey } from "../app/edit.js";
 import type { Session } from "../app/session.js";
-import { linkPath, valueAt } from "../model/state.js";
-import { Field, type Range } from "./field.js";
-
-const RATE: Range = { dimension: "rate", min: 2e5, max: 2e8, log: true };
-const DELAY: Range = { dimension: "time", min: 0, max: 2e8, log: false };
-const RTT: Range = { dimension: "time", min: 1e6, max: 1e9, log: true };
-const BUFFER: Range = { dimension: "packets", min: 4, max: 10_000, log: true, whole: true };
-const COUNT: Range = { dimension: "number", min: 1, max: 128, log: true, whole: true };
-const DURATION: Range = { dimension: "time", min: 2e9, max: 3e11, log: true };
-const SEED: Range = { dimension: "number", min: 1, max: 100, log: false, whole: true };
-const SIZE: Range = { dimension: "bytes", min: 1e4, max: 1e7, log: true };
-const PERIOD: Range = { dimension: "time", min: 5e7, max: 1e10, log: true };
+import { linkPath } from "../model/state.js";
+import type { Range } from "./field.js";
+import { BUFFER, COUNT, DELAY, DURATION, keyField, PERIOD, RATE, RTT, SEED, SIZE, type Bound } from "./keys.js";
 
 /** Kinds of traffic that can be added, as scenarios have them. */
 const KINDS: { label: string; flow: { [key: string]: Json } }[] = [
@@ -38,19 +29,13 @@ const NAMES: Record<string, string> = {
   video: "Video players",
 };
 
-interface Shown {
-  path: string;
-  field: Field;
-  fallback: string;
-}
-
 export class Controls {
   readonly element: HTMLElement;
   private readonly link = h("div", { class: "fields" });
   private readonly groups = h("div", { class: "groups" });
   private readonly changes = h("ul", { class: "changes" });
   private readonly scope: HTMLInputElement;
-  private readonly shown: Shown[] = [];
+  private readonly shown: Bound[] = [];
   private readonly also: (() => void)[] = [];
   private built = "";
 
@@ -94,19 +79,9 @@ export class Controls {
   }
 
   private field(label: string, path: string, range: Range, fallback: string, hint = ""): HTMLElement {
-    const field = new Field(
-      label,
-      range,
-      (text, value) => {
-        const count = /^flows\.(\d+)\.count$/.exec(path);
-        if (count) setCount(this.session, Number(count[1]), Math.round(value));
-        else setKey(this.session, path, range.dimension === "number" ? value : text);
-      },
-      hint,
-      path,
-    );
-    this.shown.push({ path, field, fallback });
-    return field.element;
+    const bound = keyField(this.session, { label, path, range, fallback, hint });
+    this.shown.push(bound);
+    return bound.field.element;
   }
 
   update(): void {
@@ -121,10 +96,7 @@ export class Controls {
     ]);
     if (key !== this.built) this.build(flows, state.doc["wlan"] !== undefined);
     this.built = key;
-    for (const { path, field, fallback } of this.shown) {
-      const value = valueAt(state, "a", path, state.at_ns) ?? fallback;
-      field.set(String(value));
-    }
+    for (const { show } of this.shown) show();
     for (const show of this.also) show();
     this.scope.checked = this.session.fromNow;
     this.scope.parentElement!.hidden = !couldHold(state);

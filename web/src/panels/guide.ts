@@ -6,10 +6,12 @@ import type { Session } from "../app/session.js";
 import { LESSONS } from "../lessons/index.js";
 import type { Lesson } from "../lessons/lesson.js";
 import { shown } from "../lessons/shown.js";
-import { parseAqm } from "../model/aqm.js";
+import { find, parseAqm } from "../model/aqm.js";
 import { aqmOf, type Side } from "../model/state.js";
 import { CASES, published } from "../papers/index.js";
 import { measured, verdict, type Case } from "../papers/case.js";
+import { ASKED, keyField, type Bound } from "./keys.js";
+import { paramField } from "./params.js";
 
 const VERDICTS = { tight: "within the tight band", loose: "within the loose band", outside: "outside", unknown: "–" };
 
@@ -19,12 +21,10 @@ export class Guide {
   private readonly after = h("p", { class: "after" });
   private readonly table = h("tbody");
   private built = "";
+  /** The control that answers a lesson's question, beside it. */
+  private control: Bound | null = null;
 
-  constructor(
-    private readonly session: Session,
-    /** Brings the control of a lesson's question into sight. */
-    private readonly show: (control: Lesson["control"]) => void,
-  ) {
+  constructor(private readonly session: Session) {
     this.element = h("section", { class: "guide", hidden: true, "aria-label": "Guide" });
     session.on(["state", "runs"], () => this.update());
   }
@@ -35,12 +35,14 @@ export class Guide {
     const paper = CASES.find(known => known.id === state.paper);
     this.element.hidden = !lesson && !paper;
     const key = `${state.lesson} ${state.paper}`;
-    if (key !== this.built) {
+    if (key !== this.built && this.session.registry) {
       this.built = key;
+      this.control = null;
       if (lesson) this.buildLesson(lesson);
       else if (paper) this.buildCase(paper);
       else fill(this.element);
     }
+    this.control?.show();
     if (lesson) this.judge(lesson);
     else if (paper) this.compare(paper);
   }
@@ -53,6 +55,7 @@ export class Guide {
   private buildLesson(lesson: Lesson): void {
     const place = LESSONS.indexOf(lesson);
     const next = LESSONS[place + 1];
+    this.control = this.controlOf(lesson.control);
     fill(
       this.element,
       this.close(),
@@ -62,7 +65,7 @@ export class Guide {
         "div",
         { class: "question" },
         h("p", {}, h("b", {}, lesson.question)),
-        h("button", { type: "button", class: "small", onclick: () => this.show(lesson.control) }, "Show me the slider"),
+        this.control?.field.element ?? null,
         this.says,
         this.after,
       ),
@@ -74,6 +77,30 @@ export class Guide {
           )
         : null,
     );
+  }
+
+  /** What moves for the question: for the whole run, so what plays stops when it is moved. */
+  private controlOf(control: Lesson["control"]): Bound | null {
+    const { session } = this;
+    const bound = "key" in control ? this.ofKey(control.key) : this.ofParam(control.side, control.param);
+    for (const event of ["input", "change"])
+      bound?.field.element.addEventListener(event, () => session.playing && session.play(false), { capture: true });
+    return bound;
+  }
+
+  private ofKey(path: string): Bound | null {
+    const key = ASKED[path];
+    return key ? keyField(this.session, key, `lesson.${path}`) : null;
+  }
+
+  private ofParam(side: Side, name: string): Bound | null {
+    const { registry, state } = this.session;
+    const aqm = parseAqm(aqmOf(state, side), registry);
+    const param = find(registry, aqm?.name ?? "")?.params.find(known => known.name === name);
+    if (!param) return null;
+    const bound = paramField(this.session, side, param, `lesson.${side}.${name}`);
+    bound.field.element.querySelector(".label")!.textContent = `${side.toUpperCase()}'s ${name}`;
+    return bound;
   }
 
   private judge(lesson: Lesson): void {

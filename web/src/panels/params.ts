@@ -8,6 +8,7 @@ import { parseQuantity } from "../base/quantity.js";
 import { aqmAt, setAqm, setParam } from "../app/edit.js";
 import type { Session } from "../app/session.js";
 import { Field, type Range } from "./field.js";
+import type { Bound } from "./keys.js";
 
 /** Ranges in which values are of use; the registry's bounds are only what is accepted. Elsewhere: around the default. */
 function usefulRange(param: Parameter): Range {
@@ -27,6 +28,20 @@ function usefulRange(param: Parameter): Range {
   if (param.kind === "rate") return { dimension, min: Math.max(low, 1e5), max: Math.min(high, 1e9), log: true };
   if (high <= 1) return { dimension, min: low, max: high, log: false };
   return { dimension, min: low, max: Math.min(high, whole ? 1000 : 10), log: false, whole };
+}
+
+/** A control for a number that a side's queue manager has as a parameter. */
+export function paramField(session: Session, side: Side, param: Parameter, id = `${side}.${param.name}`): Bound {
+  const range = param.min && param.max ? ` From ${param.min} to ${param.max}; ${param.default} unless set.` : "";
+  const change = (text: string): void => setParam(session, side, param.name, text);
+  const field = new Field(param.name, usefulRange(param), change, `${param.doc}${range}`, id);
+  for (const input of field.element.querySelectorAll("input"))
+    input.setAttribute("aria-label", `${input.getAttribute("aria-label")}, queue manager ${side.toUpperCase()}`);
+  const show = (): void => {
+    const aqm = parseAqm(aqmAt(session.state, side), session.registry);
+    if (aqm) field.set(valueOf(aqm, param.name, session.registry));
+  };
+  return { field, show };
 }
 
 /** What most people want to move; the others are folded away. */
@@ -174,15 +189,7 @@ export class Params {
       this.setters.set(param.name, value => (select.value = value));
       return h("label", { class: "pick", title: hint }, h("span", { class: "label" }, label), select);
     }
-    const field = new Field(
-      label,
-      usefulRange(param),
-      text => setParam(session, side, param.name, text),
-      hint,
-      `${side}.${param.name}`,
-    );
-    for (const input of field.element.querySelectorAll("input"))
-      input.setAttribute("aria-label", `${input.getAttribute("aria-label")}, queue manager ${side.toUpperCase()}`);
+    const { field } = paramField(session, side, param);
     this.setters.set(param.name, value => field.set(value));
     return field.element;
   }

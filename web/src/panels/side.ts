@@ -11,14 +11,13 @@ import type { Side } from "../model/state.js";
 import { mind } from "../minds/index.js";
 import type { Line, MindInput } from "../minds/mind.js";
 import { after, isDrop, MARKED } from "../sim/packets.js";
-import { QueueView, roundSpan } from "../view/queue.js";
+import { QueueView } from "../view/queue.js";
 import { PALETTES } from "../style/palette.js";
 import { Params } from "./params.js";
+import { bufferMs, spanMs, targetMs } from "./scale.js";
 
 /** Falling takes so many seconds of the viewer's time. */
 const FALL_S = 0.8;
-/** A wait that does not fit makes the queue wider for so long before and after it. */
-const AROUND_NS = 1e9;
 /** More flows than that are not listed one by one. */
 const MOST_PARTS = 12;
 
@@ -100,7 +99,8 @@ export class SidePanel {
     this.view.draw({
       run,
       at: at_ns,
-      span_ms: this.span(),
+      span_ms: spanMs(session, side),
+      buffer_ms: bufferMs(session, side, this.view.link(run).rate(at_ns)),
       fall: FALL_S * 1e9 * (Number.isFinite(speed) ? speed : 10),
       layout: session.layout(side),
       target: this.target_ms(),
@@ -130,27 +130,7 @@ export class SidePanel {
   }
 
   target_ms(): number | null {
-    const { registry, state } = this.session;
-    const aqm = parseAqm(aqmAt(state, this.side), registry);
-    const text = aqm ? valueOf(aqm, "target", registry) : "";
-    const ns = parseQuantity(text, "time");
-    return ns ? ns / 1e6 : null;
-  }
-
-  private spanOf: { run: unknown; span: number } = { run: null, span: 100 };
-
-  /** The same for the whole run, so that lengths can be compared at different instants; more around what does not fit. */
-  private span(): number {
-    const run = this.session.runs[this.side]!;
-    if (this.spanOf.run !== run) {
-      const longest = Math.max(run.sojournQuantile(0.99) || 0, 2 * (this.target_ms() ?? 0), 8);
-      this.spanOf = { run, span: roundSpan(longest) };
-    }
-    const { at_ns } = this.session.state;
-    const [first, last] = run.index.ended(at_ns - AROUND_NS, at_ns + AROUND_NS);
-    let most = this.spanOf.span;
-    for (let row = first; row < last; row++) most = Math.max(most, run.packets.sojourn[row]! / 1e6);
-    return most > this.spanOf.span ? roundSpan(most) : most;
+    return targetMs(this.session, this.side);
   }
 
   private think(): void {

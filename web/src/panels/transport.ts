@@ -29,6 +29,7 @@ export class Transport {
   private readonly modes: HTMLInputElement[];
   private readonly about = h("p", { class: "about" });
   private readonly first: HTMLButtonElement;
+  private readonly scales: HTMLInputElement;
 
   constructor(private readonly session: Session) {
     const button = (text: string, label: string, onclick: () => void): HTMLButtonElement =>
@@ -47,6 +48,12 @@ export class Transport {
       radio.addEventListener("change", () => session.update({ mode }));
       return radio;
     });
+    this.scales = h("input", { type: "checkbox" });
+    this.scales.addEventListener("change", () => {
+      session.update({ scales: this.scales.checked ? "one" : "own" });
+      session.tell("time");
+    });
+    const scales = "The queues of A and B are drawn to one scale, so that their lengths can be compared.";
     this.element = h(
       "section",
       { class: "transport", "aria-label": "Time" },
@@ -69,6 +76,7 @@ export class Transport {
           h("legend", { class: "sr" }, "What A and B have in common"),
           ...MODES.map(({ label, hint }, i) => h("label", { title: hint }, this.modes[i]!, label)),
         ),
+        h("label", { class: "check", title: scales }, this.scales, "one scale"),
         this.about,
         this.first,
       ),
@@ -106,6 +114,7 @@ export class Transport {
     );
     const place = SPEEDS.findIndex(known => known.speed === speed);
     this.speed.value = String(place < 0 ? near : place);
+    this.scales.checked = session.state.scales === "one";
     MODES.forEach((known, i) => {
       this.modes[i]!.checked = known.mode === mode;
       if (known.mode === mode) setText(this.about, known.hint);

@@ -55,6 +55,9 @@ export const state: PlotKind = {
       return [{ title, x, y: { label: found.label, from: 0, to }, marks, time: true }];
     });
     if (!panels.length) return null;
+    // What is of one kind has one scale.
+    for (const panel of panels)
+      panel.y.to = Math.max(...panels.filter(other => other.y.label === panel.y.label).map(other => other.y.to));
     const text = panels.map(panel => `${panel.title}, ${panel.y.label}, up to ${panel.y.to}`).join(". ");
     return { panels, summary: `State of the queue managers. ${text}.`, log: { offered: false, on: false } };
   },

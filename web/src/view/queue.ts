@@ -14,6 +14,8 @@ export interface Scene {
   at: number;
   /** Backlog in ms that the width of the queue stands for. */
   span_ms: number;
+  /** Backlog in ms at which the buffer is full; null where there is no bound. */
+  buffer_ms: number | null;
   /** Simulated ns for which a dropped packet is seen to fall. */
   fall: number;
   layout: Layout;
@@ -107,6 +109,8 @@ export class QueueView {
     context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
     context.clearRect(0, 0, this.width, HEIGHT);
     this.drawn = [];
+    this.canvas.dataset["span"] = String(scene.span_ms);
+    this.canvas.dataset["buffer"] = scene.buffer_ms === null ? "" : digits(scene.buffer_ms, 4);
     new Drawing(context, this.width, scene, this.link(scene.run), this.drawn).all();
   }
 }
@@ -143,6 +147,7 @@ class Drawing {
   all(): void {
     this.ground();
     this.waiting();
+    this.bufferEnd();
     this.onLink();
     this.acks();
     this.falling();
@@ -156,7 +161,8 @@ class Drawing {
   private ground(): void {
     const { pen, scene, left, server, right, top, bottom } = this;
     const { palette, span_ms } = scene;
-    pen.rect(left, top, server - left, bottom - top, palette.track);
+    const full = server - Math.min(scene.buffer_ms ?? Infinity, span_ms) * this.scale;
+    pen.rect(full, top, server - full, bottom - top, palette.track);
     const middle = (top + bottom) / 2;
     pen.rect(server, middle - 11, right - server, 22, palette.track);
     pen.text(left, 10, "queue", { colour: palette.muted });
@@ -175,6 +181,20 @@ class Drawing {
       const x = server - scene.target * this.scale;
       pen.polyline([x, x], [top - 6, bottom + 4], { colour: palette.target, width: 1.5, dash: [5, 3] });
     }
+  }
+
+  /** Where the buffer is full: a wall, or a word where that is further away than the width. */
+  private bufferEnd(): void {
+    const { pen, scene, left, server, top, bottom } = this;
+    const { palette, span_ms, buffer_ms } = scene;
+    if (buffer_ms === null) return;
+    const isNear = buffer_ms <= span_ms;
+    const x = isNear ? server - buffer_ms * this.scale : left;
+    const ms = `${digits(buffer_ms, 3)} ms`;
+    const text = isNear ? `buffer ends, ${ms}` : `← buffer ends at ${ms}`;
+    if (isNear)
+      pen.polyline([x + 6, x, x, x + 6], [top - 4, top - 4, bottom, bottom], { colour: palette.text, width: 2.5 });
+    pen.text(Math.max(left, x - 3), bottom + 27, text, { colour: palette.text });
   }
 
   private waiting(): void {
@@ -312,10 +332,4 @@ class Drawing {
       context.globalAlpha = 1;
     }
   }
-}
-
-/** A round width of the queue, in ms of backlog, in which the longest wait of both sides finds room. */
-export function roundSpan(longest_ms: number): number {
-  const steps = [10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000];
-  return steps.find(step => step >= longest_ms * 1.05) ?? 50_000;
 }

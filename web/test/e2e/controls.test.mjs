@@ -118,7 +118,7 @@ test("the first different packet is found, shown, and explained", { skip }, asyn
 });
 
 test("a dropped packet says why", { skip }, async () => {
-  await visit("#base=lab&duration=12+s&at=9s");
+  await visit("#base=lab&duration=12+s&at=9s&scales=own");
   await here.page.getByRole("button", { name: "Last drop: why?" }).last().click();
   await here.page.waitForFunction(() => document.querySelector("sojourn-lab").session.before);
   assert.match(await here.page.locator(".packet p").innerText(), /above the target|count = \d/);

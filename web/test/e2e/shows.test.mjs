@@ -11,9 +11,7 @@ test("a lesson's question is answered by its slider", { skip }, async () => {
   await visit("#base=lesson-tail-drop");
   const says = here.page.locator(".says");
   await says.getByText("Not there yet").waitFor();
-  await here.page.getByRole("button", { name: "Show me the slider" }).click();
-  const slider = here.page.locator('[data-field="link.limit"] input[type=range]');
-  assert.ok(await slider.evaluate(element => element.getRootNode().activeElement === element));
+  const slider = here.page.locator('[data-field="lesson.link.limit"] input[type=range]');
   for (let i = 0; i < 40 && !(await says.innerText()).includes("Right"); i++) {
     for (let k = 0; k < 5; k++) await slider.press("ArrowLeft");
     await settled(here.page);
@@ -50,6 +48,57 @@ for (const [id, solve] of Object.entries(SOLUTIONS))
     await settled(here.page);
     assert.match(await says(), /^✓ Right\. .*\d/);
   });
+
+test(
+  "question, slider and answer of every lesson are in one view, and packets wait when it begins",
+  { skip },
+  async () => {
+    for (const [width, height] of [
+      [1280, 800],
+      [1920, 1080],
+      [390, 844],
+    ]) {
+      await here.page.setViewportSize({ width, height });
+      for (const [id, solve] of Object.entries(SOLUTIONS)) {
+        await visit(`#base=lesson-${id}`);
+        const waiting = await session(({ runs, state }) =>
+          ["a", "b"].map(s => runs[s].index.waiting(state.at_ns).length),
+        );
+        assert.ok(waiting[0] > 0 && waiting[1] > 0, `${id}: ${waiting} packets wait`);
+        await session(solve);
+        await settled(here.page);
+        await here.page.locator(".after").getByText(/./).waitFor();
+        const seen = await here.page.locator(".guide .question").evaluate(box =>
+          [box.querySelector("b"), box.querySelector("input[type=range]"), box.querySelector(".says")].map(element => {
+            const { top, bottom, left, right } = element.getBoundingClientRect();
+            return top >= 0 && bottom <= innerHeight && left >= 0 && right <= innerWidth;
+          }),
+        );
+        assert.deepEqual(seen, [true, true, true], `${id} at ${width} × ${height}`);
+        const value = await here.page.locator(".guide .question input[type=text]").inputValue();
+        assert.match(value, /\d/, "the slider shows what it is about");
+      }
+    }
+    await here.page.setViewportSize({ width: 1280, height: 800 });
+  },
+);
+
+test("A and B have one scale unless each is to have its own, and the buffer's end is drawn", { skip }, async () => {
+  const drawn = key =>
+    here.page.locator(".queue canvas").evaluateAll((all, name) => all.map(canvas => canvas.dataset[name]), key);
+  await visit("#base=lab&duration=12+s&warmup=3+s&at=9s&link.rate=7.3+Mbit%2Fs&link.limit=213+packets");
+  const [a, b] = await drawn("span");
+  assert.equal(a, b);
+  assert.deepEqual(await drawn("buffer"), Array(2).fill(String(Number(((213 * 1500 * 8) / 7.3e3).toPrecision(4)))));
+  await here.page.getByLabel("one scale").uncheck();
+  const [own, other] = (await drawn("span")).map(Number);
+  assert.ok(own > 5 * other, `${own} and ${other} ms`);
+  await here.page.waitForFunction(() => location.hash.includes("scales=own"));
+  await visit(await here.page.evaluate(() => location.hash));
+  assert.deepEqual((await drawn("span")).map(Number), [own, other], "it is in the address");
+  await visit("#base=lab&duration=6+s&warmup=1+s&link.limit=%5B%22900+packets%22%2C%2290+kB%22%5D");
+  assert.deepEqual(await drawn("buffer"), ["72", "72"], "the least of several limits");
+});
 
 test("published values stand beside what was run", { skip }, async () => {
   await visit("#base=paper-table1-4-pie");
