@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from attack import files, scenarios
+from attack import drawn, files, scenarios
 
 Draw = Callable[[random.Random, bool], tuple[list[str], dict[str, bytes]]]
 
 FAMILIES: dict[str, tuple[int, float, Draw]] = {
     "scenarios": (30, 0.3, scenarios.draw_scenario),
     "studies": (10, 0.25, scenarios.draw_study),
+    "drawn keys": (9, 0.3, drawn.draw_drawn),
     "command lines": (18, 0.25, files.draw_compare),
     "captures": (9, 0.3, files.draw_capture),
     "logs": (8, 0.3, files.draw_log),

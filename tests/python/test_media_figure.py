@@ -26,7 +26,9 @@ def test_flows_of_media_have_rates_delay_and_losses() -> None:
         total = float((steps["y"] * (steps["x_end"] - steps["x"])).sum())
         assert total == pytest.approx(unit * reports[column].sum())
     assert reports["lost"].sum() > 0 and reports["frames_late"].sum() > 0
-    assert series["queueing delay, nada (flow 0)"]["y"].max() == run.media.filter(pl.col("flow") == 0)["queueing_ms"].max()
+    assert (
+        series["queueing delay, nada (flow 0)"]["y"].max() == run.media.filter(pl.col("flow") == 0)["queueing_ms"].max()
+    )
 
 
 def test_flows_of_media_are_chosen() -> None:

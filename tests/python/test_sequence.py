@@ -163,7 +163,9 @@ def test_pacing_shows_rates_gaps_bursts_and_windows(lossy: sj.Result) -> None:
     counts = sent.group_by("time_s", maintain_order=True).len()
     assert bursts["cubic (flow 0)"]["x"].tolist() == counts["time_s"].to_list()
     assert bursts["cubic (flow 0)"]["y"].tolist() == counts["len"].to_list()
-    assert gaps["cubic (flow 0)"]["y"][1:].tolist() == pytest.approx(np.diff(1e3 * counts["time_s"].to_numpy()).tolist())
+    assert gaps["cubic (flow 0)"]["y"][1:].tolist() == pytest.approx(
+        np.diff(1e3 * counts["time_s"].to_numpy()).tolist()
+    )
     # The rates of all steps make up what arrived, as the receiver has it.
     steps = rates["delivered rate, bbr"]
     total = float(np.sum(steps["y"] * (steps["x_end"] - steps["x"]))) / 8e-6
