@@ -17,11 +17,13 @@ use crate::packet::Meta;
 use crate::params::{Bytes, Value};
 use crate::rate::Rate;
 use crate::red::linux::{Action, IdleTable, Params, Vars, random32};
-use crate::red::tc::wlog;
+use crate::red::tc::{refused_burst, wlog};
+use crate::refusal::Refusal;
 use crate::rng::Rng;
 use crate::time::Duration;
 use alloc::collections::VecDeque;
 use alloc::format;
+use alloc::string::String;
 
 config! {
     /// CHOKe's configuration; the defaults are tc's.
@@ -59,7 +61,7 @@ config! {
         if weight(c, min, burst).is_none() {
             return Err(format!("no weight lets a burst of {burst} packets pass below min ({min}), as tc says too; write e.g. min 20 max 80 burst 50").into());
         }
-        Ok(())
+        refused(c, (min, max), burst).map_or(Ok(()), |text| Err(text.into()))
     }
 }
 
@@ -210,9 +212,23 @@ impl Slots {
     }
 }
 
-fn params(config: &Config, limit: u64, link: Link) -> (Params, IdleTable) {
+impl Config {
+    /// Refuses a burst that does not go with the thresholds that follow from a queue's limit.
+    pub(crate) fn check_link(&self, limits: &Limits, link: Link) -> Result<(), Refusal> {
+        if self.burst == 0 || self.max > 0 {
+            return Ok(());
+        }
+        refused(self, thresholds(self, limit(limits, link)), self.burst).map_or(Ok(()), |text| Err(text.into()))
+    }
+}
+
+fn thresholds(config: &Config, limit: u64) -> (u64, u64) {
     let max = if config.max > 0 { config.max } else { (limit / 4).max(1) };
-    let min = if config.min > 0 { config.min } else { max / 3 };
+    (if config.min > 0 { config.min } else { max / 3 }, max)
+}
+
+fn params(config: &Config, limit: u64, link: Link) -> (Params, IdleTable) {
+    let (min, max) = thresholds(config, limit);
     // tc refuses thresholds for which there is no weight; those of a limit cannot be refused, so follow the queue.
     let wlog = weight(config, min, burst(config, min, max)).unwrap_or(1);
     let bandwidth = if config.bandwidth.as_bps() > 0 { config.bandwidth } else { link.rate };
@@ -222,6 +238,13 @@ fn params(config: &Config, limit: u64, link: Link) -> (Params, IdleTable) {
 
 fn burst(config: &Config, min: u64, max: u64) -> u64 {
     if config.burst > 0 { config.burst } else { (2 * min + max) / 3 }
+}
+
+/// Why the kernel refuses a burst.
+fn refused(config: &Config, (min, max): (u64, u64), burst: u64) -> Option<String> {
+    // tc finds the weight by bytes, the kernel checks the thresholds as they are told, in packets.
+    let avpkt = config.avpkt.0;
+    refused_burst((min * avpkt, max), burst, avpkt, " packets")
 }
 
 fn weight(config: &Config, min: u64, burst: u64) -> Option<u32> {

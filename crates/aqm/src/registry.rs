@@ -5,6 +5,7 @@ use crate::aqm::{Aqm, DynAqm};
 use crate::dual::DualQueue;
 use crate::flow::{self, Composed};
 use crate::limits::Limits;
+use crate::link::Link;
 use crate::netem::{Distribution, Table};
 use crate::params::{Config as _, Param, Value, unknown};
 use crate::parent::Inside as _;
@@ -289,11 +290,16 @@ impl AnyConfig {
             .find_map(|config| if let Self::Foreign(foreign) = config { foreign.fault() } else { None })
     }
 
-    /// Refuses a token bucket that drops packets of `mtu` bytes, the largest of the link, because it is less deep.
-    pub fn check_mtu(&self, mtu: u32) -> Result<(), Refusal> {
+    /// Refuses what does not go with a queue's limits or with its link: a token bucket that drops the largest packets because
+    /// it is less deep, and a burst for which the kernel's RED has no room.
+    pub fn check_link(&self, limits: Limits, link: Link) -> Result<(), Refusal> {
         for config in self.each() {
-            if let Self::Tbf(tbf) = config {
-                tbf.settings.check_mtu(mtu)?;
+            match config {
+                Self::Tbf(tbf) => tbf.settings.check_mtu(link.mtu)?,
+                Self::Red(red) => red.check_link(&limits, link)?,
+                Self::Ared(red) => red.check_link(&limits, link)?,
+                Self::Choke(choke) => choke.check_link(&limits, link)?,
+                _ => {}
             }
         }
         Ok(())

@@ -1,6 +1,8 @@
 //! RED's parameters: those of ns-2 and of tc under one name where they mean the same.
 
-use super::tc::wlog;
+use super::tc::{refused_burst, wlog};
+use crate::limits::Limits;
+use crate::link::Link;
 use crate::params::{Bytes, Value};
 use crate::rate::Rate;
 use crate::refusal::Refusal;
@@ -149,12 +151,21 @@ impl Config {
         let Some((min, max)) = self.given_thresholds() else { return Ok(()) };
         let burst = self.burst(min, max);
         if wlog(min, burst, self.avpkt.0).is_some() {
-            return Ok(());
+            return refused_burst((min, max), burst, self.avpkt.0, " B").map_or(Ok(()), |text| Err(text.into()));
         }
         let avpkt = self.avpkt.0;
         Err(format!(
             "no weight lets a burst of {burst} packets of {avpkt} B pass below min ({min} B), as tc says too; write e.g. min 12500B max 37500B avpkt 1000B burst 25"
         ).into())
+    }
+
+    /// Refuses a burst that does not go with the thresholds that follow from a queue's limit.
+    pub(crate) fn check_link(&self, limits: &Limits, link: Link) -> Result<(), Refusal> {
+        if self.arithmetic != Arithmetic::Linux || self.burst == 0 || self.given_thresholds().is_some() {
+            return Ok(());
+        }
+        let given = super::linux::thresholds(self, limits, link);
+        refused_burst(given, self.burst, self.avpkt.0, " B").map_or(Ok(()), |text| Err(text.into()))
     }
 
     /// Linux's thresholds where they do not depend on the queue's limit or its link.

@@ -274,7 +274,7 @@ impl IdleTable {
     }
 }
 
-fn thresholds(config: &Config, limits: &Limits, link: Link) -> (u64, u64) {
+pub(super) fn thresholds(config: &Config, limits: &Limits, link: Link) -> (u64, u64) {
     if let Some(given) = config.given_thresholds() {
         return given;
     }

@@ -117,6 +117,22 @@ fn what_does_not_go_together_is_refused() {
             "red@linux min 10kB max 30kB burst 3",
             "no weight lets a burst of 3 packets of 1000 B pass below min (10000 B), as tc says too; write e.g. min 12500B max 37500B avpkt 1000B burst 25",
         ),
+        (
+            "red@linux min 30kB max 90kB burst 2000",
+            "burst 2000 is too large, as tc says too: the kernel has no room for so slow an average up to max (90000 B); write at most burst 985",
+        ),
+        (
+            "ared@linux min 30kB max 90kB burst 986",
+            "burst 986 is too large, as tc says too: the kernel has no room for so slow an average up to max (90000 B); write at most burst 985",
+        ),
+        (
+            "choke min 20 max 80 burst 25257",
+            "burst 25257 is too large, as tc says too: the kernel has no room for so slow an average up to max (80 packets); write at most burst 25256",
+        ),
+        (
+            "sfq_red min 8333B max 25000B avpkt 1000B burst 984",
+            "burst 984 is too large, as tc says too: the kernel has no room for so slow an average up to max (25000 B); write at most burst 983",
+        ),
         ("ared@linx", r#"unknown profile "linx"; did you mean "linux"?"#),
         ("choke min 20", "min (20) needs max too; write e.g. min 20 max 80"),
         ("choke min 80 max 80", "min (80) must be below max (80); write e.g. min 20 max 80"),
@@ -127,6 +143,32 @@ fn what_does_not_go_together_is_refused() {
     ] {
         assert_eq!(registry::parse(aqm).unwrap_err().to_string(), error, "{aqm}");
     }
+}
+
+/// The largest bursts that tc 6.1 and Linux 6.1.192 take; one more ends in "Burst … seems to be too large" and "Invalid argument".
+#[test]
+fn the_largest_bursts_of_the_kernel_are_taken() {
+    for aqm in [
+        "red@linux min 30kB max 90kB burst 985",
+        "choke min 20 max 80 burst 25256",
+        "sfq_red min 8333B max 25000B avpkt 1000B burst 983",
+    ] {
+        registry::parse(aqm).expect(aqm);
+    }
+    let link = Link::new(Rate::from_bps(10_000_000), 1500);
+    let check = |aqm: &str, limits| {
+        registry::parse(aqm).expect(aqm).check_link(limits, link).map_err(|wrong| wrong.to_string())
+    };
+    // Thresholds that follow from the limit: a quarter and a twelfth of it.
+    let error = check("red@linux burst 3000", Limits::packets(500)).unwrap_err();
+    assert!(
+        error.starts_with("burst 3000 is too large, as tc says too") && error.contains("max (187500 B)"),
+        "{error}"
+    );
+    let error = check("prio { band 1 { choke burst 99999 } }", Limits::packets(500)).unwrap_err();
+    assert!(error.contains("max (125 packets)"), "{error}");
+    assert_eq!(check("red@linux burst 300", Limits::packets(500)), Ok(()));
+    assert_eq!(check("red@linux", Limits::packets(5)), Ok(()));
 }
 
 #[test]

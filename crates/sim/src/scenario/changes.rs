@@ -10,7 +10,6 @@ use super::hop::{self, Hop};
 use super::keys::{Key, Kind, Need, Table, as_table, join, mismatch, text, write};
 use super::loss::LOSS;
 use super::steps::{Stepped, Steps};
-use super::values::limits;
 use super::{AqmSpec, Error, LinkSpec, LossSpec, Scenario, Service};
 use serde_json::{Map, Value, json};
 use sojourn_aqm::params::unknown;
@@ -109,7 +108,7 @@ impl LinkSpec {
         if self.changes.last().is_none_or(|last| last.at != change.at) {
             self.changes.push(LinkChange { at: change.at, aqm: None, limits: None, loss: None, keeps: false });
         }
-        let largest = self.framing.accounted(self.mtu);
+        let (limits, told) = (self.limits, self.told());
         let last = self.changes.last_mut().expect("one was pushed");
         let is_there = match change.key {
             "loss" => {
@@ -118,11 +117,12 @@ impl LinkSpec {
             }
             "aqm" => {
                 let aqm = AqmSpec::read_with(change.value, own).map_err(|reason| wrong(reason.to_string()))?;
-                aqm.config.check_mtu(largest).map_err(|reason| wrong(reason.to_string()))?;
+                let limits = last.limits.unwrap_or(limits);
+                aqm.config.check_link(limits, told).map_err(|reason| wrong(reason.to_string()))?;
                 last.aqm.replace(aqm).is_some()
             }
             _ => {
-                let limits = limits(change.value).map_err(|reason| wrong(reason.to_string()))?;
+                let limits = super::values::limits(change.value).map_err(|reason| wrong(reason.to_string()))?;
                 last.limits.replace(limits).is_some()
             }
         };

@@ -111,8 +111,8 @@ impl LinkSpec {
             service,
         })
         .and_then(|link: Self| {
-            let largest = link.aqm.config.check_mtu(link.framing.accounted(link.mtu));
-            largest.map(|()| link).map_err(|wrong| table.error("aqm", wrong.to_string()))
+            let checked = link.aqm.config.check_link(link.limits, link.told());
+            checked.map(|()| link).map_err(|wrong| table.error("aqm", wrong.to_string()))
         })
     }
 
