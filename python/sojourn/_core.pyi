@@ -288,15 +288,15 @@ def simulate(
     seed: int,
     progress: Callable[[float], object] | None = None,
     folder: Path | None = None,
-    grows: Callable[[int], object] | None = None,
+    grows: Callable[[int, str], object] | None = None,
 ) -> Output:
     """Simulate a scenario (TOML or JSON text with absolute paths) once.
 
     The interpreter is free meanwhile, unless a queue manager is in Python; about every 50 ms signals are handled and
     `progress` is called with the share done, from 0 to 1. What either raises ends the run, and so does an exception in
     a queue manager. With a `folder` the tables are written there as Parquet while the run goes on, so that it takes no
-    memory for them; what cannot be written is an `OSError`. Before a large list of the run grows, `grows` is called
-    with the bytes that it will take; what that raises ends the run.
+    memory for them; what cannot be written is an `OSError`. Before large queues are made and before a large list of the
+    run grows, `grows` is called with the bytes that they will take and what it is; what that raises ends the run.
     """
 
 @final

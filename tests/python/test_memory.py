@@ -351,3 +351,17 @@ def test_drops_of_a_tunnel_take_little_memory(process: Process, tmp_path: Path) 
     assert drops.height > 3
     assert drops["flow"].n_unique() == 1 and drops["flow"][0] > 2**31
     assert drops["number"].is_sorted() and drops["number"].n_unique() == drops.height
+
+
+def test_queues_that_there_is_no_memory_for_are_one_line_and_3(process: Process, tmp_path: Path) -> None:
+    """A few bytes of text each ask for a megabyte: 20,000 classes with eight tins."""
+    classes = "; ".join(f"class {n:x} parent 1 rate 9kbit {{ cake diffserv8 }}" for n in range(2, 20_000))
+    (tmp_path / "wide.toml").write_text(
+        'duration = "1 s"\n[link]\nrate = "5 Mbit/s"\n'
+        f'aqm = "htb {{ class 1 rate 5mbit; {classes} }}"\n[[flows]]\nkind = "tcp"\n'
+    )
+    done = process("run", "wide.toml", preexec_fn=_limit_memory(4000))
+    assert done.returncode == 3, done.stderr
+    [line] = [line for line in done.stderr.splitlines() if line.startswith("Error: ")]
+    assert re.search(r"out of memory: its queues take [\d.]+ GB, [\d.]+ [MG]B are free; ", line), line
+    assert "Memory needed: up to" in done.stderr

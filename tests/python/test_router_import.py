@@ -215,7 +215,9 @@ def test_classes_as_tc_shows_them() -> None:
     inside = sj.Scenario.parse(found.text).document["reverse"]["aqm"]
     assert inside["default"] == "11"
     assert "class 10 parent 1 rate 2Mbit/s ceil 6Mbit/s burst 1600B cburst 1599B" in inside["name"]
-    assert found.notes == ("line 4: pfifo: its limit; here the limit of the link holds for all classes together",)
+    assert found.notes == (
+        "line 4: pfifo: its limit of 50 packets; here each class has that of the link, 10240 packets",
+    )
 
 
 def test_a_line_without_a_shaper_needs_its_rate(cli: Cli) -> None:

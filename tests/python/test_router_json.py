@@ -162,7 +162,10 @@ def test_classes_and_filters_of_json(tmp_path: Path) -> None:
         "  ip_tos 0x28/0xfc\n"
     )
     assert aqm == sj.Scenario.parse(imported(text, "a", Wanted(download="eth0")).text).aqm
-    assert "match dscp AF11" in aqm and "class 10 parent 1" in aqm and not found.notes
+    assert "match dscp AF11" in aqm and "class 10 parent 1" in aqm
+    assert found.notes == (
+        "entry 4: class 1:10: its limit of 1000 packets; here each class has that of the link, 10240 packets",
+    )
 
 
 def test_what_is_wrong_in_json_is_told_by_entry(cli: Cli, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@
 //!
 //! It is a model of the card as well: a flow's number chooses its hardware queue, as a hash does in Linux, and the card
 //! asks the queues in turn. `queues` is what Linux takes from the card; the other words are CAKE's: `cake_mq queues 4
-//! bandwidth 1gbit besteffort`. Each instance has CAKE's memory limit; the host's own limit holds for all together.
+//! bandwidth 1gbit besteffort`. Each instance has CAKE's memory limit, and the host's own limit as well.
 //!
 //! Differs: the first packet of an instance makes it count, where Linux compares with a clock that began at boot.
 //!
@@ -113,7 +113,7 @@ impl<P: Send + 'static> CakeMq<P> {
         let instance = |i| Cake::new(&config.cake, limits, host_of(&host, i, host.link.rate));
         let leaves = (0..queues).map(|i| Leaf::holding(instance(i).into(), host.link)).collect();
         Self {
-            family: Family::new(leaves, limits, host.link),
+            family: Family::new(leaves),
             instances: vec![Instance::IDLE; queues],
             sync_time: config.sharing.sync_time,
             shapes: config.cake.bandwidth.as_bps() > 0,

@@ -111,7 +111,7 @@ impl fmt::Display for Violation {
 }
 
 /// Runs `ops` from time zero on two disciplines that `make` makes, then drains them. The counters at the end, or
-/// the first broken rule. `limits` and `link` are those the disciplines were made with.
+/// the first broken rule. `limits` is how much may wait in them ([`AnyConfig::most`]), `link` the one that they were made for.
 pub fn check(
     mut make: impl FnMut() -> Box<dyn Qdisc<u32>>,
     limits: &Limits,

@@ -41,6 +41,12 @@ impl Limits {
         Self { bytes: Some(self.bytes.map_or(n, |most| most.min(n))), ..self }
     }
 
+    /// What two queues may hold together, each under bounds of its own; a time adds to no other one, whose rate is another.
+    pub fn and(self, other: Self) -> Self {
+        let packets = self.packets.zip(other.packets).map(|(a, b)| a.saturating_add(b));
+        Self { packets, bytes: self.bytes.zip(other.bytes).map(|(a, b)| a.saturating_add(b)), time: None }
+    }
+
     /// Reads one bound (`1000 packets`, `250 kB`, `50 ms`) or several, joined by `+` (`1000 packets + 1 MB`).
     pub fn parse(text: &str) -> Result<Self, UnitError> {
         let mut limits = Self::default();

@@ -334,6 +334,56 @@ impl AnyConfig {
         core::iter::once(self.with_ce()).chain(inside).collect()
     }
 
+    /// How much may wait in it where a queue may hold `limits`: in a parent's leaves each has them.
+    pub fn most(&self, limits: Limits) -> Limits {
+        let inside = |child: Option<&Named>| child.map_or(limits, |child| child.config.most(limits));
+        match self.with_ce() {
+            Self::Tbf(tbf) => match (&tbf.inside.0, tbf.settings.limit_bytes()) {
+                (None, Some(bytes)) => Limits::bytes(bytes),
+                (child, _) => inside(child.as_deref()),
+            },
+            Self::Prio(prio) => {
+                let bands = (0..prio.settings.bands as usize).map(|band| prio.inside.of(band));
+                bands
+                    .map(|band| inside(band.and_then(|band| band.child.as_ref())))
+                    .reduce(Limits::and)
+                    .unwrap_or(limits)
+            }
+            Self::Htb(htb) => {
+                let direct = Limits::packets(htb.settings.direct_qlen.min(u64::from(u32::MAX)) as u32);
+                htb.inside.leaves().map(|leaf| inside(leaf.child.as_ref())).fold(direct, Limits::and)
+            }
+            Self::CakeMq(cake) => (1..cake.sharing.queues).fold(limits, |sum, _| sum.and(limits)),
+            _ => limits,
+        }
+    }
+
+    /// Bytes that its empty queue takes, from above: what is there before the first packet.
+    pub fn built_bytes(&self) -> u64 {
+        let own = self.algorithm().queue_bytes as u64;
+        let count = |name: &str| match self.value(name) {
+            Some(Value::Count(n)) => n,
+            _ => 0,
+        };
+        let inside = |child: Option<&Named>| child.map_or(ROOM, |child| child.config.built_bytes());
+        own + match self.with_ce() {
+            Self::Tbf(tbf) => inside(tbf.inside.0.as_deref()),
+            Self::Netem(netem) => ROOM + inside(netem.inside.0.as_deref()),
+            Self::Prio(prio) => {
+                let bands = (0..prio.settings.bands as usize).map(|band| prio.inside.of(band));
+                bands.map(|band| inside(band.and_then(|band| band.child.as_ref()))).sum()
+            }
+            Self::Htb(htb) => {
+                let classes = htb.inside.0.len() as u64 * htb::CLASS_BYTES;
+                htb.inside.leaves().map(|leaf| inside(leaf.child.as_ref())).sum::<u64>() + classes + ROOM
+            }
+            Self::Cake(cake) => cake.built_bytes() + ROOM,
+            Self::CakeMq(cake) => cake.sharing.queues * (cake.cake.built_bytes() + ROOM),
+            // A hash table, before there are flows.
+            _ => ROOM + count("flows").max(count("divisor")) * core::mem::size_of::<u32>() as u64,
+        }
+    }
+
     /// The tables from files in its parameters, and in those of whatever it holds.
     pub fn tables(&self) -> Vec<&'static Table> {
         let values = |config: &Self| -> Vec<_> {
@@ -366,6 +416,9 @@ pub struct Effects {
     /// It flips bits ([`Sink::damaged`](crate::Sink::damaged)).
     pub damages: bool,
 }
+
+/// Bytes of the places that a queue has before the first packet: 1024 at the most.
+const ROOM: u64 = 1024 * (core::mem::size_of::<crate::packet::Meta>() as u64 + 24);
 
 impl Effects {
     /// Refuses what `host` cannot do, which `can` be done there.

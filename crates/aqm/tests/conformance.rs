@@ -64,8 +64,9 @@ fn check_all(name: &str, algorithm: &Algorithm, config: impl Strategy<Value = An
             let host = Host { link: LINK, rng: Rng::from_state(seed) };
             let make = || config.build::<u32>(limits, host.clone()) as Box<dyn Qdisc<u32>>;
             let order = Order::of(&config);
+            let most = config.most(limits);
             let stats =
-                check(make, &limits, LINK, order, &ops).map_err(|broken| TestCaseError::fail(broken.to_string()))?;
+                check(make, &most, LINK, order, &ops).map_err(|broken| TestCaseError::fail(broken.to_string()))?;
             let dropped: u64 = stats.dropped[1..].iter().map(|count| count.packets).sum();
             managed.set(managed.get() + dropped + stats.marked.packets);
             Ok(())

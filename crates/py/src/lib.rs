@@ -44,7 +44,7 @@ use queue::Queue;
 use sojourn_aqm::registry::Catalogue;
 use sojourn_aqm::units;
 use sojourn_sim::parquet::{Files, ROWS};
-use sojourn_sim::scenario::{self, AqmSpec, Error, Scenario, Unread};
+use sojourn_sim::scenario::{self, AqmSpec, Scenario, Unread};
 use sojourn_sim::{Need, Simulation, registry};
 use std::path::{Path, PathBuf};
 
@@ -210,14 +210,18 @@ fn simulate(
     grows: Option<Py<PyAny>>,
 ) -> PyResult<Output> {
     let seed = seed.get("seed")?;
-    let start = || -> Result<_, Error> {
-        let scenario = Scenario::parse_with(scenario_json, &[], Path::new("/"), &Classes::of("/"))?;
+    let parse = || Scenario::parse_with(scenario_json, &[], Path::new("/"), &Classes::of("/"));
+    let scenario = check(py, py.detach(parse))?;
+    let queues = Need::of_queues(&scenario);
+    if let Some(grows) = grows.as_ref().filter(|_| queues > GROWTH) {
+        grows.call1(py, (queues, "its queues take"))?;
+    }
+    let start = || {
         let configs = || scenario.hops().flat_map(|(_, link, reverse)| link.configs().chain(reverse.configs()));
         let (python, foreign) = (configs().any(is_python), foreign(configs()));
-        Ok((Simulation::new(&scenario, seed), scenario.duration.as_secs_f64(), python, foreign))
+        (Simulation::new(&scenario, seed), scenario.duration.as_secs_f64(), python, foreign)
     };
-    let started = py.detach(start);
-    let (mut simulation, duration_s, python, foreign) = check(py, started)?;
+    let (mut simulation, duration_s, python, foreign) = py.detach(start);
     let mut files = folder.as_deref().map(Files::new);
     let mut written = Ok(());
     let (mut told, mut may_grow) = (GROWTH, Ok(()));
@@ -226,7 +230,8 @@ fn simulate(
             let growth = simulation.growth(EVENTS_PER_STEP);
             if growth > told {
                 told = growth;
-                may_grow = Python::attach(|py| grows.call1(py, (growth,)).map(drop));
+                may_grow =
+                    Python::attach(|py| grows.call1(py, (growth, "what the run has under way grows to")).map(drop));
                 if may_grow.is_err() {
                     return None;
                 }

@@ -10,14 +10,14 @@ use crate::senders::Senders;
 use crate::table::ROWS;
 use crate::wlan::{ACCESS_BYTES, SHORTEST_ACCESS};
 use sojourn_aqm::registry::AnyConfig;
-use sojourn_aqm::{Duration, Meta, Rate};
+use sojourn_aqm::{Duration, Limits, Meta, Rate};
 use sojourn_tcp::Header;
 use std::collections::BTreeSet;
 
 /// Bytes that a run needs: full queues, full pipes, and a row of each probe for everything that the links can carry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Need {
-    /// Bytes of memory for flows that last, for packets under way, and for the rows that wait to be written. Connections that
+    /// Bytes of memory for queues, for flows that last, for packets under way, and for the rows that wait to be written. Connections that
     /// come and go are not in it: their number at a time depends on the run.
     pub run: u64,
     /// Bytes of memory for the rows of all probes, unless they are taken while the run goes on
@@ -26,6 +26,13 @@ pub struct Need {
 }
 
 impl Need {
+    /// Bytes of the empty queues of a scenario, which are there before anything runs: of a link whose queue changes those of the
+    /// largest one.
+    pub fn of_queues(scenario: &Scenario) -> u64 {
+        let largest = |link: &LinkSpec| link.configs().map(AnyConfig::built_bytes).max().unwrap_or(0);
+        scenario.queues().map(largest).fold(0, u64::saturating_add)
+    }
+
     /// The need of any run of a scenario.
     pub fn of(scenario: &Scenario) -> Self {
         let probes = &scenario.probes;
@@ -38,6 +45,7 @@ impl Need {
             + if probes.packets { DOUBLED * EveryPacket::PACKET_BYTES } else { 0 }
             + if probes.of_drops() { DOUBLED * Drops::PACKET_BYTES } else { 0 };
         let held = flows.saturating_mul(per_flow).saturating_add(under_way(scenario).saturating_mul(per_packet));
+        let held = held.saturating_add(Self::of_queues(scenario));
         let several_cells = scenario.cells().nth(1).is_some();
         let (mut run, mut recorded) = (held, 0_u64);
         for Rows { rows, bytes, is_access } in tables(scenario) {
@@ -134,9 +142,16 @@ fn under_way(scenario: &Scenario) -> u64 {
     scenario.queues().map(of_link).fold(0, u64::saturating_add)
 }
 
-/// Packets that a link's limits let wait; none without a limit.
+/// Packets that a link's limits let wait, whatever changes; none without a limit.
 fn waiting(link: &LinkSpec, rate: Rate) -> u64 {
-    let limits = link.limits;
+    let changed = link.changes.iter().filter_map(|change| change.limits);
+    let limits: Vec<Limits> = std::iter::once(link.limits).chain(changed).collect();
+    let each = link.configs().flat_map(|config| limits.iter().map(|&limits| most(link, rate, config.most(limits))));
+    each.max().unwrap_or(0)
+}
+
+/// Packets of the largest size within limits; none without a limit.
+fn most(link: &LinkSpec, rate: Rate, limits: Limits) -> u64 {
     let packets = limits.packets.map(u64::from);
     let bytes = limits.bytes.map(|bytes| bytes / u64::from(link.mtu));
     let time = limits.time.map(|time| full_packets(rate, time, link.mtu));
@@ -172,7 +187,7 @@ const MOST_VARIABLES: u64 = 16;
 mod tests {
     use super::*;
     use sojourn_aqm::registry::{ALGORITHMS, Named};
-    use sojourn_aqm::{Host, Limits, Link, Rng};
+    use sojourn_aqm::{Host, Link, Rng};
     use std::path::Path;
 
     fn need(probes: &str) -> Need {

@@ -27,6 +27,7 @@ fn main() {
     what_is_recorded_does_not_pile_up();
     flow_numbers_that_are_not_dense_take_little();
     a_need_is_told_from_above();
+    empty_queues_are_in_the_need();
     a_growth_is_told_before_it();
     println!("memory of a run: ok");
 }
@@ -155,6 +156,36 @@ fn a_need_is_told_from_above() {
         let (held, need) = (held_at_the_end(&scenario), Need::of(&scenario).run);
         println!("{held} B held, {need} B told");
         assert!(held <= need && need <= 8 * held, "{held} B held, {need} B told");
+    }
+}
+
+/// A line of text may ask for megabytes: each CAKE has 1024 flows in each of its tins.
+fn empty_queues_are_in_the_need() {
+    let classes = |inside: &str| -> String {
+        (2..600).map(|i| format!("class {i:x} parent 1 rate 8bit ceil 1mbit{inside}; ")).collect()
+    };
+    for aqm in [
+        "droptail".into(),
+        "fq_codel flows 65536".into(),
+        "cake diffserv8".into(),
+        "cake_mq queues 64 besteffort".into(),
+        "sfq divisor 65536".into(),
+        "prio { band 1 { cake diffserv4 }; band 2 { tbf { fq_codel } }; band 3 { netem { codel } } }".into(),
+        format!("htb {{ class 1 rate 1mbit; {} }}", classes("")),
+        format!("htb {{ class 1 rate 1mbit; {} }}", classes(" { cake diffserv8 }")),
+        format!("htb {{ class 1 rate 1mbit; {} }}", classes(" { fq_codel }")),
+    ] {
+        let text = format!(
+            "duration = \"1 ms\"\n[link]\nrate = \"1 Mbit/s\"\naqm = \"{aqm}\"\n[[flows]]\nkind = \"tcp\"\nstart = \"999 us\""
+        );
+        let scenario = scenario(&text);
+        let region = Region::new(ALLOCATOR);
+        let run = Simulation::new(&scenario, 1);
+        let (held, need) = (held(&region), Need::of_queues(&scenario));
+        drop(run);
+        println!("{}: {held} B held, {need} B told", &aqm[..aqm.len().min(30)]);
+        assert!(held <= need + 60_000 && need <= 8 * held, "{aqm:.60}: {held} B held, {need} B told");
+        assert!(Need::of(&scenario).run >= need);
     }
 }
 

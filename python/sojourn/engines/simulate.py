@@ -34,9 +34,7 @@ def run_into(folder: Path, scenario: Scenario, seed: int, progress: Callable[[fl
     return Result.of(scenario, seed, _core.simulate(scenario.canonical, seed, progress, folder, _ask), folder)
 
 
-def _ask(need: int) -> None:
-    """Raise `LostError` unless there are `need` bytes for a list of the run that grows."""
+def _ask(need: int, what: str) -> None:
+    """Raise `LostError` unless there are `need` bytes for what the run is about to take."""
     if not memory.suffices(need):
-        raise LostError(
-            f"what the run has under way grows to {memory.shown(need)}, {memory.shown(memory.free() or 0)} are free"
-        )
+        raise LostError(f"{what} {memory.shown(need)}, {memory.shown(memory.free() or 0)} are free")

@@ -272,7 +272,7 @@ def _arrivals(folder: Path, number: int, one: Pattern) -> Arrivals:
         "rate": f"{one.rate} bit/s",
         "overhead": one.overhead,
         "mtu": MTU,
-        "limit": "unlimited",
+        "limit": one.limit,
         "seed": one.seed,
         "kernel": True,
         "told": TOLD_OF_ALL,

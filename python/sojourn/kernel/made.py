@@ -77,6 +77,8 @@ class Pattern:
     """Lines of tc behind that of the discipline: its classes, what they hold, filters."""
     complete: bool = False
     """Whether `aqm` has all parameters; else those of `line` are added."""
+    limit: str = "unlimited"
+    """Of the host's queue, as scenarios write it, for ours: in a parent's leaves each has it."""
     queues: int = 1
     """Of the device; where there are several, the discipline is at its root, and the link does not limit."""
     copies: bool = False

@@ -27,11 +27,18 @@ class Held:
         """As ours is written behind its class."""
         return f" {{ {self.ours} }}" if self.ours else ""
 
+    def within(self, most: int) -> Held:
+        """Where each class may hold `most` packets, 0 for any number: the kernel's limit is in its words."""
+        if not self.line or not most:
+            return self
+        kind, _, own, *rest = self.line.split(" ")
+        return Held(self.ours, " ".join([kind, "limit", str(min(most, int(own))), *rest]))
+
 
 def tbf(draw: random.Random, count: int) -> Pattern:
     """A token bucket with a limit or a latency, with a peak rate or without, and something in it or not.
 
-    What is in it has no limit that is reached: in the kernel the packet that the bucket looks at counts, here not.
+    The limit of `fq_codel` is never reached: in the kernel the packet that the bucket looks at counts, here not.
     """
     rate, shaped = _rates(draw)
     burst = draw.choice((draw.randint(MTU, 4 * MTU), draw.randint(300, 40_000)))
@@ -41,9 +48,11 @@ def tbf(draw: random.Random, count: int) -> Pattern:
         peak = f" peakrate {round(shaped * draw.uniform(1.05, 8)) + 8}bit mtu {draw.randint(MTU, 2 * MTU)}"
     framing = draw.choice(("", f" overhead {draw.randint(0, 60)}", f" mpu {draw.randint(0, 200)}", " linklayer atm"))
     line = f"tbf rate {shaped}bit burst {burst} {waits}{peak}{framing}"
-    held = random_held(draw, limits=(10_240,)) if draw.random() < 0.4 else Held()
+    held, most = random_held(draw, limits=(10_240,)) if draw.random() < 0.5 else Held(), _most(draw)
+    most = most if held.line.startswith("codel") else 0
+    held = held.within(most)
     return Pattern(
-        f"tbf{held.braces}",
+        f"{_with_units(line, ('burst', 'limit', 'mtu'))}{held.braces}",
         line,
         rate,
         draw.randint(0, 60),
@@ -52,17 +61,19 @@ def tbf(draw: random.Random, count: int) -> Pattern:
         Naming.STACK,
         2 * _longest(count, shaped),
         tuple(_child(1, held)),
+        complete=True,
+        limit=_limit(most),
     )
 
 
 def prio(draw: random.Random, count: int) -> Pattern:
     """Bands by DSCP or by the priority that follows from it."""
-    rate = random_rate(draw)
+    rate, most = random_rate(draw), _most(draw)
     bands = draw.randint(2, 6)
     priomap = [str(draw.randrange(bands)) for _ in range(16)]
     ours, more = [], []
     for band in range(1, bands + 1):
-        held, codes = random_held(draw) if draw.random() < 0.6 else Held(), CODES[band - 1 : band]
+        held, codes = random_held(draw).within(most) if draw.random() < 0.6 else _fifo(most), CODES[band - 1 : band]
         codes = codes if draw.random() < 0.7 else ()
         ours.append(f"band {band}{_matches(codes)}{held.braces}")
         more += [*_child(band, held), *_filters(band, codes)]
@@ -76,12 +87,13 @@ def prio(draw: random.Random, count: int) -> Pattern:
         Naming.STACK,
         more=tuple(more),
         complete=True,
+        limit=_limit(most),
     )
 
 
 def htb(draw: random.Random, count: int) -> Pattern:
     """A tree of one level or two: rates, ceilings, depths, turns and priorities; leaves by DSCP, or directly."""
-    rate, shaped = _rates(draw)
+    (rate, shaped), most = _rates(draw), _most(draw)
     leaves = draw.randint(1, 5)
     parents = [0] if draw.random() < 0.3 else list(range(1, draw.randint(1, 2) + 1))
     ours, more = [], []
@@ -93,16 +105,18 @@ def htb(draw: random.Random, count: int) -> Pattern:
         number, parent = 0x20 + leaf, draw.choice(parents)
         words = _class(draw, shaped * draw.uniform(0.05, 0.7), shaped)
         turns = f" prio {draw.randrange(4)}{draw.choice(('', f' quantum {draw.randint(300, 20_000)}'))}"
-        held, codes = random_held(draw) if draw.random() < 0.5 else Held(), CODES[leaf : leaf + 1]
+        held, codes = random_held(draw).within(most) if draw.random() < 0.5 else _fifo(most), CODES[leaf : leaf + 1]
         above = f" parent {parent:x}" if parent else ""
         ours.append(f"class {number:x}{above} {words}{turns}{_matches(codes)}{held.braces}")
         place = f"parent {HANDLE:x}:{f'{parent:x}' if parent else ''} classid {HANDLE:x}:{number:x}"
         more += [f"class add dev f {place} htb {words}{turns}\n", *_child(number, held), *_filters(number, codes)]
     default = draw.choice((0x20, 0x20 + leaves - 1, 0))
-    r2q = draw.choice((10, draw.randint(1, 100)))
+    words = f"default {default:x} r2q {draw.choice((10, draw.randint(1, 100)))}"
+    if draw.random() < 0.5:
+        words += f" direct_qlen {draw.randint(0, 60)}"
     return Pattern(
-        f"htb@linux-6.1 handle {HANDLE:x} default {default:x} r2q {r2q} {{ {'; '.join(map(_with_units, ours))} }}",
-        f"htb default {default:x} r2q {r2q}",
+        f"htb@linux-6.1 handle {HANDLE:x} {words} {{ {'; '.join(map(_with_units, ours))} }}",
+        f"htb {words}",
         rate,
         draw.randint(0, 60),
         draw.randrange(2**63),
@@ -111,6 +125,7 @@ def htb(draw: random.Random, count: int) -> Pattern:
         100 * _longest(count, shaped),
         tuple(more),
         complete=True,
+        limit=_limit(most),
     )
 
 
@@ -137,13 +152,28 @@ def _class(draw: random.Random, rate: float, most: int) -> str:
     return f"rate {promised}bit{ceiling} burst {burst} cburst {cburst}"
 
 
-def _with_units(words: str) -> str:
-    """Sizes as ours takes them."""
+def _with_units(words: str, sizes: Sequence[str] = ("burst", "cburst", "quantum")) -> str:
+    """Sizes as ours takes them, behind these words."""
     parts = words.split(" ")
     for i, word in enumerate(parts[:-1]):
-        if word in ("burst", "cburst", "quantum") and parts[i + 1].isdigit():
+        if word in sizes and parts[i + 1].isdigit():
             parts[i + 1] += "B"
     return " ".join(parts)
+
+
+def _most(draw: random.Random) -> int:
+    """Packets that each class may hold, a few of them mostly; 0 for more than ever wait."""
+    return draw.choice((0, 1, draw.randint(2, 12), draw.randint(2, 100)))
+
+
+def _limit(most: int) -> str:
+    """The limit of the link that has the same effect on ours."""
+    return f"{most} packets" if most else "unlimited"
+
+
+def _fifo(most: int) -> Held:
+    """What a class holds by itself; its limit would be that of the device's queue."""
+    return Held("", f"pfifo limit {most}") if most else Held()
 
 
 def random_held(draw: random.Random, limits: Sequence[int] = (10, 10_240)) -> Held:

@@ -111,7 +111,8 @@ def _netem(device: Device, qdisc: Qdisc, found: Read) -> Spelled:
 
 def _prio(device: Device, qdisc: Qdisc, found: Read) -> Spelled:
     words, framing = without_table(qdisc)
-    out, limits, bands = ["prio"], [], 3
+    out, bands = ["prio"], 3
+    limits: list[Limit] = []
     if "bands" in words:
         bands = int(words[words.index("bands") + 1])
         out.append(f"bands {bands}")
@@ -128,12 +129,12 @@ def _prio(device: Device, qdisc: Qdisc, found: Read) -> Spelled:
         child = _child(device, qdisc, number, found)
         match = "".join(f" match dscp {code}" for code in _codes(device, f"{qdisc.handle}{number:x}"))
         inside = f" {{ {child.text} }}" if child else ""
-        limits += list(child.limits) if child else []
+        limits.append(_limit(device, qdisc, number, child))
         if match or inside:
             parts.append(f"band {number}{match}{inside}")
     if parts:
         out.append(f"{{ {'; '.join(parts)} }}")
-    return Spelled(str(parsed(" ".join(out))["text"]), _together(limits), framing)
+    return Spelled(str(parsed(" ".join(out))["text"]), _of_each(limits, found), framing)
 
 
 def _htb(device: Device, qdisc: Qdisc, found: Read) -> Tree:
@@ -151,16 +152,17 @@ def _htb(device: Device, qdisc: Qdisc, found: Read) -> Tree:
     leaves = {one.number: one for one in classes if one.number not in inner}
     if not leaves:
         raise InputError(f"line {qdisc.line}: htb without classes; add what tc class show dev {device.name} prints")
-    limits: list[str] = []
+    limits: list[Limit] = []
     parts = []
     for one in classes:
         parent = "" if one.parent in ("root", qdisc.handle) else f"parent {one.parent} "
         text = f"class {one.number} {parent}{_class(one, found)}"
         if one.number in leaves:
             text += "".join(f" match dscp {code}" for code in _codes(device, one.number))
-            child = _child(device, qdisc, int(one.number.rpartition(":")[2], 16), found)
+            number = int(one.number.rpartition(":")[2], 16)
+            child = _child(device, qdisc, number, found)
             text += f" {{ {child.text} }}" if child else ""
-            limits += list(child.limits) if child else ["1000 packets"]
+            limits.append(_limit(device, qdisc, number, child))
         parts.append(text)
     numbers = list(leaves)
     chosen = f"{qdisc.handle}{default}"
@@ -178,7 +180,7 @@ def _htb(device: Device, qdisc: Qdisc, found: Read) -> Tree:
     except InputError as error:
         raise InputError(f"line {qdisc.line}: htb: {error}") from None
     return Tree(
-        Spelled(text, _together(limits), framing),
+        Spelled(text, _of_each(limits, found), framing),
         tuple(bound for one in classes for bound in (*_bounds(one, "ceil"), *_bounds(one, "rate"))),
         tuple(numbers),
         chosen if is_leaf else "",
@@ -212,10 +214,27 @@ def _child(device: Device, qdisc: Qdisc, number: int, found: Read) -> Spelled | 
     child = device.below.get(place) if qdisc.handle else None
     if child is None:
         return None
-    spelled = _tree(device, child, found, None).spelled
-    if spelled.limited_by_host and qdisc.kind != "tbf":
-        found.note(child.line, f"{child.kind}: its limit; here the limit of the link holds for all classes together")
-    return spelled
+    return _tree(device, child, found, None).spelled
+
+
+@dataclass(frozen=True)
+class Limit:
+    """How much a class may hold, and whether that is the host's to say here."""
+
+    line: int
+    kind: str
+    text: str
+    by_host: bool
+
+
+def _limit(device: Device, qdisc: Qdisc, number: int, child: Spelled | None) -> Limit:
+    """The limit of a class; of a class without a discipline that of the device's queue."""
+    place = f"{qdisc.handle}{number:x}"
+    if child is None:
+        one = device.classes.get(place)
+        return Limit(one.line if one else qdisc.line, f"class {place}", DEVICE, by_host=True)
+    held = device.below[place.lower()]
+    return Limit(held.line, held.kind, " and ".join(child.limits) or DEVICE, child.limited_by_host)
 
 
 def _codes(device: Device, place: str) -> Iterator[str]:
@@ -232,16 +251,22 @@ def _pairs(qdisc: Qdisc, words: Sequence[str], found: Read) -> Iterator[tuple[st
             found.note(qdisc.line, f"{qdisc.kind}: {word}")
 
 
-def _together(limits: Sequence[str]) -> tuple[str, ...]:
-    """One limit that none of several queues reaches before its own does: here the link's holds for all of them."""
-    packets = sum(int(text.split()[0]) for text in limits if text.endswith("packets"))
-    return (f"{packets} packets",) if packets else ("1000 packets",)
+def _of_each(limits: Sequence[Limit], found: Read) -> tuple[str, ...]:
+    """The largest limit in packets: here each class has that of the link. Classes that had another one are noted."""
+    packets = [int(one.text.split()[0]) for one in limits if one.text.endswith("packets")]
+    chosen = f"{max(packets, default=1000)} packets"
+    for one in limits:
+        if one.by_host and one.text != chosen:
+            found.note(one.line, f"{one.kind}: its limit of {one.text}; here each class has that of the link, {chosen}")
+    return (chosen,)
 
 
 def _overhead(text: str) -> str:
     return text.removesuffix("b")
 
 
+DEVICE = "1000 packets"
+"""Of a device's queue, `txqueuelen`."""
 TBF: dict[str, tuple[str, Callable[[str], str]]] = {
     "rate": ("rate", values.rate),
     "burst": ("burst", values.size),

@@ -3,7 +3,9 @@
 pub use super::tins::Tins;
 pub use crate::link_layer::Layer;
 
+use super::heap::Heap;
 use super::overhead::Overhead;
+use super::tin::Tin;
 use crate::cobalt;
 use crate::cobalt::law::Release;
 use crate::params::{Bytes, Value};
@@ -129,6 +131,11 @@ impl Version {
 }
 
 impl Config {
+    /// Bytes of its tins and of what keeps their longest flows.
+    pub(crate) fn built_bytes(&self) -> u64 {
+        self.tins.shares(0).len() as u64 * Tin::BYTES + Heap::BYTES
+    }
+
     /// COBALT's target: a twentieth of the interval, in whole microseconds.
     pub(super) fn target(&self) -> Duration {
         Duration::from_micros((self.rtt.as_nanos() / 20_000).max(1))

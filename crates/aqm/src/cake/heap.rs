@@ -18,6 +18,9 @@ pub(super) struct Heap {
 }
 
 impl Heap {
+    /// Bytes of its lists.
+    pub const BYTES: u64 = (2 * SIZE * size_of::<u16>()) as u64;
+
     pub fn new() -> Self {
         let all = || (0..SIZE as u16).collect();
         Self { ranks: all(), at: all(), timeout: 0 }

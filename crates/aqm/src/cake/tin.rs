@@ -51,6 +51,10 @@ pub(super) struct Counts {
 }
 
 impl Tin {
+    /// Bytes that it takes with its flows and hosts.
+    pub const BYTES: u64 =
+        (size_of::<Self>() + PLACES * (size_of::<Flow>() + size_of::<u32>() + size_of::<Host>())) as u64;
+
     pub fn new(config: &Config, share: Share, link: Link) -> Self {
         let rate = Scaled::new(share.threshold, link.mtu, config.target(), config.rtt);
         Self {

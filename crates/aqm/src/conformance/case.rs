@@ -101,7 +101,7 @@ impl Case {
         let order = Order::of(&self.config);
         let host = Host { link: self.link, rng: Rng::from_state(self.seed) };
         let make = || self.config.build::<u32>(self.limits, host.clone()) as Box<dyn Qdisc<u32>>;
-        check(make, &self.limits, self.link, order, &self.ops)
+        check(make, &self.config.most(self.limits), self.link, order, &self.ops)
     }
 }
 

@@ -171,6 +171,12 @@ impl Classes {
         classes.sort_by_key(|class| class.minor);
         classes
     }
+
+    /// The classes that hold packets.
+    pub(crate) fn leaves(&self) -> impl Iterator<Item = &Class> {
+        let inner: BTreeSet<u16> = self.0.iter().filter_map(|class| class.parent).collect();
+        self.0.iter().filter(move |class| !inner.contains(&class.minor))
+    }
 }
 
 /// The classes by number, to look up parents: a text may have tens of thousands.

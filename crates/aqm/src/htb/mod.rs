@@ -19,7 +19,11 @@
 //! waits without tokens is not asked for before the next of them.
 //!
 //! Differs: a ceiling below the rate, a parent that does not exist and a default that is no leaf are refused; Linux takes
-//! them and shapes to something else. The limit of the link holds for all classes together.
+//! them and shapes to something else.
+//!
+//! The limit of the link holds in each leaf, as that of the device's queue does in Linux, so that a class pushes out nobody
+//! else's packets; a discipline in braces may have one of its own besides (`fq_codel limit 100`). What goes directly has
+//! `direct_qlen`.
 //!
 //! # When to use
 //!
@@ -37,7 +41,6 @@ pub use config::{Class, ClassSettings, Classes, Config, Rounding, Settings};
 
 use crate::backlog::Backlog;
 use crate::limits::Limits;
-use crate::link::Link;
 use crate::packet::Meta;
 use crate::params::Words;
 use crate::parent::class::Filters;
@@ -65,8 +68,6 @@ pub struct Htb<P> {
     direct: Ring<P>,
     direct_qlen: u32,
     direct_packets: u64,
-    limits: Limits,
-    link: Link,
     /// The class that was served last.
     shown: Option<usize>,
 }
@@ -90,15 +91,13 @@ impl<P: Send + 'static> Htb<P> {
         let matches = config.inside.0.iter().filter_map(|class| Some((place(class.minor)?, &class.matches[..])));
         Self {
             tree,
-            family: Family::new(leaves, limits, host.link),
+            family: Family::new(leaves),
             filters: Filters::new(matches),
             handle: settings.handle.0,
             default: place(settings.default.0),
             direct: Ring::with_capacity(settings.direct_qlen.min(MAX_PREALLOCATED) as usize),
             direct_qlen: settings.direct_qlen as u32,
             direct_packets: 0,
-            limits,
-            link: host.link,
             shown: None,
         }
     }
@@ -124,8 +123,7 @@ impl<P> Htb<P> {
     fn enqueue_directly(&mut self, now: Instant, mut meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> Enqueued {
         let books = &mut self.family.books;
         books.arrived(meta.len);
-        let is_full = self.direct.len() as u32 >= self.direct_qlen;
-        if is_full || !self.limits.admit(books.total, meta.len, self.link) {
+        if self.direct.len() as u32 >= self.direct_qlen {
             return books.refuse(now, meta, packet, sink);
         }
         meta.enqueued = now;
@@ -289,6 +287,9 @@ impl<P> fmt::Debug for Htb<P> {
 
 /// tc has no other words for HTB's own parameters.
 pub(crate) const WORDS: Option<Words> = None;
+
+/// Bytes of a class, with its places among those of its level, which feed it for each priority.
+pub(crate) const CLASS_BYTES: u64 = (size_of::<class::Class>() + (1 + 2 * class::PRIOS) * size_of::<usize>()) as u64;
 
 /// The kernel looks again after 5 s whatever happens.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);

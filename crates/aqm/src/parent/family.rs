@@ -1,9 +1,7 @@
-//! The children of a parent that has several, under the limits of all.
+//! The children of a parent that has several, each with limits of its own, as in Linux.
 
 use super::leaf::{Books, Leaf};
 use crate::backlog::Backlog;
-use crate::limits::Limits;
-use crate::link::Link;
 use crate::packet::Meta;
 use crate::qdisc::{Dequeued, Enqueued, Qdisc, Sink};
 use crate::time::Instant;
@@ -13,14 +11,12 @@ use alloc::vec::Vec;
 pub(crate) struct Family<P, Q: ?Sized = dyn Qdisc<P> + Send> {
     leaves: Vec<Leaf<P, Q>>,
     pub books: Books,
-    limits: Limits,
-    link: Link,
 }
 
 impl<P, Q: Qdisc<P> + ?Sized> Family<P, Q> {
-    /// These, which hold together no more than `limits`.
-    pub fn new(leaves: Vec<Leaf<P, Q>>, limits: Limits, link: Link) -> Self {
-        Self { leaves, books: Books::default(), limits, link }
+    /// These.
+    pub fn new(leaves: Vec<Leaf<P, Q>>) -> Self {
+        Self { leaves, books: Books::default() }
     }
 
     /// Child `i`.
@@ -38,15 +34,10 @@ impl<P, Q: Qdisc<P> + ?Sized> Family<P, Q> {
         self.leaves.iter().map(Leaf::qdisc)
     }
 
-    /// Offers a packet to child `i`. Where others wait as well it must fit into the limits of all; a child that waits alone
-    /// makes room by its own rules, since its limits are the same.
+    /// Offers a packet to child `i`, which makes room by its own rules.
     #[inline]
     pub fn enqueue(&mut self, i: usize, now: Instant, meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> Enqueued {
         self.books.arrived(meta.len);
-        let total = self.books.total;
-        if self.leaves[i].backlog() != total && !self.limits.admit(total, meta.len, self.link) {
-            return self.books.refuse(now, meta, packet, sink);
-        }
         self.leaves[i].enqueue(now, meta, packet, &mut self.books, sink)
     }
 

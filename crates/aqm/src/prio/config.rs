@@ -64,7 +64,7 @@ pub struct Band {
 
 impl Bands {
     /// Band `band`, from 0 on, if it is named.
-    pub(super) fn of(&self, band: usize) -> Option<&Band> {
+    pub(crate) fn of(&self, band: usize) -> Option<&Band> {
         self.0.iter().find(|named| named.number == band + 1)
     }
 }

@@ -5,8 +5,8 @@
 //! follow from the DSCP where the sender names none. Bands without braces drop at their tails:
 //! `prio bands 2 priomap 1,1,1,1,1,1,0,0,1,1,1,1,1,1,1,1 { band 1 match dscp EF { codel }; band 2 { fq_codel } }`.
 //!
-//! Differs: the limit of the link holds for all bands together. What does not fit while several bands wait is dropped when
-//! it comes; Linux has a limit in each band.
+//! The limit of the link holds in each band, as that of the device's queue does in Linux; a discipline in braces may have one
+//! of its own besides (`fq_codel limit 100`).
 //!
 //! # When to use
 //!
@@ -53,7 +53,7 @@ impl<P: Send + 'static> Prio<P> {
         let child = |band: usize| config.inside.of(band).and_then(|band| band.child.as_ref());
         let leaf = |band: usize| Leaf::new(child(band), limits, host_of(&host, band, host.link.rate));
         let matches = config.inside.0.iter().map(|band| (band.number - 1, &band.matches[..]));
-        let family = Family::new((0..bands).map(leaf).collect(), limits, host.link);
+        let family = Family::new((0..bands).map(leaf).collect());
         Self { handle: handle.0, bands, priomap, filters: Filters::new(matches), family }
     }
 }

@@ -69,21 +69,27 @@ fn a_shaped_band_does_not_hold_up_those_behind_it() {
 }
 
 #[test]
-fn the_limit_holds_for_all_bands_and_one_alone_makes_room_by_its_own_rules() {
-    let limits = Limits::packets(3);
-    let mut queue = queue("prio { band 1 match dscp EF { drophead } }", limits);
+fn each_band_has_a_limit_of_its_own() {
+    let mut queue = queue(
+        "prio { band 1 match dscp EF { drophead }; band 3 match dscp CS1 { fq_codel limit 2 drop_batch 1 } }",
+        Limits::packets(3),
+    );
     let offer = |queue: &mut dyn Qdisc<u32>, dscp, id| {
         let mut gone = Vec::new();
         let fate = queue.enqueue(Instant::ZERO, with(dscp, ClassId::NONE), id, &mut |_, id, _| gone.push(id));
         (fate, gone)
     };
-    (0..3).for_each(|id| assert_eq!(offer(&mut *queue, 46, id).0, Enqueued::Queued));
-    // Alone, the band drops at its head; then another band has come to wait, and the arrival does not fit.
+    for id in 0..3 {
+        assert_eq!(offer(&mut *queue, 46, id).0, Enqueued::Queued);
+        assert_eq!(offer(&mut *queue, 0, 10 + id).0, Enqueued::Queued);
+    }
+    // One drops at its head, one at its tail, and one has a lower limit of its own.
     assert_eq!(offer(&mut *queue, 46, 3).1, [0]);
-    assert!(matches!(queue.dequeue(Instant::ZERO, &mut |_, _, _| {}), Dequeued::Packet(_, 1)));
-    assert_eq!(offer(&mut *queue, 0, 4).0, Enqueued::Queued);
-    assert_eq!(offer(&mut *queue, 46, 5), (Enqueued::Dropped(DropReason::Limit), [5].to_vec()));
-    assert_eq!(drained(&mut *queue), [2, 3, 4]);
+    assert_eq!(offer(&mut *queue, 0, 13), (Enqueued::Dropped(DropReason::Limit), [13].to_vec()));
+    (20..22).for_each(|id| assert!(offer(&mut *queue, 8, id).1.is_empty()));
+    assert_eq!(offer(&mut *queue, 8, 22).1.len(), 1);
+    assert_eq!(queue.backlog().packets, 8);
+    assert_eq!(drained(&mut *queue).len(), 8);
 }
 
 #[test]

@@ -98,7 +98,7 @@ impl Settings {
     }
 
     /// Bytes that may wait in the queue without braces, if they are bounded (`tbf_parse_opt` of tc).
-    pub(super) fn limit_bytes(&self) -> Option<u64> {
+    pub(crate) fn limit_bytes(&self) -> Option<u64> {
         if self.latency == Duration::ZERO {
             return Some(self.limit.0).filter(|&limit| limit > 0);
         }

@@ -3,8 +3,8 @@
 //!
 //! Tokens are nanoseconds at the rate. A packet goes when both buckets, that of `rate` and that of `peakrate`, have its
 //! time; until then the discipline says when that will be. Without braces what waits is a queue that drops at its tail, of
-//! `limit` bytes or as many as `latency` allows; with braces it is what they name, `tbf rate 10mbit burst 5kB { fq_codel }`,
-//! and `limit` has no effect, as in Linux.
+//! `limit` bytes or as many as `latency` allows, whatever the limit of the link; with braces it is what they name, `tbf rate
+//! 10mbit burst 5kB { fq_codel }`, and `limit` has no effect, as in Linux.
 //!
 //! Differs: all words have defaults, so that `tbf` alone shapes to nothing; tc insists on `rate`, `burst` and `limit` or
 //! `latency`, as is done here where there is a `rate`. The packet that was taken out to be looked at is not in the
@@ -98,7 +98,7 @@ impl<P: Send + 'static> Tbf<P> {
         let host = Host { link: Link { rate, ..host.link }, ..host };
         let child = config.inside.0.as_deref();
         let limits = match settings.limit_bytes().filter(|_| child.is_none()) {
-            Some(most) => Limits { bytes: Some(limits.bytes.map_or(most, |bytes| bytes.min(most))), ..limits },
+            Some(most) => Limits::bytes(most),
             None => limits,
         };
         Self { buckets, leaf: Leaf::with_door(child, limits, host), books: Books::default(), overlimits: 0 }
