@@ -10,7 +10,7 @@ import pytest
 
 import sojourn as sj
 import sojourn.aqms.queue
-from conftest import SHORT
+from conftest import SHORT, Cli
 
 
 def test_scenario_load_and_run(scenario_file: Path) -> None:
@@ -123,7 +123,32 @@ def test_compare(tmp_path: Path) -> None:
     by_aqm = dict(zip(found.table["aqm"], found.table["sojourn_mean_ms"], strict=True))
     assert by_aqm["codel"] < by_aqm["droptail"]
     assert found.plot(tmp_path / "x.png").stat().st_size > 10_000
-    assert "<table" in found._repr_html_()
+    html = found._repr_html_()
+    assert "<table" in html and html.count("<th>") <= 12 and "sojourn p95 [ms]" in html and "±" in html
+    assert found.results[0]._repr_html_().count("<th>") <= 12
+    figure, _ = found.plot.cdf()
+    assert figure._repr_png_().startswith(b"\x89PNG"), "a notebook shows it"
+
+
+def test_compare_sets_other_keys(tmp_path: Path) -> None:
+    sets = {"probes.state": "20 ms", "reverse.limit": "77 packets", "probes.packets": True}
+    found = sj.compare("codel,pie", duration="900 ms", seeds=2, warmup="100 ms", sets=sets)
+    assert all({"state", "packets"} <= set(run.table_names) for run in found.results)
+    assert found.results[3].scenario.document["reverse"]["limit"] == "77 packets"
+    for key, remedy in (("link.aqm", "--aqm"), ("flows.0.count", "--flows"), ("duration", "--duration")):
+        with pytest.raises(sj.InputError, match=f"{key}: has an argument of its own; give .*{remedy}"):
+            sj.compare("codel", sets={key: "7"})
+    with pytest.raises(sj.InputError, match="unknown key"):
+        sj.compare("codel", sets={"link.foo": "7"})
+
+
+def test_sweep_sets_other_keys(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "study.toml").write_text(SHORT + '[sweep]\n"link.aqm" = ["codel", "pie"]\n')
+    ran = cli("sweep", "study.toml", "--set", "probes.queue=30 ms", "-o", "out")
+    assert ran.exit_code == 0, ran.output
+    assert all((path.parent / "queue.parquet").exists() for path in tmp_path.glob("out/*/manifest.json"))
+    refused = cli("sweep", "study.toml", "--set", "link.aqm=red", "-o", "out")
+    assert refused.exit_code == 2 and "--set: link.aqm is swept; leave it out in one place" in refused.stderr
 
 
 def test_compare_with_one_seed_has_no_interval() -> None:

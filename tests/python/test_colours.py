@@ -91,3 +91,16 @@ def test_compare_and_plot_agree(cli: Cli, tmp_path: Path) -> None:
     assert cli("compare", "--aqm", "codel,pie,droptail", *args, "--plot", "c.svg").exit_code == 0
     assert cli("plot", "comparison", "out", "-o", "d.svg").exit_code == 0
     assert (tmp_path / "c.svg").read_text() == (tmp_path / "d.svg").read_text() != (tmp_path / "a.svg").read_text()
+
+
+def test_a_legend_says_in_how_many_loads_something_has_not_settled() -> None:
+    from sojourn.analysis.labels import Name
+    from sojourn.figures.channels import Channels, facets
+
+    names = [Name("codel", "1"), Name("pie", "1", "not settled"), Name("codel", "2", "not settled")]
+    names += [Name("pie", "2", "not settled"), Name("codel", "3"), Name("pie", "3", "not settled")]
+    expected = ["codel, not settled (1 of 3)", "pie, not settled"]
+    groups = facets(names, 4)
+    in_panels = Channels(called for group in groups.values() for called in group.values())
+    for channels in (in_panels, Channels(names)):
+        assert [str(line.get_label()) for line in channels.legend()][:2] == expected

@@ -39,7 +39,7 @@ def test_set_without_a_value_is_refused(cli: Cli, scenario_file: Path) -> None:
 def test_compare_prints_table_assumptions_and_figure(cli: Cli, tmp_path: Path) -> None:
     result = cli("compare", "--aqm", "droptail,codel,codel@act,pie@draft00", "--duration", "5 s")
     assert result.exit_code == 0, result.output
-    for text in ("droptail", "codel@act", "pie@draft00", "sojourn", "p99", "Jain", "fingerprint"):
+    for text in ("droptail", "codel@act", "pie@draft00", "sojourn", "p99", "Jain"):
         assert text in result.output
     assert "link: 10 Mbit/s, delay 0 s, limit 1000 packets" in result.output
     assert "reverse: 10 Mbit/s, delay 0 s, droptail, limit 1000 packets" in result.output

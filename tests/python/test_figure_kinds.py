@@ -27,6 +27,7 @@ from sojourn.figures.capacity import measured_capacity
 from sojourn.figures.ellipse import ellipse, points_of_flows, points_of_run
 from sojourn.figures.heatmap import common_norm
 from sojourn.figures.marks import Series, series_of
+from sojourn.figures.queue import length_of
 from sojourn.figures.rates import rates
 from sojourn.figures.warmup import GID, NOTE
 from sojourn.runs.store import load_all
@@ -548,3 +549,34 @@ def test_senders_of_a_wireless_lan_and_what_they_did() -> None:
     assert set(result.histogram["link"]) == {"forward", "station 0", "station 1"}
     with pytest.raises(sj.InputError, match="no wireless LAN"):
         _ = run().nodes
+
+
+@pytest.mark.parametrize("unit", ["packets", "bytes", "ms"])
+def test_the_queue_is_the_same_from_samples_and_from_packets(unit: str) -> None:
+    """At each sample of the probe the queue is as long as arrivals and departures make it."""
+    link = {"rate": "7.3 Mbit/s", "aqm": "codel", "limit": "83 packets"}
+    flows = [{"kind": "tcp", "rtt": "23 ms", "count": 3}, {"kind": "cbr", "rate": "300 kbit/s", "size": "113 B"}]
+    base = sj.Scenario.build({"duration": "4 s", "link": link, "flows": flows, "probes": {"packets": True}})
+    exact = length_of(base.run(9), unit)
+    sampled = length_of(base.replace({"probes.queue": "7.1 ms", "probes.packets": False}).run(9), unit)
+    assert sampled.height == 563 and exact["value"].max() > 5
+    # What happens at the instant of a sample is in it; times in seconds are rounded.
+    places = np.searchsorted(exact["time_s"].to_numpy(), sampled["time_s"].to_numpy() + 1e-9, side="right") - 1
+    expected = np.where(places < 0, 0.0, exact["value"].to_numpy()[places.clip(0)])
+    assert sampled["value"].to_numpy() == pytest.approx(expected, abs=1e-9)
+
+
+def test_the_queue_has_its_unit_and_its_limit() -> None:
+    base = {"duration": "3 s", "flows": [{"kind": "cbr", "rate": "9 Mbit/s"}], "probes": {"packets": True}}
+    run = sj.Scenario.build({**base, "link": {"rate": "5 Mbit/s", "limit": "70 packets"}}).run()
+    [axes] = drawn("queue", [run])
+    assert axes.get_ylabel() == "queue [packets]" and axes.get_xlim() == (0, 3)
+    assert max(axes.lines[0].get_ydata()) == 70 and "limit" in [one.name for one in series_of(axes)]
+    [axes] = drawn("queue", [run], unit="bytes")
+    assert axes.get_ylabel() == "queue [kB]" and max(axes.lines[0].get_ydata()) == pytest.approx(105)
+    [axes] = drawn("queue", [run], unit="ms")
+    assert axes.get_ylabel() == "sojourn [ms]" and max(axes.lines[0].get_ydata()) == pytest.approx(168, rel=0.01)
+    with pytest.raises(sj.InputError, match='--unit: unit "m" is unknown; did you mean "ms"'):
+        drawn("queue", [run], unit="m")
+    with pytest.raises(sj.InputError, match=r"no table 'queue'; run it again with --set probes\.queue="):
+        drawn("queue", [sj.Scenario.build({**base, "probes": {}, "link": {"rate": "5 Mbit/s"}}).run()])

@@ -49,7 +49,7 @@ def widest(text: str) -> int:
     return max(map(len, text.splitlines()))
 
 
-def test_printed_tables_fit_100_columns(cli: Cli, study_file: Path, scenario_file: Path, tmp_path: Path) -> None:
+def test_printed_tables_fit_their_width(cli: Cli, study_file: Path, scenario_file: Path, tmp_path: Path) -> None:
     cli("trace", "synth", "lte", "--duration", "20 s", "-o", "a-trace-with-a-long-name.down")
     commands = (
         [*COMPARE, "--paired", "droptail"],
@@ -276,3 +276,56 @@ def test_numbers_have_the_digits_that_say_something(value: float | None, half: f
 def test_labels_of_axes_are_as_they_were() -> None:
     labels = {metric.column: metric.axis_label for metric in METRICS}
     assert labels["sojourn_p95_ms"] == "sojourn p95 [ms]" and labels["jain"] == "Jain index"
+
+
+def test_tables_have_the_usual_columns_and_all_by_name(cli: Cli, study_file: Path) -> None:
+    def titles(*options: str) -> list[str]:
+        text = cli("sweep", study_file, "--markdown", *options).stdout
+        return next(line for line in text.splitlines() if line.startswith("| link.aqm")).strip("| ").split(" | ")[3:]
+
+    usual = ["utilisation [%]", "goodput [Mbit/s]", "sojourn mean [ms]", "sojourn p95 [ms]", "sojourn p99 [ms]"]
+    assert titles() == [*usual, "drops [%]", "Jain index"]
+    more = ["delivered [Mbit/s]", "sojourn p50 [ms]", "sojourn max [ms]", "packets", "warm-up [s]", "fingerprint"]
+    assert set(titles("--columns", "all")) == {*titles(), *more}
+    assert titles("--columns", "all,mean") == titles("--columns", "all")
+    assert "all prints every one" in cli("sweep", "--help").stdout.replace("\n", " ").replace("  ", "")
+
+
+def test_columns_of_one_table_do_not_break_the_other(cli: Cli) -> None:
+    """The table of differences has no warm-up, and no fingerprint."""
+    ran = cli(*COMPARE, "--columns", "mean,warm-up", "--sort", "warm-up")
+    assert ran.exit_code == 0, ran.output
+    values, differences = ran.stdout.split("difference to droptail")
+    assert "warm-up" in values and "warm-up" not in differences and differences.count("pie@draft00") == 1
+    ran = cli(*COMPARE, "--columns", "fingerprint")
+    assert ran.exit_code == 0 and "difference to" not in ran.stdout
+    assert cli(*COMPARE, "--columns", "fingreprint").exit_code == 2
+
+
+def test_counts_have_no_interval(cli: Cli) -> None:
+    ran = cli(*COMPARE, "--columns", "packets,mean", "--warmup", "1s")
+    means = ran.stdout.split("difference to")[0].splitlines()
+    rows = [line for line in means if line.startswith(("droptail", "codel", "pie"))]
+    assert len(rows) == 3 and all(line.count("±") <= 1 for line in rows)
+    heading = cli(*COMPARE, "--csv", "--columns", "packets,mean", "--warmup", "1s").stdout.splitlines()[0]
+    assert heading == "aqm,packets,sojourn_mean_ms,sojourn_mean_ms_ci95"
+
+
+@pytest.mark.parametrize("seeds", [1, 5])
+def test_twelve_loads_of_three_queue_managers_are_forty_lines(seeds: int, cli: Cli) -> None:
+    loads = ["--flows", "4,64", "--rate", "10Mbit/s,100Mbit/s", "--rtt", "20ms,40ms,80ms"]
+    args = ["--duration", "2100ms", "--seeds", str(seeds)]
+    ran = cli("compare", "--aqm", "droptail,codel,pie", *loads, *args)
+    lines = ran.stdout.splitlines()
+    assert lines.index("") <= 40 and any("not settled" in line for line in lines[4:40])
+    assert all(line.startswith("10") and "Mbit/s" in line for line in lines[4:40])
+    assert "utilisation" in lines[1] and "index" in lines[2]
+
+
+def test_intervals_stand_close_where_that_saves_a_part() -> None:
+    columns = [Column("name", "name", left=True, key=True), *(Column(f"x{n}", "value") for n in range(3))]
+    table = Table(columns, [[Cell("codel"), *(Cell("123.4 ± 5.6", 123.4, 5.6) for _ in range(3))]])
+    assert "123.4 ± 5.6" in as_text(table, 60)
+    assert "123.4±5.6" in as_text(table, 40) and widest(as_text(table, 40)) <= 40
+    # Two parts in either case.
+    assert "123.4 ± 5.6" in as_text(table, 31)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from html import escape
 from math import floor, inf, log10
 from typing import Any
 
@@ -52,12 +53,12 @@ class Metric:
 
         A half width below the metric's last decimal is told as such, `<0.1`, not as 0.0. Where runs that differ give
         the same value, as quantiles of delays in whole packet times do, it says nothing of the spread, and the value is
-        shown alone.
+        shown alone; so is a count, which is as large as the window is long.
         """
         if value is None:
             return "–"
         shown = value * self.scale
-        if not half_width:
+        if not half_width or self.counts:
             return f"{shown:.{self._decimals(abs(shown), 4)}f}"
         half = half_width * self.scale
         decimals = self._decimals(half, 2)
@@ -67,7 +68,7 @@ class Metric:
 
     def show_difference(self, value: float, half_width: float | None = None) -> str:
         """The same of a difference, with its sign."""
-        return f"{'+' if value > 0 else ''}{self.show(value, half_width)}"
+        return f"{'+' if value > 0 else ''}{replace(self, counts=False).show(value, half_width)}"
 
     def _decimals(self, number: float, significant: int) -> int:
         """Decimals of a number with so many significant digits, within those of the metric."""
@@ -81,20 +82,20 @@ METRICS = (
     Metric("goodput_bps", "goodput", "Mbit/s", 1e-6, 2),
     Metric("delivered_bps", "delivered", "Mbit/s", 1e-6, 2, shown=False),
     Metric("sojourn_mean_ms", "mean", "ms", group="sojourn"),
-    Metric("sojourn_p50_ms", "p50", "ms", group="sojourn"),
+    Metric("sojourn_p50_ms", "p50", "ms", group="sojourn", shown=False),
     Metric("sojourn_p95_ms", "p95", "ms", group="sojourn"),
     Metric("sojourn_p99_ms", "p99", "ms", group="sojourn"),
-    Metric("sojourn_max_ms", "max", "ms", group="sojourn"),
+    Metric("sojourn_max_ms", "max", "ms", group="sojourn", shown=False),
     Metric("drop_rate", "drops", "%", 100, 2),
     Metric("mark_rate", "marks", "%", 100, 2, idle=True),
     Metric("jain", "Jain index", "", 1, 3),
-    Metric("packets", "packets", "", 1, 0, counts=True),
+    Metric("packets", "packets", "", 1, 0, counts=True, shown=False),
 )
 MEASURES = (
     Metric("download_bps", "download", "Mbit/s", 1e-6, 2),
     Metric("upload_bps", "upload", "Mbit/s", 1e-6, 2),
     Metric("ping_mean_ms", "mean", "ms", group="ping"),
-    Metric("ping_p50_ms", "p50", "ms", group="ping"),
+    Metric("ping_p50_ms", "p50", "ms", group="ping", shown=False),
     Metric("ping_p95_ms", "p95", "ms", group="ping"),
     Metric("ping_p99_ms", "p99", "ms", group="ping"),
     Metric("mos", "quality", "MOS", group="call"),
@@ -144,6 +145,30 @@ def aggregate(runs: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
         row["fingerprint"] = joint_fingerprint(group["fingerprint"].to_list())
         rows.append(row)
     return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def in_html(table: pl.DataFrame, names: Sequence[str], notes: Sequence[str] = (), most: int = 12) -> str:
+    """A table of runs or of means for a notebook: the usual columns, at most so many, and sentences below it.
+
+    The columns `names`, which name the rows, come first.
+    """
+    metrics = [metric for metric in those_of(table.columns) if metric.shown and table[metric.column].drop_nulls().len()]
+    metrics = [metric for metric in metrics if not metric.idle or (table[metric.column] != 0).any()]
+    metrics = metrics[: max(0, most - len(names))]
+    headings = [*names[:most], *(metric.axis_label for metric in metrics)]
+    rows = [
+        [
+            *(str(row[name]) for name in names[:most]),
+            *(metric.show(row[metric.column], row.get(f"{metric.column}_ci95")) for metric in metrics),
+        ]
+        for row in table.iter_rows(named=True)
+    ]
+    lines = [_row("th", headings), *(_row("td", cells) for cells in rows)]
+    return f"<table>{''.join(lines)}</table>" + "".join(f"<p>{escape(note)}</p>" for note in notes)
+
+
+def _row(tag: str, cells: Sequence[str]) -> str:
+    return f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in cells)}</tr>"
 
 
 def distinct_runs(runs: pl.DataFrame, by: Sequence[str] = ()) -> pl.DataFrame:

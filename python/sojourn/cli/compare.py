@@ -80,6 +80,7 @@ def _listed(option: str, texts: tuple[str, ...]) -> list[str]:
     shell_complete=names.FLENT_TESTS,
     help="Traffic of one of Flent's tests, e.g. rrul, tcp_nup, voip; writes Flent's data files too.",
 )
+@options.sets
 @click.option("--plot", type=options.NEW_FILE, metavar="FILE", help="File for the figure [in DIR].")
 @click.option(
     "--html", type=options.NEW_FILE, metavar="FILE", help="A page with tables, figure and a run to look into."
@@ -106,6 +107,7 @@ def command(
     stack: str | None,
     limit: str,
     test: str | None,
+    sets: tuple[str, ...],
     plot: Path | None,
     html: Path | None,
     wanted: Wanted,
@@ -151,6 +153,7 @@ def command(
             command=options.command_line(),
             progress=report,
             test=test,
+            sets=options.changes(sets),
         )
     options.warn(found.advice)
     differences = found.paired(paired) if paired or found.has_pairs else None

@@ -218,7 +218,12 @@ def tables(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 _TABLES = (
-    click.option("--columns", "table_columns", metavar="A,B,…", help="Columns to print, e.g. mean,p95 [all]."),
+    click.option(
+        "--columns",
+        "table_columns",
+        metavar="A,B,…",
+        help="Columns to print, e.g. mean,p95; all prints every one [the usual ones].",
+    ),
     click.option(
         "--sort", "table_sort", metavar="COLUMN", help="Sort rows by this column; -COLUMN puts the largest first."
     ),

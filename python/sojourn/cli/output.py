@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sojourn.cli.tables import WIDTH, Cell, Column, Table, render
+from sojourn.cli.tables import ALL, WIDTH, Cell, Column, Table, render
 from sojourn.cli.terminal import echo, printable_json
 
 if TYPE_CHECKING:
@@ -51,11 +51,21 @@ def print_text_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> 
     emit(Table(columns, [[Cell(text) for text in row] for row in rows]))
 
 
-def emit(table: Table, idle: Sequence[str] = ()) -> None:
-    """Print a table as the command line asks for it; columns `idle` are left out where all their numbers are zero."""
+def emit(table: Table, idle: Sequence[str] = (), lacking: Sequence[Column] = ()) -> None:
+    """Print a table as the command line asks for it; columns `idle` are left out where all their numbers are zero.
+
+    Columns `lacking` are those of another table of the command: nothing is printed where all that are asked for are.
+    """
     wanted = _chosen()
-    shown = table.sorted(wanted.sort).chosen(wanted.columns, idle)
-    text = render(shown, wanted.form, _width())
+    own = {word for column in table.columns for word in column.words}
+    words = {word for column in lacking for word in column.words} - own
+    columns = [word for word in wanted.columns if word not in words]
+    if wanted.columns and not columns:
+        return
+    # A file of comma-separated values is for programs, which leave out what they do not need.
+    columns = columns or ([ALL] if one_table() else [])
+    order = "" if wanted.sort.removeprefix("-") in words else wanted.sort
+    text = render(table.sorted(order).chosen(columns, idle), wanted.form, _width())
     echo(text if one_table() else f"{text}\n")
 
 
@@ -66,7 +76,7 @@ def check_summary(names: Sequence[str], *, of_test: bool = False) -> None:
     wanted = _chosen()
     of_groups = filter(None, map(of_group, (*wanted.columns, wanted.sort.removeprefix("-"))))
     metrics = [*(ALL if of_test else METRICS), *of_groups]
-    table = Table([*_keys(names), *map(_of_metric, metrics), WARMUP, Column("fingerprint", "fingerprint")], [])
+    table = Table([*_keys(names), *map(_of_metric, metrics), *OF_RUNS], [])
     table.sorted(wanted.sort).chosen(wanted.columns)
 
 
@@ -75,20 +85,16 @@ def summary_table(table: pl.DataFrame, names: Sequence[str], *, title: str = "")
     from sojourn.analysis.metrics import those_of
 
     metrics = those_of(table.columns)
-    prints = ["fingerprint"] if "fingerprint" in table.columns else []
-    asked = not WARMUP.words.isdisjoint([*_chosen().columns, _chosen().sort.removeprefix("-")])
-    found = "not_settled" in table.columns and (asked or table["not_settled"].is_not_null().any())
+    of_runs = OF_RUNS if "not_settled" in table.columns else ()
     rows = [
         [
             *(_named(row[name]) for name in names),
             *(_number(metric, row[metric.column], row.get(f"{metric.column}_ci95")) for metric in metrics),
-            *([Cell(_warmup(row))] if found else []),
-            *(Cell(str(row[name])) for name in prints),
+            *((_warmup(row), Cell(_state(row)), Cell(str(row["fingerprint"]))) if of_runs else ()),
         ]
         for row in table.iter_rows(named=True)
     ]
-    warmup = [WARMUP] if found else []
-    columns = [*_keys(names), *map(_of_metric, metrics), *warmup, *(Column(name, name) for name in prints)]
+    columns = [*_keys(names), *map(_of_metric, metrics), *of_runs]
     emit(Table(columns, rows, title), idle=[metric.column for metric in metrics if metric.idle])
 
 
@@ -115,14 +121,19 @@ def traffic_table(result: Result) -> None:
     emit(Table([*_keys(["flows"]), *map(_of_metric, metrics)], rows))
 
 
-def _warmup(row: dict[str, Any]) -> str:
-    """What a row's runs left out, and how many of them have not settled."""
-    least, most = (f"{row[name]:.2f}" for name in ("warmup_min_s", "warmup_max_s"))
-    span = least if least == most else f"{least}–{most}"
+def _warmup(row: dict[str, Any]) -> Cell:
+    """What a row's runs left out."""
+    least, most = (row[name] for name in ("warmup_min_s", "warmup_max_s"))
+    span = f"{least:.2f}" if least == most else f"{least:.2f}–{most:.2f}"
+    return Cell(span, least if least == most else None)
+
+
+def _state(row: dict[str, Any]) -> str:
+    """How many of a row's runs have not settled, or that none can; empty where all have, or were not asked."""
     unsettled = row["not_settled"]
     if not unsettled:
-        return f"{span} a tenth" if row["changing"] else span
-    return f"{span} not settled" if unsettled == row["seeds"] else f"{span} {unsettled} not settled"
+        return "a tenth" if row["changing"] else ""
+    return "not settled" if unsettled == row["seeds"] else f"{unsettled} not settled"
 
 
 def title_of_means(table: pl.DataFrame) -> str:
@@ -137,6 +148,7 @@ def title_of_means(table: pl.DataFrame) -> str:
 
 def paired_table(differences: pl.DataFrame, names: Sequence[str]) -> None:
     """Print one row per queue manager compared with the baseline, and place named by `names`: differences by metric."""
+    from sojourn.analysis.metrics import ALL as ALL_METRICS
     from sojourn.analysis.metrics import groups, those_of
 
     metrics = those_of(differences["metric"])
@@ -149,7 +161,9 @@ def paired_table(differences: pl.DataFrame, names: Sequence[str]) -> None:
         tests = _tests(max(differences["n"].to_list()))
         title = f"{title}, seed by seed ± half width of its 95 % confidence interval; {tests}"
     idle = [metric.column for metric in metrics if metric.idle]
-    emit(Table([*_keys(names), *map(_of_metric, metrics)], rows, title), idle)
+    there = {metric.column for metric in metrics}
+    others = [_of_metric(metric) for metric in ALL_METRICS if metric.column not in there]
+    emit(Table([*_keys(names), *map(_of_metric, metrics)], rows, title), idle, [*OF_RUNS, *others])
 
 
 def _difference(metric: Metric, row: dict[str, Any] | None) -> Cell:
@@ -162,7 +176,7 @@ def _difference(metric: Metric, row: dict[str, Any] | None) -> Cell:
 
 
 def _number(metric: Metric, value: float | None, half: float | None) -> Cell:
-    return Cell(metric.show(value, half), value, half)
+    return Cell(metric.show(value, half), value, None if metric.counts else half)
 
 
 def _named(value: Any) -> Cell:
@@ -206,7 +220,12 @@ def _chosen() -> Wanted:
 
 
 WANTED = f"{__name__}.tables"
-WARMUP = Column("warmup_s", "warm-up", "s")
+OF_RUNS = (
+    Column("warmup_s", "warm-up", "s", shown=False),
+    Column("state", ""),
+    Column("fingerprint", "fingerprint", shown=False),
+)
+"""Columns about the runs of a row, not their numbers."""
 
 
 def _width() -> int:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 @options.dask
 @options.engine
 @options.paired
+@options.sets
 @click.option("--duration", metavar="TIME", help="Simulated time [the file's].")
 @options.warmup
 @options.until
@@ -48,6 +49,7 @@ def command(
     dask: str | None,
     engine: str,
     paired: str | None,
+    sets: tuple[str, ...],
     duration: str | None,
     warmup: str | None,
     until: Precision | None,
@@ -62,7 +64,7 @@ def command(
     queue managers seed by seed. The exit code is 1 if --until was not reached.
     """
     from sojourn.analysis.warmup import AUTO
-    from sojourn.base.errors import MACHINE
+    from sojourn.base.errors import MACHINE, InputError
     from sojourn.base.progress import progress
     from sojourn.cli import output
     from sojourn.cli.running import opened
@@ -73,7 +75,10 @@ def command(
         raise click.UsageError(
             "--shard knows a part of the runs only; give --until, --warmup auto and --paired without it"
         )
-    loaded = replace(Study.load(study, many=yes), engine=engine)
+    fixed = options.changes(sets)
+    loaded = replace(Study.load(study, many=yes, sets=fixed), engine=engine)
+    if clash := next((path for path in fixed if path in loaded.swept), None):
+        raise InputError(f"--set: {clash} is swept; leave it out in one place")
     options.warn(loaded.advice)
     changed = {key: value for key, value in (("duration", duration), ("warmup", warmup)) if value}
     loaded = loaded.replace(changed) if changed else loaded

@@ -12,10 +12,12 @@ from difflib import get_close_matches
 from itertools import groupby
 from typing import Any
 
-WIDTH = 100
+WIDTH = 140
 """Columns of text that tables take where there is no terminal."""
 GAP = 2
 FORMATS = ("markdown", "latex", "csv")
+ALL = "all"
+"""Stands for every column that has content."""
 
 
 @dataclass(frozen=True)
@@ -74,14 +76,13 @@ class Table:
     def chosen(self, wanted: Sequence[str], idle: Sequence[str] = ()) -> Table:
         """Return it with the wanted columns behind those that say what a row is about.
 
-        Without any, all that are shown unasked and have content: those named `idle` have none where all their numbers
-        are zero.
+        Without any, those that are shown unasked and have content, and with "all" every one that has. Those named
+        `idle` have none where all their numbers are zero.
         """
         keys = [place for place, column in enumerate(self.columns) if column.key]
-        if not wanted:
-            return self.with_columns(
-                [place for place in range(len(self.columns)) if place in keys or self._tells(place, idle)]
-            )
+        if not wanted or ALL in wanted:
+            chosen = [place for place, column in enumerate(self.columns) if column.shown or wanted]
+            return self.with_columns([place for place in chosen if place in keys or self._tells(place, idle)])
         found = [self._place(word, "--columns") for word in wanted]
         return self.with_columns([*(place for place in keys if place not in found), *found])
 
@@ -106,8 +107,7 @@ class Table:
 
     def _tells(self, place: int, idle: Sequence[str]) -> bool:
         cells = [row[place] for row in self.rows]
-        idles = self.columns[place].name in idle and not any(cell.value for cell in cells)
-        if idles or not self.columns[place].shown:
+        if self.columns[place].name in idle and not any(cell.value for cell in cells):
             return False
         return not cells or any(not cell.empty for cell in cells)
 
@@ -134,10 +134,22 @@ def render(table: Table, form: str, width: int) -> str:
 
 
 def as_text(table: Table, width: int = WIDTH) -> str:
-    """Columns of text, in parts below each other where they are too many; words wrap."""
-    parts = ["\n".join(_part(part, width)) for part in _parts(table, width)]
+    """Columns of text, in parts below each other where they are too many; words wrap.
+
+    Intervals stand close to their means (`8.0±0.1`) where that saves a part.
+    """
+    parts = list(_parts(table, width))
+    if len(parts) > 1:
+        parts = min(parts, list(_parts(_close(table), width)), key=len)
     title = "\n".join(textwrap.wrap(table.title, width))
-    return "\n\n".join(filter(None, (title, *parts)))
+    return "\n".join(filter(None, (title, "\n\n".join("\n".join(_part(part, width)) for part in parts))))
+
+
+def _close(table: Table) -> Table:
+    """The table without the spaces around ±."""
+    return replace(
+        table, rows=[[replace(cell, text=cell.text.replace(" ± ", "±")) for cell in row] for row in table.rows]
+    )
 
 
 def _parts(table: Table, width: int) -> Iterator[Table]:

@@ -31,6 +31,7 @@ KINDS = {
     "timeseries": Kind(
         "sojourn.figures.timeseries", "sojourn time of every packet over time, drops as thin vertical lines"
     ),
+    "queue": Kind("sojourn.figures.queue", "queue length over time, in packets, bytes or ms", ("unit",)),
     "comparison": Kind(
         "sojourn.figures.comparison",
         "sojourn time over time and its distribution side by side, as `compare` draws them",
@@ -176,6 +177,7 @@ OPTIONS = {
         "y", "PATH", "numeric key on the vertical axis, e.g. flows.0.rtt [the one with the second most values]", _text
     ),
     "metric": Option("metric", "COLUMN", "column of the summary to draw [sojourn_mean_ms]", _text),
+    "unit": Option("unit", "packets|bytes|ms", "unit of the queue length [packets]", _text),
     "over": Option(
         "over", "flows|seeds", "draw one point per seed or per flow [seeds; flows if there is one seed]", _text
     ),

@@ -28,6 +28,13 @@ Panels = np.ndarray[Any, np.dtype[Any]]
 """Axes in rows and columns."""
 
 
+class Shown(Figure):
+    """A figure that a notebook shows without pyplot."""
+
+    def _repr_png_(self) -> bytes:
+        return rendered(self, "png")
+
+
 @contextmanager
 def style(look: Look | None = None) -> Iterator[None]:
     """Apply a look, or that of the figures being made, within the block."""
@@ -39,7 +46,7 @@ def style(look: Look | None = None) -> Iterator[None]:
 def new_figure(width: float = 7.0, height: float = 4.0, *, fixed: float = 0.0, free: bool = False) -> Figure:
     """Make an empty figure of so many inches, or as the look wants it: see `Look.figure_size`."""
     look = current()
-    figure = Figure(figsize=look.figure_size(width, height, fixed=fixed, free=free))
+    figure = Shown(figsize=look.figure_size(width, height, fixed=fixed, free=free))
     FigureCanvasAgg(figure)
     figure.__dict__["_sojourn_look"] = look
     figure.__dict__["_sojourn_grows"] = not look.height and not (free and look.paper and not look.width)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import replace
 from typing import Any
 
 import matplotlib as mpl
@@ -44,7 +45,8 @@ class Channels:
     """
 
     def __init__(self, names: Iterable[Name]) -> None:
-        self.names = list(dict.fromkeys(names))
+        self._given = list(names)
+        self.names = list(dict.fromkeys(self._given))
         self.aqms = list(dict.fromkeys(name.aqm for name in self.names))
         self.loads = list(dict.fromkeys(name.load for name in self.names))
         self.colors = colors()
@@ -79,22 +81,15 @@ class Channels:
         """A line per name; where both parts differ, one per queue manager, and one per load in grey."""
         look = self.marked if marked else self.line
         if not self.two:
-            return [_entry(str(name), look(name)) for name in self.names]
+            labels = [f"{replace(name, remark='')}{_remark(self._given, name)}" for name in self.names]
+            return [_entry(label, look(name)) for label, name in zip(labels, self.names, strict=True)]
+        whole = [replace(name, load="") for name in self._given]
         aqms = [
-            _entry(f"{aqm}{self._remark(aqm)}", {**look(Name(aqm, self.loads[0])), "linestyle": "-"})
+            _entry(f"{aqm}{_remark(whole, Name(aqm))}", {**look(Name(aqm, self.loads[0])), "linestyle": "-"})
             for aqm in self.aqms
         ]
         names = [Name(self.aqms[0], load) for load in self.loads]
         return [*aqms, *(_entry(one.load, {"color": muted(), "linestyle": self._linestyle(one)}) for one in names)]
-
-    def _remark(self, aqm: str) -> str:
-        """What is said of a queue manager in all its loads, or in how many of them."""
-        own = [name.remark for name in self.names if name.aqm == aqm]
-        remarks = list(dict.fromkeys(filter(None, own)))
-        if not remarks:
-            return ""
-        where = "" if all(own) else f" ({sum(map(bool, own))} of {len(own)})"
-        return f", {', '.join(remarks)}{where}"
 
     def _number(self, name: Name) -> int:
         """Number by which the colour is chosen."""
@@ -112,6 +107,16 @@ class Channels:
         """The number of the colour, one more with every lap: then it comes with another line and marker."""
         lap, place = divmod(self._number(name), len(self.colors))
         return place + lap
+
+
+def _remark(names: Sequence[Name], name: Name) -> str:
+    """What is said of a name among `names`, and of how many of those equal to it if not of all."""
+    own = [one.remark for one in names if one == name]
+    remarks = list(dict.fromkeys(filter(None, own)))
+    if not remarks:
+        return ""
+    where = "" if all(own) else f" ({sum(map(bool, own))} of {len(own)})"
+    return f", {', '.join(remarks)}{where}"
 
 
 def _two(names: Sequence[Name]) -> bool:

@@ -6,12 +6,14 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import cached_property, partial
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from sojourn.analysis.labels import names_of
+from sojourn.analysis.metrics import in_html
 from sojourn.analysis.stats import quantile
 from sojourn.aqms.registry import own_parameters, parameters
 from sojourn.aqms.spelling import references, spelled_aqm
@@ -584,7 +586,9 @@ class Result:
         return f"<Result {self.scenario.aqm}, seed {self.seed}: {self.fingerprint}>"
 
     def _repr_html_(self) -> str:
-        return str(self.summary._repr_html_())
+        if self.is_log:
+            return f"<pre>{escape(repr(self))}</pre>"
+        return in_html(self.summary, ["aqm", "seed"])
 
 
 def no_wlan(result: Result) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from sojourn.analysis.labels import Name, shortened
-from sojourn.analysis.metrics import SEARCHED, aggregate
+from sojourn.analysis.metrics import SEARCHED, aggregate, in_html
 from sojourn.analysis.pairs import NO_PAIRS, paired, same_aqm
 from sojourn.analysis.replicate import Precision, Reached, replicate
 from sojourn.analysis.warmup import AUTO, aligned, not_settled, refuse_unsettled
@@ -38,6 +38,23 @@ if TYPE_CHECKING:
 
 
 RATE, RTT, FLOWS, DURATION, LIMIT = "10 Mbit/s", "40 ms", 4, "60 s", "1000 packets"
+ARGUMENTS = {
+    "link.aqm": "aqms (--aqm)",
+    "link.rate": "rate (--rate)",
+    "link.trace": "trace (--trace)",
+    "link.limit": "limit (--limit)",
+    "link.framing": "framing (--framing)",
+    "reverse.rate": "reverse_rate (--reverse-rate)",
+    "flows.0.count": "flows (--flows)",
+    "flows.0.rtt": "rtt (--rtt)",
+    "flows.0.cc": "cc (--cc)",
+    "flows.0.stack": "stack (--stack)",
+    "flows.0.ecn": "ecn (--ecn)",
+    "duration": "duration (--duration)",
+    "warmup": "warmup (--warmup)",
+    "seed": "seeds (--seeds)",
+}
+"""Keys of the scenario that have arguments, and options, of their own."""
 MAX_PACKETS = 5_000_000
 """Above this many packets a run keeps no per-packet table for the figure: it would take gigabytes."""
 
@@ -146,7 +163,7 @@ class Comparison:
         return f"<Comparison of {', '.join(self.aqms)}>"
 
     def _repr_html_(self) -> str:
-        return str(self.table._repr_html_())
+        return in_html(self.table, [*self.loads[0], "aqm"], self.notes)
 
 
 def compare(
@@ -172,6 +189,7 @@ def compare(
     command: Sequence[str] = (),
     progress: Progress | bool | None = None,
     test: str | None = None,
+    sets: Mapping[str, object] | None = None,
 ) -> Comparison:
     """Send `flows` saturated TCP flows through each of `aqms`; with equal seeds the traffic is the same for all.
 
@@ -190,7 +208,12 @@ def compare(
     `test` sends what one of Flent's tests sends, such as "rrul"; both directions then have the queue manager, and the
     numbers are about the reverse one where only that is loaded. `flows` is how many of each kind a test with any number
     of flows has; `rtt` has the round-trip time to each host of a test with several.
+
+    `sets` sets other keys of the scenario by dotted path, such as `{"probes.queue": "10 ms"}`.
     """
+    sets = dict(sets or {})
+    if twice := next((path for path in sets if path in ARGUMENTS), None):
+        raise InputError(f"{twice}: has an argument of its own; give {ARGUMENTS[twice]} instead")
     names, named_twice = once([aqm_text(aqm) for aqm in listed(aqms)])
     if not names:
         raise InputError('no AQM given; write e.g. "codel,pie"')
@@ -213,7 +236,7 @@ def compare(
         }
         if test is not None:
             document |= {"flows": flows_of_test(test, load.flows, hosts or [load.rtt], tcp), "probes": PROBES}
-        return Scenario.build({"name": "compare", **_given(document)})
+        return Scenario.build({"name": "compare", **_given(document)}).replace(sets)
 
     bases, varied = combined(rate, hosts[0] if hosts else rtt, flows, base_of)
     chosen = seed_list(seeds)
@@ -224,7 +247,7 @@ def compare(
     def run(chosen: list[int]) -> Comparison:
         drawn = chosen[0] if keeps_packets else None
         runs = [
-            Run(base.replace({**dict.fromkeys(places, name), "probes.packets": seed == drawn}), seed)
+            Run(base.replace({**dict.fromkeys(places, name), "probes.packets": seed == drawn, **sets}), seed)
             for base in bases
             for name in names
             for seed in chosen

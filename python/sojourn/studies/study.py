@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from sojourn.analysis.labels import names_of
-from sojourn.analysis.metrics import SEARCHED, aggregate
+from sojourn.analysis.metrics import SEARCHED, aggregate, in_html
 from sojourn.analysis.pairs import NO_PAIRS, paired, same_aqm
 from sojourn.analysis.replicate import Precision, Reached, replicate
 from sojourn.analysis.warmup import AUTO, not_settled, refuse_unsettled, summaries
@@ -186,6 +186,12 @@ class StudyResult:
     def plot(self) -> Plots:
         """Figures of all runs, a method for each kind, such as `plot.utilisation()`."""
         return Plots(lambda: (self.results, names_of(self.results)))
+
+    def __repr__(self) -> str:
+        return f"<StudyResult of {self.study.name}: {len(self.results)} runs>"
+
+    def _repr_html_(self) -> str:
+        return in_html(self.table, self.study.swept, self.notes)
 
     @property
     def has_pairs(self) -> bool:
