@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sojourn.analysis.stats import mean_ci
+from sojourn.analysis.stats import sample_ci
 from sojourn.fitting.data import Data
 from sojourn.fitting.fit import Fitted
 from sojourn.fitting.likelihood import IN_ALL, TIED, Profile, probability
@@ -55,7 +55,7 @@ def numbers(data: Data, best: Fitted, runs: np.ndarray[Any, Any]) -> list[dict[s
     spread = _predicted(best)
     rows = []
     for place, number in enumerate(data.numbers):
-        mean, half = mean_ci(runs[:, place].tolist())
+        mean, half = sample_ci(runs[:, place].tolist())
         error = float(np.var(runs[:, place], ddof=1)) / len(runs)
         held_out = place in data.held_out
         variance = best.noise[place, place] + error + (spread[place, place] if held_out else 0.0)
