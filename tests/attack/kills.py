@@ -15,6 +15,7 @@ from pathlib import Path
 
 from attack.inputs import environment
 from attack.scenarios import FILES
+from sojourn.runs.order import ORDER
 
 SCENARIO = """
 duration = "150 s"
@@ -147,4 +148,4 @@ def _digests(folder: Path) -> dict[str, str]:
 
 
 def _hidden(folder: Path) -> list[str]:
-    return [path.name for path in folder.glob(".*")] if folder.is_dir() else []
+    return [path.name for path in folder.glob(".*") if path.name != ORDER] if folder.is_dir() else []

@@ -14,7 +14,7 @@ from typing import Any
 def main() -> None:
     """Run a command line."""
     from sojourn.__main__ import main as command
-    from sojourn.__main__ import stop_at_ctrl_c
+    from sojourn.base.interrupt import stop_at_ctrl_c
 
     stop_at_ctrl_c()
     from sojourn import engines

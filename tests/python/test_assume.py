@@ -118,7 +118,7 @@ def test_assumptions_are_listed(cli: Cli) -> None:
     assert [one["name"] for one in listed] == list(papers.paper(PAPER).assumptions)
     lines = cli("reproduce", PAPER, "--assume", "list").output.splitlines()
     [length] = [at for at, line in enumerate(lines) if line.startswith("run_length")]
-    assert "50 s, 200 s," in lines[length] and "500 s" in lines[length + 1], "alternatives may go on in a second line"
+    assert "50 s, 200 s, 500 s" in lines[length]
     assert any(line.startswith("delayed_ack") for line in lines)
 
 

@@ -338,7 +338,8 @@ while True:
         found = re.search(r"http://127\.0\.0\.1:(\d+)/\w+/", _open(link.process.stderr).readline())
         assert found
         for _ in range(6):
-            stack.callback(subprocess.Popen([*python(drips), found[1]]).kill)
+            client = stack.enter_context(subprocess.Popen([*python(drips), found[1]]))
+            stack.callback(client.kill)
         for since in range(5):
             assert "rows" in json.loads(_get(f"{found[0]}data?since={since}"))
         link.end()

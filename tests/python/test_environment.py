@@ -135,10 +135,19 @@ def test_interrupted_sweep_goes_on_where_it_stopped(tmp_path: Path, process: Pro
 @pytest.mark.parametrize("module", ["sojourn.gym.soak", "sojourn.gym.bench"])
 def test_an_interrupted_module_ends_with_a_line(tmp_path: Path, module: str) -> None:
     pytest.importorskip("gymnasium")
-    done = _interrupt(["--episodes", 10**6] if module.endswith("soak") else [], tmp_path, 5, module)
-    assert done[0] == 130
-    assert done[1].splitlines()[-1] == "Interrupted; finished runs are kept."
-    assert "Traceback" not in done[1]
+    words = ["--episodes", str(10**6)] if module.endswith("soak") else []
+    command = [sys.executable, "-u", "-m", module, *words]
+    with subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        assert process.stdout is not None
+        first = process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        said, _ = process.communicate(timeout=60)
+    assert first.startswith("100 of 1000000 episodes" if words else "  ")
+    assert process.returncode == 130
+    assert said.splitlines()[-1] == "Interrupted; finished runs are kept."
+    assert "Traceback" not in said
 
 
 def _runs(folder: Path) -> list[Path]:
@@ -149,8 +158,8 @@ def _limit_files(size: int) -> Callable[[], None]:
     return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
 
 
-def _interrupt(args: list[object], folder: Path, wait_s: float, module: str = "sojourn") -> tuple[int, str, float]:
-    command = [sys.executable, "-m", module, *(str(arg) for arg in args)]
+def _interrupt(args: list[object], folder: Path, wait_s: float) -> tuple[int, str, float]:
+    command = [sys.executable, "-m", "sojourn", *(str(arg) for arg in args)]
     process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     time.sleep(wait_s)
     began = time.monotonic()

@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 from base64 import b64encode
 from collections.abc import Iterator
@@ -219,13 +220,18 @@ def naming(way: str, name: str) -> str:
 
 
 @pytest.mark.parametrize("way", NAMING)
-def test_a_page_names_no_file_of_this_machine(server: Server, tmp_path: Path, way: str, capfd: Any) -> None:
+def test_a_page_names_no_file_of_this_machine(
+    server: Server, way: str, capfd: Any, request: pytest.FixtureRequest
+) -> None:
     """Neither its contents nor whether it is there are told, and no temporary folder."""
-    secret = tmp_path / "secret"
+    # A short path: an error shows the first characters of a long one.
+    folder = Path(tempfile.mkdtemp())
+    request.addfinalizer(lambda: shutil.rmtree(folder))
+    secret = folder / "secret"
     for ending in ("", ".so", ".py", ".dist"):
-        (tmp_path / f"secret{ending}").write_text("root:hunter2:19000\n" if ending != ".py" else "raise SystemExit")
+        (folder / f"secret{ending}").write_text("root:hunter2:19000\n" if ending != ".py" else "raise SystemExit")
     answers = set()
-    for there in (str(secret), str(tmp_path / "absent"), "../secret", "../../../../../../etc/passwd", "/etc/passwd"):
+    for there in (str(secret), str(folder / "absent"), "../secret", "../../../../../../etc/passwd", "/etc/passwd"):
         status, body, _ = ask(server, "native", method="POST", body=json.dumps({"text": naming(way, there)}).encode())
         said = body.decode()
         assert status == 400 and "hunter2" not in said and "root:" not in said, said
@@ -457,7 +463,7 @@ def test_what_a_machine_lacks_is_named_with_a_command(tmp_path: Path, tools: tup
     done = subprocess.run(
         [bash, ROOT / "web" / "needs.sh"], env={"PATH": str(tmp_path)}, capture_output=True, text=True, check=False
     )
-    if Path("/usr/bin/rustc").exists() and "Rust for" in said + done.stdout:
+    if Path("/usr/bin/rustc").exists() and ("Rust for" in said + done.stdout or "rustc-web" in said):
         pytest.skip("Debian's own Rust is found without PATH")
     assert re.search(said, done.stdout), done.stdout
     assert (len(done.stdout.splitlines()), done.stderr) == (1, "")

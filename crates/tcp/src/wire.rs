@@ -42,13 +42,14 @@ pub trait Wire {
     }
 
     /// Memory in bytes of what this sender has handed down and its host's device has not begun to send, where the device is
-    /// shared with others, so that nobody knows when it will have ([`memory_below`]); none where [`Wire::leaves`] tells.
+    /// shared with others, so that nobody knows when it will have ([`crate::small_queue::memory_below`]); none
+    /// where [`Wire::leaves`] tells.
     #[inline]
     fn waits_below(&self) -> Option<u64> {
         None
     }
 
-    /// That is too much: the sender goes on with [`Sender::on_departure`] when some of it has begun to leave or was dropped.
+    /// That is too much: the sender goes on with [`crate::Sender::on_departure`] when some of it has begun to leave or was dropped.
     fn hold(&mut self) {}
 
     /// Whether that device lets each packet go at its departure time (Linux's `fq`): then the sender says it and does not wait

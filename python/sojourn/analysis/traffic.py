@@ -36,9 +36,9 @@ def traffic(flows: Sequence[Mapping[str, Any]], groups: Sequence[Mapping[str, An
             "flows": f"flows.{number}: {name}" if names.count(name) > 1 else name,
             "goodput_bps": group["goodput_bps"],
             "rtt_ms": group.get("rtt_ms"),
-            "delay_ms": group["delay_ms"],
+            "delay_ms": group.get("delay_ms"),
             "resent": _resent(flow, group),
-            "loss_rate": group["loss_rate"],
+            "loss_rate": group.get("loss_rate"),
         }
         for number, (name, flow, group) in enumerate(zip(names, flows, groups, strict=True))
     ]
@@ -59,6 +59,6 @@ def _control(result: Result, flow: int) -> str:
 
 
 def _resent(flow: Mapping[str, Any], group: Mapping[str, Any]) -> float | None:
-    if "cc" not in flow or not group["sent"]:
+    if "cc" not in flow or not group.get("sent"):
         return None
     return float(group["retransmissions"]) / float(group["sent"])

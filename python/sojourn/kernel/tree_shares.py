@@ -11,13 +11,13 @@ import random
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from os import sched_getaffinity
 from typing import Any
 
 import click
 
 from sojourn.aqms.spelling import spelled_aqm
 from sojourn.kernel.cache import VERSIONS, built
+from sojourn.runs.runner import cores
 from sojourn.scenarios.scenario import Scenario
 
 DURATION_S, WARMUP_S = 6, 2
@@ -158,7 +158,7 @@ def main(version: str, trees: int, seed: int) -> None:
     """Print a line for each tree; the exit code is 1 if a part differs by more than 1 % of the link."""
     kernel = built(version)
     engine = "kernel" if version == VERSIONS[0] else f"kernel-{version}"
-    with ThreadPoolExecutor(len(sched_getaffinity(0))) as pool:
+    with ThreadPoolExecutor(cores()) as pool:
         found = list(pool.map(lambda n: compared(n, drawn(seed, n), engine), range(trees)))
     click.echo("\n".join(_rows(found)))
     within = [tree for tree in found if tree.difference <= BAND]
