@@ -192,6 +192,8 @@ fn queue(aqm: &str, load: Load, rate: Rate) -> Box<dyn Qdisc<u32> + Send> {
     own += &match plain.name() {
         _ if load.overloaded => String::new(),
         "sfb" => format!(" max {0} target {0}", limit.min(u16::MAX.into())), // of its bins
+        // By default the burst is one that the kernel refuses where so much may wait.
+        "sfq_red" => format!(" burst {}", bytes / 12_000),
         "cake" | "cake_mq" => " rtt 1000s".into(), // flows with more than their share of the arrivals wait long
         _ => String::new(),
     };

@@ -175,10 +175,13 @@ fn libraries_keep_to_the_rules_of_the_suite() {
         if matches!(ours.config, AnyConfig::ExcludingCe(_)) || effects.duplicates || effects.damages {
             continue;
         }
-        for text in [format!("./libsojourn_aqm.so {}", ours.aqm), "./blue.so increment 0.3 ecn".to_string()] {
+        for (text, most) in [
+            (format!("./libsojourn_aqm.so {}", ours.aqm), ours.config.most(ours.limits)),
+            ("./blue.so increment 0.3 ecn".to_string(), ours.limits),
+        ] {
             let named = Named::parse_with(&text, &Libraries { base: folder.path() }).expect("it was configured before");
             let case = Case { config: named.config, aqm: text, ..ours.clone() };
-            let done = case.run();
+            let done = case.run_within(most);
             assert_eq!(case.config.fault(), None, "case {number}: {case}");
             assert_eq!(done.err(), None, "case {number}: {case}");
         }

@@ -152,7 +152,10 @@ impl Faults {
             [("utilisation", &["utilisation"][..]), ("windows", &["utilisation", "drop_rate", "mark_rate", "jain"])]
         {
             for column in columns.iter().filter(|_| has(table)) {
-                for share in real(output, table, column) {
+                // Without two bulk flows there is no index.
+                for share in
+                    real(output, table, column).into_iter().filter(|share| *column != "jain" || !share.is_nan())
+                {
                     self.share(&format!("{table}.{column}"), share);
                 }
             }

@@ -98,10 +98,15 @@ impl Case {
 
     /// Runs the suite on it.
     pub fn run(&self) -> Result<Stats, Violation> {
+        self.run_within(self.config.most(self.limits))
+    }
+
+    /// The same where `most` may wait in it: of a library nobody knows in how many queues.
+    pub fn run_within(&self, most: Limits) -> Result<Stats, Violation> {
         let order = Order::of(&self.config);
         let host = Host { link: self.link, rng: Rng::from_state(self.seed) };
         let make = || self.config.build::<u32>(self.limits, host.clone()) as Box<dyn Qdisc<u32>>;
-        check(make, &self.config.most(self.limits), self.link, order, &self.ops)
+        check(make, &most, self.link, order, &self.ops)
     }
 }
 
