@@ -86,6 +86,11 @@ STUDY_CASES = {
     "a range of words": ('"a.b" = { from = "x", to = 2, step = 1 }', ["sweep.a.b.from", "not a number"]),
     "an endless range": ('"a.b" = { from = 1, to = 1e9, step = 0.1 }', ["sweep.a.b", "larger step"]),
     "a tuple too short": ('"link.aqm, seed" = [["codel"]]', ["sweep.link.aqm, seed", "for each of"]),
+    "a key twice in one entry": ('"link.rate, link.rate" = [["1 Mbit/s", "2 Mbit/s"]]', ["sweep.link.rate", "twice"]),
+    "a key in two entries": (
+        '"link.rate" = ["1 Mbit/s"]\n"seed,link.rate" = [[3, "2 Mbit/s"]]',
+        ["sweep.link.rate: is there twice; leave one out"],
+    ),
     "too many combinations": (
         '"a.b" = { from = 1, to = 2000, step = 1 }\n"a.c" = { from = 1, to = 2000, step = 1 }',
         ["sweep", "4000000"],

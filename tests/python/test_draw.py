@@ -155,6 +155,9 @@ def test_packets_are_whole() -> None:
         ('[draw]\n"link.aqm" = { choice = [] }', "draw.link.aqm.choice: not a list of values"),
         ('[draw]\n"link.trace" = { trace = "*.nothing" }', 'draw.link.trace.trace: no file is called "*.nothing"'),
         ('[draw]\n"flows.9.count" = { choice = [1] }', "9"),
+        ('[draw]\n"seed, seed" = { choice = [1] }', "draw.seed: is there twice; leave one out"),
+        ('[draw]\n"a, b" = { choice = [1] }\n"b" = { choice = [2] }', "draw.b: is there twice"),
+        ('[draw]\n"link.*" = { choice = [{ mtu = 9, "mtu, rate" = 3 }] }', "draw.link.*.0.mtu: is there twice"),
     ],
 )
 def test_a_wrong_table_is_refused_with_its_place(tmp_path: Path, cli: Cli, entry: str, message: str) -> None:

@@ -84,7 +84,7 @@ def test_columns_are_marked_where_they_are_used(cli: Cli, tmp_path: Path) -> Non
 
 
 def test_columns_and_sort(cli: Cli, study_file: Path) -> None:
-    ran = cli("sweep", study_file, "--columns", "p95,drop_rate", "--sort", "-p95", "--csv")
+    ran = cli("sweep", study_file, "--columns", "p95, drop_rate,p95,", "--sort", "-p95", "--csv")
     rows = list(csv.DictReader(io.StringIO(ran.stdout)))
     keys = ["link.aqm", "flows.0.count", "link.rate"]
     assert list(rows[0]) == [*keys, "sojourn_p95_ms", "sojourn_p95_ms_ci95", "drop_rate", "drop_rate_ci95"]

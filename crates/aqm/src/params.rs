@@ -7,6 +7,7 @@ use crate::quote::quoted;
 pub use crate::refusal::Refusal;
 use crate::units;
 pub use crate::value::{Bytes, Parameter, Value};
+use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -289,7 +290,11 @@ pub fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a str> 
     // A longer name is nobody's slip, and to compare it takes time.
     let distance_to = |k: &str| if name.len() <= LONGEST { distance(&typed, &plain(k)) } else { usize::MAX };
     let nearest = known.clone().map(|k| (distance_to(k), letters(&typed) != letters(&plain(k)), k)).min();
-    let list = || known.clone().collect::<Vec<_>>().join(", ");
+    // Kinds of one thing may share a name, such as the rates of a link.
+    let list = || {
+        let mut seen = BTreeSet::new();
+        known.clone().filter(|&k| seen.insert(k)).collect::<Vec<_>>().join(", ")
+    };
     match nearest {
         None => format!("unknown {what} {}; there is none", quoted(name)),
         Some((d, _, k)) if d <= 1 + name.len() / 3 => format!("unknown {what} {}; did you mean {k:?}?", quoted(name)),

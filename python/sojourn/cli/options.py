@@ -207,7 +207,8 @@ def tables(command: Callable[..., Any]) -> Callable[..., Any]:
         forms = [form for form in FORMATS if given.pop(f"table_{form}")]
         if len(forms) + bool(given.get("as_json")) > 1:
             raise click.UsageError("--json, --markdown, --latex and --csv exclude each other; choose one")
-        columns = tuple(name.strip() for name in (given.pop("table_columns") or "").split(",") if name.strip())
+        names = (name.strip() for name in (given.pop("table_columns") or "").split(","))
+        columns = tuple(dict.fromkeys(filter(None, names)))
         wanted = Wanted(columns, given.pop("table_sort") or "", forms[0] if forms else "")
         click.get_current_context().meta[WANTED] = wanted
         return command(*args, **given)

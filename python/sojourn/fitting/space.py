@@ -10,6 +10,7 @@ from itertools import product
 from math import log
 from typing import Any
 
+from sojourn.base.dotted import check_distinct, split_paths
 from sojourn.base.errors import InputError
 from sojourn.base.units import in_digits, interpolated
 
@@ -76,18 +77,18 @@ class Space:
     def paths(self) -> list[str]:
         """Dotted paths of all keys."""
         written = [*(one.path for one in self.ranges), *(one.path for one in self.choices)]
-        return [path for one in written for path in paths_of(one)]
+        return [path for one in written for path in split_paths(one)]
 
     def combinations(self) -> Iterator[dict[str, Any]]:
         """Every combination of the choices, by path; one that is empty without them."""
         for values in product(*(one.values for one in self.choices)):
             pairs = zip(self.choices, values, strict=True)
-            yield {path: value for one, value in pairs for path in paths_of(one.path)}
+            yield {path: value for one, value in pairs for path in split_paths(one.path)}
 
     def sets(self, point: Point) -> dict[str, Any]:
         """What a point sets, by path."""
         pairs = zip(self.ranges, point, strict=True)
-        return {path: one.written(number) for one, number in pairs for path in paths_of(one.path)}
+        return {path: one.written(number) for one, number in pairs for path in split_paths(one.path)}
 
     def point(self, cube: Sequence[float]) -> Point:
         """Numbers at a point of the unit cube."""
@@ -96,11 +97,6 @@ class Space:
     def cube(self, point: Point) -> list[float]:
         """Point of the unit cube where these numbers are."""
         return [one.place(number) for one, number in zip(self.ranges, point, strict=True)]
-
-
-def paths_of(path: str) -> list[str]:
-    """Keys that a path names: `flows.0.rtt, flows.1.rtt` are two, which have the same value, as in `[draw]`."""
-    return [part.strip() for part in path.split(",")]
 
 
 def space_of(free: Mapping[str, Any]) -> Space:
@@ -113,8 +109,7 @@ def space_of(free: Mapping[str, Any]) -> Space:
             'free: no range; write e.g. "link.rate" = "1..100 Mbit/s", or compare the choices with a sweep'
         )
     space = Space(ranges, choices)
-    if twice := next((one for at, one in enumerate(space.paths) if one in space.paths[:at]), None):
-        raise InputError(f"free: {twice} is there twice; leave one out")
+    check_distinct("free", space.paths)
     if (count := sum(1 for _ in space.combinations())) > MOST_CHOICES:
         raise InputError(f"free: {count} combinations of choices, of which each is a fit; leave some out")
     return space

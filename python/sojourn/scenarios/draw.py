@@ -17,6 +17,7 @@ from pathlib import Path
 from string import Formatter
 from typing import Any
 
+from sojourn.base.dotted import check_distinct, split_paths
 from sojourn.base.errors import InputError
 from sojourn.base.units import factor_between, in_digits, interpolated, read_quantity, written_quantity
 
@@ -50,7 +51,7 @@ class Leaf(Distribution):
     def values(self, path: str, name: str, choose: Choose) -> Iterator[tuple[str, Any]]:
         """The value for each of the paths."""
         value = choose(name, self)
-        yield from ((one, value) for one in _split(path))
+        yield from ((one, value) for one in split_paths(path))
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,9 @@ class Draw:
         """Read a table; patterns of files are relative to `base`."""
         if not isinstance(table, Mapping) or not table:
             raise InputError(f"draw: not a table of distributions; {EXAMPLE}")
-        return cls({path: _distribution(f"draw.{path}", found, base) for path, found in _flatten(table)})
+        draw = cls({path: _distribution(f"draw.{path}", found, base) for path, found in _flatten(table)})
+        check_distinct("draw", draw.paths)
+        return draw
 
     @classmethod
     def take(cls, document: dict[str, Any], base: Path) -> Draw | None:
@@ -135,7 +138,7 @@ class Written(Distribution):
     def values(self, path: str, name: str, choose: Choose) -> Iterator[tuple[str, Any]]:
         """The text."""
         text = self.pattern.format_map({part: choose(f"{name}.{part}", leaf) for part, leaf in self.parts.items()})
-        yield from ((one, text) for one in _split(path))
+        yield from ((one, text) for one in split_paths(path))
 
 
 @dataclass(frozen=True)
@@ -190,6 +193,8 @@ def _choice(place: str, found: Any, base: Path) -> Distribution:
         return OneOf(tuple(found))
     if not all(isinstance(table, Mapping) and table for table in found):
         raise InputError(f'{place}: not a list of tables; write e.g. [{{ rate = "9 Mbit/s" }}, {{ bucket = … }}]')
+    for number, table in enumerate(found):
+        check_distinct(f"{path}.{number}", (one for key in table for one in split_paths(key)))
     return OneTable(
         tuple(
             {key: _perhaps_drawn(f"{path}.{number}.{key}", value, base) for key, value in table.items()}
@@ -299,14 +304,10 @@ def _has_tables(found: Mapping[str, Any]) -> bool:
     return all(isinstance(value, Mapping) for value in found.values())
 
 
-def _split(paths: str) -> list[str]:
-    return [path.strip() for path in paths.split(",")]
-
-
 def _paths(paths: str, found: Any) -> list[str]:
     """Dotted paths that an entry may set."""
     if not isinstance(found, OneTable):
-        return _split(paths)
+        return split_paths(paths)
     pairs = [(paths.removesuffix("*") + key, one) for table in found.tables for key, one in table.items()]
     return list(dict.fromkeys(path for key, one in pairs for path in _paths(key, one)))
 

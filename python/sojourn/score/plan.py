@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from sojourn.base.dotted import split_paths
 from sojourn.base.errors import InputError
 from sojourn.base.units import rates
 from sojourn.engines import SIMULATE, check
@@ -137,12 +138,8 @@ def _versions(row: Row, aqms: Sequence[str]) -> tuple[dict[str, list[str]], dict
 def _with_aqms(document: Mapping[str, Any], texts: Sequence[str]) -> dict[str, Any]:
     """The document with other queue managers in place of those that its file sweeps."""
     changed = deepcopy(dict(document))
-    [paths] = [paths for paths in changed["sweep"] if "link.aqm" in _paths(paths)]
-    count = len(_paths(paths))
+    [paths] = [paths for paths in changed["sweep"] if "link.aqm" in split_paths(paths)]
+    count = len(split_paths(paths))
     distinct = list(dict.fromkeys(texts))
     changed["sweep"][paths] = distinct if count == 1 else [[text] * count for text in distinct]
     return changed
-
-
-def _paths(key: str) -> list[str]:
-    return [path.strip() for path in key.split(",")]

@@ -8,6 +8,7 @@ from itertools import product
 from math import prod
 from typing import Any
 
+from sojourn.base.dotted import check_distinct, split_paths
 from sojourn.base.errors import InputError
 from sojourn.base.units import read_quantity, written_quantity
 
@@ -20,7 +21,9 @@ Axis = list[dict[str, Any]]
 
 def axes_of(sweep: Mapping[str, Any]) -> list[Axis]:
     """The entries of a `[sweep]` table."""
-    return [_axis(path, found) for path, found in _flatten(sweep)]
+    entries = list(_flatten(sweep))
+    check_distinct("sweep", (path for paths, _ in entries for path in split_paths(paths)))
+    return [_axis(path, found) for path, found in entries]
 
 
 def distinct_values(axes: Sequence[Axis]) -> tuple[list[Axis], tuple[str, ...]]:
@@ -66,7 +69,7 @@ def _axis(path: str, found: Any) -> Axis:
         raise InputError(f"sweep.{path}: not a list; write e.g. [{json.dumps(found)}]")
     if not found:
         raise InputError(f"sweep.{path}: an empty list; give at least one value")
-    paths = [part.strip() for part in path.split(",")]
+    paths = split_paths(path)
     if len(paths) == 1:
         return [{path: value} for value in found]
     for values in found:

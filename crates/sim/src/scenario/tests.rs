@@ -179,6 +179,11 @@ fn refusals_name_place_and_mend() {
         ("link.limit", "[]", r#"link.limit: the list is empty; write e.g. "1000 packets""#),
         ("link.limit", "0 packets", r#"link.limit: a limit of "0 packets" holds nothing"#),
         ("link.rates", "1 Mbit/s", r#"link.rates: unknown key; did you mean "rate"?"#),
+        (
+            "link.serialisation_delays",
+            "1",
+            "link.serialisation_delays: unknown key; one of delay, delay_trace, reorder, tick, gro, framing, overhead, mpu, account, loss, below, mtu, aqm, limit, rate, change, bucket, burst, peak, overdraft, poisson, cox, sigma, outage, trace, once, wlan_rate",
+        ),
         ("link", "10 Mbit/s", "link: expected a table, found a text"),
         ("link", "", r#"link: missing; write e.g. [link] with rate = "10 Mbit/s""#),
         ("reverse", "fast", "reverse: expected a table, found a text"),
