@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from attack import drawn, files, scenarios
+from attack import changes, drawn, files, graphs, nested, scenarios
 
 Draw = Callable[[random.Random, bool], tuple[list[str], dict[str, bytes]]]
 
@@ -16,6 +16,9 @@ FAMILIES: dict[str, tuple[int, float, Draw]] = {
     "scenarios": (30, 0.3, scenarios.draw_scenario),
     "studies": (10, 0.25, scenarios.draw_study),
     "drawn keys": (9, 0.3, drawn.draw_drawn),
+    "graphs": (9, 0.3, graphs.draw_graph),
+    "changes": (9, 0.3, changes.draw_changes),
+    "nested texts": (9, 0.3, nested.draw_nested),
     "command lines": (18, 0.25, files.draw_compare),
     "captures": (9, 0.3, files.draw_capture),
     "logs": (8, 0.3, files.draw_log),

@@ -10,6 +10,7 @@ from pathlib import Path
 from click.testing import Result
 
 from attack.cases import Case
+from attack.possible import impossible
 
 CODES = {0, 2, 3, 130}
 _MORE = {"aqm": {1}} | {key: {126, 127} for key in ("link", "delay", "loss")}
@@ -44,4 +45,6 @@ def judge(one: Case, result: Result, folder: Path) -> list[str]:
             for found in (folder / "out").glob("*")
             if found.is_dir() and not (found / "manifest.json").is_file()
         ]
+    if result.exit_code == 0:
+        faults += impossible(folder / "out")
     return faults

@@ -19,8 +19,11 @@ from typing import Any
 
 from attack.cases import Case, case
 from attack.judge import judge
+from attack.possible import fingerprints
 
 FORKING = ("link", "delay", "loss", "mm-link", "mm-delay", "mm-loss", "mm-onoff", "mm-intermittent", "doctor")
+TWICE = ("graphs", "changes", "nested texts")
+"""Families whose runs are made twice, with equal fingerprints."""
 LONGEST_RUN_S = 1.5
 """A run that was drawn to take longer is stopped as Ctrl-C would: mutation finds units, not patience."""
 MOST_MEMORY = 6 << 30
@@ -58,6 +61,10 @@ def run(one: Case) -> dict[str, Any]:
             else CliRunner().invoke(cli, one.words)
         )
         faults = judge(one, result, folder)
+        if result.exit_code == 0 and one.family in TWICE and one.words[0] == "run":
+            CliRunner().invoke(cli, ["again" if word == "out" else word for word in one.words])
+            if fingerprints(folder / "out") != (again := fingerprints(folder / "again")) and again:
+                faults.append(f"another run of it is {again}")
     finally:
         os.chdir("/")
         shutil.rmtree(folder, ignore_errors=True)
@@ -87,8 +94,9 @@ class Ended:
 def _in_a_process(words: list[str]) -> Ended:
     """Run a command that forks, which a process with threads must not."""
     command = [sys.executable, "-m", "sojourn", *words]
+    env = os.environ | {"PYTHON": sys.executable}
     try:
-        ran = subprocess.run(command, capture_output=True, timeout=30, stdin=subprocess.DEVNULL, check=False)
+        ran = subprocess.run(command, capture_output=True, timeout=30, stdin=subprocess.DEVNULL, check=False, env=env)
     except subprocess.TimeoutExpired:
         return Ended(-1, "", "hangs")
     return Ended(ran.returncode, ran.stdout.decode(errors="replace"), ran.stderr.decode(errors="replace"))

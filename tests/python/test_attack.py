@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
+import random
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from attack import inputs, kills
 from attack.cases import FAMILIES, Case, case
 from attack.judge import judge
+from attack.nested import PAIRS, nested
+from attack.possible import fingerprints, impossible
 
 INPUTS, KILLS = 400, 4
 
@@ -35,7 +40,7 @@ def test_a_fifth_of_them_runs(found: inputs.Found) -> None:
 
 
 def test_a_case_is_the_same_everywhere(tmp_path: Path) -> None:
-    (tmp_path / "manifest.json").write_text("{}")
+    (tmp_path / "manifest.json").write_text('{"summary": {"goodput_bps": 3}}')
     (tmp_path / "x.parquet").write_text("")
     cases = [case(3, number, tmp_path) for number in range(60)]
     assert cases == [case(3, number, tmp_path) for number in range(60)]
@@ -82,6 +87,82 @@ def test_the_judge_sees_half_written_files(tmp_path: Path) -> None:
     (tmp_path / ".x.png.host.1.part").write_text("")
     faults = judge(Case(0, "", ["run"], {}, False), Ended(), tmp_path)  # type: ignore[arg-type]
     assert sorted(faults) == ["half a result: " + str(tmp_path / "out" / "0123"), "half-written: .x.png.host.1.part"]
+
+
+@pytest.fixture
+def stored(tmp_path: Path) -> Path:
+    """A result with packets that were dropped and others that wait."""
+    text = """
+duration = "310 ms"
+seed = 91
+link = { rate = "1.7 Mbit/s", limit = "7 packets" }
+flows = [{ kind = "cbr", rate = "2.9 Mbit/s", size = "611 B" }]
+probes.packets = true
+"""
+    (tmp_path / "s.toml").write_text(text)
+    subprocess.run(
+        [sys.executable, "-m", "sojourn", "run", "s.toml", "-o", "out"], cwd=tmp_path, check=True, capture_output=True
+    )
+    return tmp_path / "out"
+
+
+def test_possible_results_have_no_faults(stored: Path) -> None:
+    assert list(impossible(stored)) == []
+    [(name, fingerprint)] = fingerprints(stored).items()
+    assert json.loads((stored / name / "manifest.json").read_text())["fingerprint"] == fingerprint
+
+
+@pytest.mark.parametrize(
+    ("keys", "value", "fault"),
+    [
+        (("links", "forward", "utilisation"), 1.0003, "summary.links.forward.utilisation: 1.0003"),
+        (("links", "forward", "drop_rate"), -0.01, "summary.links.forward.drop_rate: -0.01"),
+        (("groups", 0, "loss_rate"), 1.01, "summary.groups[0].groups.loss_rate: 1.01"),
+        (("jain",), 1.5, "summary.jain: 1.5"),
+        (("goodput_bps",), float("nan"), "summary.goodput_bps: nan"),
+        (("links", "forward", "sojourn_ms", "max"), 311.0, "summary.links.forward.sojourn_ms: longer than the run"),
+        (("links", "forward", "dropped"), 3, "summary.links.forward: 3 dropped, by reason"),
+        (("flows", 0, "retransmissions"), 10**6, "summary.flows[0].flows: 1000000 retransmissions of"),
+    ],
+)
+def test_impossible_numbers_are_seen(stored: Path, keys: tuple[Any, ...], value: float, fault: str) -> None:
+    [manifest] = stored.glob("*/manifest.json")
+    found = json.loads(manifest.read_text())
+    *path, last = keys
+    holder = found["summary"]
+    for key in path:
+        holder = holder[key]
+    holder[last] = value
+    manifest.write_text(json.dumps(found))
+    told = list(impossible(stored))
+    assert told[0].startswith(fault)
+
+
+def test_packets_from_nowhere_or_without_a_trace_are_seen(stored: Path) -> None:
+    [packets] = stored.glob("*/packets.parquet")
+    whole = pl.read_parquet(packets)
+    name, count = packets.parent.name, whole.filter(pl.col("link") == 0).height
+    waiting = pl.read_parquet(packets.parent / "waiting.parquet").height
+    assert waiting > 0
+    whole.filter(pl.col("arrival") != 5).write_parquet(packets)
+    arrived = count + waiting
+    assert list(impossible(stored)) == [
+        f"{name}: link 0: {arrived} packets arrived, {arrived - 1} ended or wait, {arrived - 1} distinct"
+    ]
+    whole.vstack(whole[4:5]).write_parquet(packets)
+    assert list(impossible(stored)) == [
+        f"{name}: link 0: {arrived} packets arrived, {arrived + 1} ended or wait, {arrived} distinct"
+    ]
+    late = pl.when(pl.col("arrival") == 5).then(pl.col("time_ns") + 1).otherwise(pl.col("sojourn_ns"))
+    whole.with_columns(sojourn_ns=late).write_parquet(packets)
+    assert list(impossible(stored)) == [f"{name}: 1 packets waited since before the run"]
+
+
+@pytest.mark.parametrize("depth", [1, 7, 64])
+def test_nested_texts_are_as_deep_as_they_say(depth: int) -> None:
+    text = nested(random.Random(f"depth {depth}"), depth)
+    assert sum(text.count(begin) for begin in {begin.split()[0] for begin, _ in PAIRS}) >= depth
+    assert text.count("{") == text.count("}") >= depth
 
 
 def test_aborts_and_hangs_are_seen_and_the_next_case_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
