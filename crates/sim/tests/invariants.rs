@@ -98,6 +98,20 @@ impl Faults {
         self.share(&format!("{name}: mark rate"), link.mark_rate);
         self.check(link.dropped == link.dropped_by.values().sum::<u64>(), || format!("{name}: drops by reason"));
         self.check(link.mean_backlog_packets >= 0.0, || format!("{name}: backlog {}", link.mean_backlog_packets));
+        for queue in &link.queues {
+            let most = link.mean_backlog_packets * (1.0 + ROUNDING) + ROUNDING;
+            let backlog = queue.mean_backlog_packets;
+            self.check((0.0..=most).contains(&backlog), || format!("{name}: {}: backlog {backlog}", queue.name));
+        }
+        for (what, count) in [("arrived", link.arrived), ("dropped", link.dropped), ("marked", link.marked)] {
+            let within = link.queues.iter().map(|queue| match what {
+                "arrived" => queue.arrived,
+                "dropped" => queue.dropped,
+                _ => queue.marked,
+            });
+            let sum = within.sum::<u64>();
+            self.check(sum <= count, || format!("{name}: {sum} {what} in its queues, {count} in all"));
+        }
         let times = [link.sojourn_ms.mean, link.sojourn_ms.p10, link.sojourn_ms.max];
         let possible = |time: f64| (0.0..=1e7).contains(&time);
         self.check(times.into_iter().flatten().all(possible), || format!("{name}: sojourn {times:?} ms"));
@@ -152,10 +166,8 @@ impl Faults {
             [("utilisation", &["utilisation"][..]), ("windows", &["utilisation", "drop_rate", "mark_rate", "jain"])]
         {
             for column in columns.iter().filter(|_| has(table)) {
-                // Without two bulk flows there is no index.
-                for share in
-                    real(output, table, column).into_iter().filter(|share| *column != "jain" || !share.is_nan())
-                {
+                // Flows that are no equals have no Jain's index.
+                for share in real(output, table, column).into_iter().filter(|v| *column != "jain" || !v.is_nan()) {
                     self.share(&format!("{table}.{column}"), share);
                 }
             }

@@ -114,3 +114,29 @@ fn a_queue_that_changes_brings_its_own_queues() {
     let arrived: u64 = link.queues.iter().map(|queue| queue.arrived).sum();
     assert!(arrived > 0 && arrived < link.arrived);
 }
+
+/// Under a discipline without queues, packets may join it without a word to these counts; their handles were those of others.
+#[test]
+fn a_discipline_without_queues_counts_in_none() {
+    for before in ["cake", "prio", "dualpi2", "tbf rate 700kbit burst 3kB { dualpi2 }"] {
+        for after in ["codel", "droptail", "fq_codel"] {
+            let text = |replaced: &str| {
+                format!(
+                    "duration = \"2900 ms\"\nseed = 17\n[link]\nrate = \"530 kbit/s\"\naqm = \"{before}\"\nlimit = \"57 packets\"\n\
+                     delay = \"13 ms\"\n[[flows]]\nkind = \"tcp\"\ncount = 3\n[[flows]]\nkind = \"packmime\"\n\
+                     connections_per_second = 37\n{replaced}"
+                )
+            };
+            let change = format!("[[changes]]\nat = \"1103 ms\"\nlink.aqm = \"{after}\"\n");
+            let output = run(&text(&change));
+            let link = link(&output);
+            let whole = run(&text("").replace("2900 ms", "1103 ms"));
+            assert_eq!(names(link), names(self::link(&whole)));
+            let arrived = |link: &LinkSummary| link.queues.iter().map(|queue| queue.arrived).sum::<u64>();
+            assert_eq!(arrived(link), arrived(self::link(&whole)), "{before}, then {after}");
+            let backlog: f64 = link.queues.iter().map(|queue| queue.mean_backlog_packets * 2900.0).sum();
+            let until: f64 = self::link(&whole).queues.iter().map(|queue| queue.mean_backlog_packets * 1103.0).sum();
+            assert!((backlog / until - 1.0).abs() < 1e-6, "{before}, then {after}: {backlog}, {until} packet-ms");
+        }
+    }
+}

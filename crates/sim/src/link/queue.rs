@@ -106,6 +106,9 @@ impl Queue {
         } else {
             drop_all(&mut old, now, &mut drops);
             self.arrivals = change.spec.aqm.config.restamps().then(Vec::new);
+            if let Some(within) = &mut self.within {
+                within.clear();
+            }
         }
         let window = self.tally.window();
         match &mut self.within {

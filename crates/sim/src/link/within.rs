@@ -35,6 +35,12 @@ impl Within {
         }
     }
 
+    /// Forgets the queues of packets: all were dropped, and a discipline without queues may reuse their handles without
+    /// [`Self::offers`].
+    pub fn clear(&mut self) {
+        self.of.clear();
+    }
+
     /// A packet is going to be offered to queue `queue` of the present discipline.
     pub fn offers(&mut self, handle: Handle, queue: usize) {
         let place = self.places.get(queue).copied().unwrap_or(NOWHERE);
