@@ -86,7 +86,7 @@ def spoiled(rng: random.Random, found: dict[str, Any]) -> dict[str, Any]:
         elif kind == 11:
             one |= {"wlan": {"stations": [{"rate": "54 Mbit/s", "count": rng.choice((1, 3, 9_999))}]}}
         else:
-            group["count"] = rng.choice((0, 77, 10**6, 10**12))
+            group["count"] = rng.choice((0, 77, 3_000, 10**6 + 1, 10**12))
     return found
 
 
