@@ -354,7 +354,7 @@ def test_bad_meta_file(cli: Cli, tmp_path: Path, case: str) -> None:
 FILES = {
     "cut off": (lambda path: path.write_bytes(path.read_bytes()[:-12]), "cut off"),
     "no gzip": (lambda path: path.write_text("{}"), "not a whole gzip file"),
-    "damaged": (lambda path: path.write_bytes(path.read_bytes()[:10] + b"\xff" * 80), "not a whole gzip file"),
+    "damaged": (lambda path: path.write_bytes(path.read_bytes()[:10] + b"\xff" * 80), "damaged (Error -3"),
     "a line cut off": (lambda path: path.write_bytes(gzip.compress(b'{"arrival_ns":0')), "line 1 is not valid JSON"),
     "a list": (lambda path: path.write_bytes(gzip.compress(b"[]")), "line 1 is not an object"),
     "binary": (lambda path: path.write_bytes(gzip.compress(b"\xff\xfe")), "not a text file"),

@@ -12,7 +12,6 @@ import bz2
 import gzip
 import json
 import re
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
@@ -26,14 +25,13 @@ from numpy.typing import NDArray
 from sojourn.base.errors import InputError, unknown
 from sojourn.base.files import write_file
 from sojourn.base.inputs import parse_json, read_bytes
+from sojourn.base.packed import unpacked
 
 Array: TypeAlias = NDArray[np.float64]
 
 SUFFIXES = (".flent.gz", ".flent.bz2", ".flent", ".flnt")
 VERSION = 4
 """The version that is written, and the newest one that is read."""
-MOST_BYTES = 1 << 30
-"""Of a file, decompressed; an hour of a test with fifty flows takes a tenth of it."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +100,7 @@ def load_flent(path: Path | str) -> Flent:
     """Read a data file, plain or compressed by gzip or bzip2, whatever its name."""
     path = Path(path)
     try:
-        document = parse_json(_plain(path, read_bytes(path, "data file of Flent")))
+        document = parse_json(unpacked(path, read_bytes(path, "data file of Flent")))
     except InputError as error:
         raise InputError(str(error) if str(error).startswith(str(path)) else f"{path}: {error}") from None
     except ValueError:
@@ -127,29 +125,6 @@ def save_flent(data: Flent, path: Path | str) -> Path:
     packed = gzip.compress(text, mtime=0) if path.name.endswith(".gz") else text
     packed = bz2.compress(text) if path.name.endswith((".bz2", ".flnt")) else packed
     return write_file(path, lambda file: file.write(packed))
-
-
-def _plain(path: Path, data: bytes) -> bytes:
-    try:
-        if data[:2] == b"\x1f\x8b":
-            unpack = zlib.decompressobj(wbits=31)
-            plain = unpack.decompress(data, MOST_BYTES)
-            if unpack.unconsumed_tail:
-                raise InputError(f"{path}: more than {MOST_BYTES >> 20} MB of data; cut it")
-            if not unpack.eof:
-                raise InputError(f"{path}: cut off; fetch it again")
-            return plain
-        if data[:3] == b"BZh":
-            unzip = bz2.BZ2Decompressor()
-            plain = unzip.decompress(data, MOST_BYTES)
-            if not unzip.eof:
-                raise InputError(
-                    f"{path}: cut off, or more than {MOST_BYTES >> 20} MB of data; fetch it again, or cut it"
-                )
-            return plain
-    except (zlib.error, OSError) as error:
-        raise InputError(f"{path}: damaged ({error}); fetch it again") from None
-    return data
 
 
 def _flent(path: Path, document: Any) -> Flent:

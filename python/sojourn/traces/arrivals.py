@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,6 +13,7 @@ import polars as pl
 from sojourn import _core
 from sojourn.base.errors import InputError
 from sojourn.base.inputs import parse_json, read_bytes, read_text
+from sojourn.base.packed import unpacked
 from sojourn.base.units import seconds
 
 if TYPE_CHECKING:
@@ -204,12 +203,9 @@ def _vector_files(path: Path) -> tuple[Path, Path]:
 def _read_lines(path: Path) -> list[str]:
     try:
         raw = read_bytes(path)
-        text = gzip.decompress(raw) if path.suffix == ".gz" else raw
-        return text.decode().splitlines()
-    except EOFError:
-        raise InputError(f"{path}: the file is cut off; fetch it again") from None
-    except (gzip.BadGzipFile, zlib.error) as error:
-        raise InputError(f"{path}: not a whole gzip file ({error}); fetch it again") from None
+        if path.suffix == ".gz" and raw[:2] != b"\x1f\x8b":
+            raise InputError(f"{path}: not a whole gzip file; fetch it again")
+        return unpacked(path, raw).decode().splitlines()
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: not a text file (byte {error.start} is not UTF-8)") from None
 
