@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +14,21 @@ import pytest
 
 import sojourn as sj
 from conftest import SHORT, Cli, printed_json
+from sojourn import AqmError, InputError
+from sojourn.lab.start import of_result
 from sojourn.runs import runner, store
+
+MANY_KINDS = {
+    "duration": "2 s",
+    "link": {"rate": "10 Mbit/s", "aqm": "codel"},
+    "flows": [
+        {"kind": "tcp", "rtt": "20 ms"},
+        {"kind": "voice", "rtt": "20 ms"},
+        {"kind": "web", "rtt": "20 ms", "interval": "200 ms", "size": "31 kB"},
+    ],
+    "probes": {"packets": True, "queue": "100 ms", "flows": "100 ms", "state": "100 ms"},
+}
+"""A scenario whose manifest has much in it."""
 
 
 @pytest.fixture
@@ -171,3 +188,47 @@ def test_a_failing_run_keeps_the_finished_ones(tmp_path: Path, monkeypatch: pyte
     with pytest.raises(OSError, match="No space"):
         runner.run_all([runner.Run(scenario, 1), runner.Run(scenario, 2)], tmp_path, jobs=1)
     assert [folder.name for folder in tmp_path.iterdir()] == [store.run_hash(scenario, 1)]
+
+
+def _places(value: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Each place in a manifest: of lists only the first."""
+    yield place
+    if isinstance(value, dict):
+        for key, one in value.items():
+            yield from _places(one, (*place, key))
+    elif isinstance(value, list) and value:
+        yield from _places(value[0], (*place, 0))
+
+
+def _with(manifest: dict[str, Any], place: tuple[Any, ...], value: Any) -> dict[str, Any]:
+    """The manifest with another value at a place, and the hash that fits it."""
+    changed = copy.deepcopy(manifest)
+    table = changed
+    for key in place[:-1]:
+        table = table[key]
+    table[place[-1]] = value
+    with contextlib.suppress(KeyError, TypeError, AttributeError, ValueError):
+        subject = store._by_content(changed["scenario"], changed["traces"], changed.get("aqms", {}))
+        changed["hash"] = store._hash(store._sorted(subject), changed["seed"], changed["engine"])
+    return changed
+
+
+@pytest.mark.parametrize("value", [None, [], {}, -1, 1e300], ids=str)
+def test_no_value_in_a_manifest_is_taken_for_another(cli: Cli, tmp_path: Path, value: object) -> None:
+    """Every place of a manifest in turn, with a hash that fits: read as a result, or refused in one line."""
+    scenario = sj.Scenario.build(MANY_KINDS)
+    folder = store.run(scenario, 1, tmp_path, ["x"]).folder
+    assert folder is not None
+    manifest = json.loads((folder / "manifest.json").read_text())
+    places = [place for place in _places(manifest) if place]
+    assert len(places) > 150
+    for place in places:
+        (folder / "manifest.json").write_text(json.dumps(_with(manifest, place, value)))
+        try:
+            result = store.load(folder)
+            assert result.summary.height
+            str(result), result._repr_html_(), result.groups, result.flow_totals, of_result(result)
+            for name in result.table_names:
+                result.table(name)
+        except (InputError, AqmError) as error:
+            assert "\n" not in str(error), place

@@ -66,8 +66,9 @@ def _columns(frame: pl.DataFrame, parts: list[bytes]) -> dict[str, list[Any]]:
 
 
 def _flow(flow: dict[str, Any], document: dict[str, Any]) -> dict[str, Any]:
-    group = document["flows"][flow["group"]]
-    return {"group": flow["group"], "kind": flow["kind"], "cc": group.get("cc"), "direction": flow["direction"]}
+    group = flow.get("group")  # which older emulated runs do not tell
+    cc = None if group is None else document["flows"][group].get("cc")
+    return {"group": group, "kind": flow["kind"], "cc": cc, "direction": flow["direction"]}
 
 
 def _padded(data: bytes) -> bytes:

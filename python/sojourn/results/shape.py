@@ -1,19 +1,35 @@
-"""What a summary in a manifest has to look like for those who read it: which keys there are, and what is a number."""
+"""What a manifest has to look like for those who read it: which keys there are, and what is a number."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from sojourn.base import shapes
-from sojourn.base.shapes import is_number, is_number_or_nothing, is_scalar, is_text, is_text_or_nothing
+from sojourn.base.shapes import is_count, is_number, is_number_or_nothing, is_scalar, is_text, is_text_or_nothing
 
 
-def misfit(summary: Any, parameters: Any) -> str | None:
-    """Place of the first value that is not what it has to be, e.g. `summary.jain`; None if all are.
+def misfit(manifest: Mapping[str, Any]) -> str | None:
+    """Place of the first value that is not what it has to be, e.g. `summary.jain`; None if all are."""
+    found = (shapes.misfit(key, manifest[key], shape) for key, shape in _PARTS.items() if key in manifest)
+    return next(filter(None, found), None)
 
-    `parameters` are those of the queue managers in Python, which stand beside the summary.
-    """
-    return shapes.misfit("summary", summary, _SUMMARY) or shapes.misfit("parameters", parameters, _PARAMETERS)
+
+def _is_duration(value: Any) -> bool:
+    """Whether it is a number of seconds above 0."""
+    return is_number(value) and value > 0
+
+
+def _is_without_null(value: Any) -> bool:
+    """Whether no null is in part of a scenario: TOML has none."""
+    if isinstance(value, dict | list):
+        return all(map(_is_without_null, value.values() if isinstance(value, dict) else value))
+    return value is not None
+
+
+def _is_aqm(value: Any) -> bool:
+    """Whether it is a queue manager: its text, or its parameters with its name."""
+    return is_text(value) or (isinstance(value, dict) and is_text(value.get("name")) and _is_without_null(value))
 
 
 _NAMES = ("mean", "p10", "p25", "p50", "p75", "p90", "p95", "p99", "max")
@@ -49,16 +65,30 @@ _NUMBERS = {"*": is_number_or_nothing}
 _RPM = {"class": is_text_or_nothing, "confidence": is_text, "*": is_number_or_nothing}
 _MEDIA = {"queueing_ms": _TIMES, "frame_ms": _TIMES, "*": is_number_or_nothing}
 _CLIENTS = {"video?": _NUMBERS, "capture?": _NUMBERS, "rpm?": _RPM, "media?": _MEDIA}
-_PARAMETERS = {"*": {"*": is_scalar}}
 _SUMMARY = {
-    **dict.fromkeys(("duration_s", "warmup_s", "events"), is_number),
-    "goodput_bps": is_number_or_nothing,  # what the programs in a shell made of it only they know
-    "jain": is_number_or_nothing,  # of bulk flows in one group only
+    "duration_s": _is_duration,
+    **dict.fromkeys(("warmup_s", "events"), is_number),
+    # What the programs in a shell made of it only they know.
+    **dict.fromkeys(("goodput_bps", "delivered_bps", "jain"), is_number_or_nothing),
     "fingerprint": is_text,
     "links": _LINKS,
     "hops": [{"name": is_text, **_LINKS, "wlan?": _WLAN}],
     "wlan?": _WLAN,
     "groups": [{**_TRAFFIC, "completion_ms": _TIMES, **_CLIENTS}],
-    "flows": [{**_TRAFFIC, "id": is_number}],
+    "flows": [{**_TRAFFIC, "id": is_number, "group?": is_count}],
     "emulation?": {"faults": [is_text]},
+}
+_SETUP = {"aqm": _is_aqm, "*": _is_without_null}
+_SCENARIO = {
+    "link?": _SETUP,
+    "reverse?": _SETUP,
+    "links?": [{"name?": is_text, "*": _is_without_null}],
+    "flows": [{"kind": is_text, "count": is_count, "*": _is_without_null}],
+    "*": _is_without_null,
+}
+_PARTS = {
+    "scenario": _SCENARIO,
+    "summary": _SUMMARY,
+    "parameters": {"*": {"*": is_scalar}},  # of the queue managers in Python
+    "tables": {"*": {"rows": is_count, "bytes": is_count, "sha256": is_text}},
 }

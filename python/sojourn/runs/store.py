@@ -266,11 +266,14 @@ def _check_manifest(folder: Path, manifest: dict[str, Any]) -> None:
         damaged(folder, f"scenario or seed in {MANIFEST} were changed")
     if not same:
         damaged(folder, "its fingerprint does not fit its summary")
-    if (place := misfit(manifest["summary"], manifest.get("parameters", {}))) is not None:
+    if (place := misfit(manifest)) is not None:
         damaged(folder, f"{place} in {MANIFEST} is missing or not what it has to be")
     graph = "nodes" in manifest["scenario"]  # whose first link is in the list
     if len(manifest["summary"]["hops"]) + graph != len(manifest["scenario"].get("links", [])):
         damaged(folder, f"scenario and summary in {MANIFEST} have different links")
+    groups = range(len(manifest["scenario"]["flows"]))
+    if any(flow.get("group", 0) not in groups for flow in manifest["summary"]["flows"]):
+        damaged(folder, f"scenario and summary in {MANIFEST} have different flows")
     for table, size in sizes.items():
         file = folder / f"{table}.parquet"
         try:
