@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -224,6 +225,25 @@ for address in ("192.0.2.7/32", "2001:db8::7/128"):
     done = alone(addresses + REACHED.replace("{probes!r}", repr(probes)))
     assert done.returncode == 0, done.stderr
     assert [line.split() for line in done.stdout.splitlines()] == [["no", "tcp", "tcp", "tcp", "udp", "no"]] * 2
+
+
+@pytest.mark.parametrize("to_group", [True, False])
+def test_ctrl_c_ends_the_doctor_between_measurements_and_in_one(to_group: bool) -> None:
+    """From the terminal it goes to all processes, else to the first one alone."""
+    command = [sys.executable, "-m", "sojourn", "doctor"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as doctor:
+        assert doctor.stderr is not None
+        line = doctor.stderr.readline()
+        found = re.match(r"(\d+) of (\d+) measurements", line)
+        assert found, line
+        (os.killpg if to_group else os.kill)(doctor.pid, signal.SIGINT)
+        said, errors = doctor.communicate(timeout=120)
+    assert (doctor.returncode, said) == (130, "")
+    later = [int(one) for one in re.findall(r"^(\d+) of", errors, re.MULTILINE)]
+    assert all(one < int(found[2]) for one in later)
+    assert errors.endswith("Interrupted; finished runs are kept.\n")
 
 
 def test_doctor_tells_how_far_its_rounds_are_apart() -> None:

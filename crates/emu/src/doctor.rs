@@ -1,7 +1,7 @@
 //! What this machine can emulate faithfully, and what it lacks.
 
 use crate::path::{DirectionConfig, Kind, Side};
-use crate::shell::{self, Command, Shell};
+use crate::shell::{self, Command, Outcome, Shell};
 use crate::sys::clock::{self, Poll};
 use crate::sys::namespace::new_network;
 use crate::sys::netlink::Netlink;
@@ -20,30 +20,56 @@ use std::io::{self, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 
-/// Examines the machine: some twenty seconds. Only for a process with a single thread.
+/// The examination was interrupted, by this signal if it was one to a measurement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interrupted(pub Option<i32>);
+
+impl Interrupted {
+    /// Gives the signal to this process as well.
+    pub fn raise(self) {
+        if let Some(signal) = self.0.and_then(|number| Signal::try_from(number).ok()) {
+            let _ = nix::sys::signal::raise(signal);
+        }
+    }
+}
+
+/// Examines the machine: some twenty seconds. Only for a process with a single thread. Before each measurement `goes_on` is
+/// asked with the number of those that were made and of all.
 ///
 /// The JSON has `checks` (each with `name`, `ok`, whether shells are impossible without it, what it is, and the
 /// `remedy`, also under its former name `mend`), `timer_ns` (how much later than asked a wait of 1 ms ended), `rates`
 /// (each with the medians of five measurements, `runs` and `faithful_runs`), the `highest_faithful_rates` of each
 /// round in ascending order, `null` for none, and their median, `highest_faithful_rate`.
-pub fn examine() -> Value {
+pub fn examine(goes_on: &mut dyn FnMut(usize, usize) -> bool) -> Result<Value, Interrupted> {
     let checks = checks();
     let possible = checks.iter().all(|check| check.ok || !check.needed);
     let timer = timer_error();
     // Round by round, so that what disturbs the machine for a while does not meet one rate alone.
-    let rounds: Vec<Vec<Measured>> = (0..if possible { ROUNDS } else { 0 })
-        .map(|_| RATES.iter().map_while(|rate| measure(rate)).collect())
-        .collect();
+    let mut rounds: Vec<Vec<Measured>> = Vec::new();
+    let all = ROUNDS * RATES.len();
+    for round in 0..if possible { ROUNDS } else { 0 } {
+        let mut measured = Vec::new();
+        for (number, rate) in RATES.iter().enumerate() {
+            if !goes_on(round * RATES.len() + number, all) {
+                return Err(Interrupted(None));
+            }
+            match measure(rate)? {
+                Some(found) => measured.push(found),
+                None => break,
+            }
+        }
+        rounds.push(measured);
+    }
     let highest = highest(&rounds);
     let name = |rate: Option<usize>| rate.map(|rate| RATES[rate]);
-    json!({
+    Ok(json!({
         "possible": possible,
         "checks": checks.iter().map(Check::json).collect::<Vec<_>>(),
         "timer_ns": { "p50": timer.quantile(0.5), "p99": timer.quantile(0.99), "max": timer.max() },
         "rates": (0..RATES.len()).filter_map(|rate| told(rate, &rounds)).collect::<Vec<_>>(),
         "highest_faithful_rate": highest.get(highest.len() / 2).copied().and_then(name),
         "highest_faithful_rates": highest.iter().copied().map(name).collect::<Vec<_>>(),
-    })
+    }))
 }
 
 /// Of each round the number of the highest rate that was faithful, in ascending order, none first.
@@ -220,7 +246,26 @@ fn timer_error() -> Histogram {
 }
 
 /// One TCP flow upward through a link of this rate; `None` where it cannot be measured.
-fn measure(rate: &str) -> Option<Measured> {
+fn measure(rate: &str) -> Result<Option<Measured>, Interrupted> {
+    let Some(outcome) = run(rate) else { return Ok(None) };
+    // A shell takes it for its command, which is ours.
+    if outcome.signalled.is_some() {
+        return Err(Interrupted(outcome.signalled));
+    }
+    let up = &outcome.reports[0];
+    let used = up.utilisation.unwrap_or(0.0);
+    Ok(Some(Measured {
+        used,
+        throughput_bps: up.counters.departed.1 as f64 * 8e9 / outcome.wall_ns as f64,
+        cpu_share: outcome.cpu_ns as f64 / outcome.wall_ns as f64,
+        late_p99_ns: up.lateness.quantile(0.99).unwrap_or(0.0),
+        hidden_drops: outcome.hidden_drops(),
+        faithful: used >= BUSY && outcome.faults().is_empty(),
+    }))
+}
+
+/// A shell in which a sender sends to a receiver outside.
+fn run(rate: &str) -> Option<Outcome> {
     let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)).ok()?;
     let port = listener.local_addr().ok()?.port();
     let receiver = process::spawn(move || i32::from(receive(&listener).is_err())).ok()?;
@@ -234,17 +279,7 @@ fn measure(rate: &str) -> Option<Measured> {
     let outcome = shell::run(shell, REGISTERED);
     let _ = kill(receiver, Signal::SIGKILL);
     let _ = waitpid(receiver, None);
-    let outcome = outcome.ok()?;
-    let up = &outcome.reports[0];
-    let used = up.utilisation.unwrap_or(0.0);
-    Some(Measured {
-        used,
-        throughput_bps: up.counters.departed.1 as f64 * 8e9 / outcome.wall_ns as f64,
-        cpu_share: outcome.cpu_ns as f64 / outcome.wall_ns as f64,
-        late_p99_ns: up.lateness.quantile(0.99).unwrap_or(0.0),
-        hidden_drops: outcome.hidden_drops(),
-        faithful: used >= BUSY && outcome.faults().is_empty(),
-    })
+    outcome.ok()
 }
 
 fn send(to: SocketAddr) -> io::Result<()> {
@@ -286,7 +321,7 @@ const WAIT_NS: u64 = 1_000_000;
 mod tests {
     use super::*;
 
-    fn run(faithful: bool, used: f64) -> Measured {
+    fn measured(faithful: bool, used: f64) -> Measured {
         let (throughput_bps, cpu_share, late_p99_ns) = (used * 1e8, 0.1, 1e4);
         Measured { used, throughput_bps, cpu_share, late_p99_ns, hidden_drops: 1, faithful }
     }
@@ -295,7 +330,7 @@ mod tests {
     fn one_disturbed_round_does_not_move_the_median() {
         let rounds: Vec<_> =
             [[true, true, false], [true, true, true], [false, false, false], [true, false, true], [true; 3]]
-                .map(|round| round.map(|faithful| run(faithful, if faithful { 0.9 } else { 0.1 })).into())
+                .map(|round| round.map(|faithful| measured(faithful, if faithful { 0.9 } else { 0.1 })).into())
                 .into();
         assert_eq!(highest(&rounds), [None, Some(1), Some(2), Some(2), Some(2)]);
         assert_eq!(highest(&[]), []);

@@ -24,17 +24,42 @@ pub fn emulate(words: Vec<String>) -> (i32, Option<String>) {
     (3, None)
 }
 
-/// What this machine can emulate, as JSON: a few seconds. Only for a process with a single thread.
+/// What this machine can emulate, as JSON: some twenty seconds. Only for a process with a single thread. Before each
+/// measurement signals are handled, and `progress` is called with the share done, the measurements made and all of them.
 #[pyfunction]
+#[pyo3(signature = (progress = None))]
 #[cfg(target_os = "linux")]
-pub fn doctor() -> String {
-    sojourn_emu::doctor::examine().to_string()
+pub fn doctor(py: Python<'_>, progress: Option<Bound<'_, PyAny>>) -> PyResult<String> {
+    let mut raised = None;
+    let mut goes_on = |made: usize, all: usize| {
+        let told = || {
+            py.check_signals()?;
+            progress.as_ref().map_or(Ok(()), |told| told.call1((made as f64 / all as f64, made, all)).map(drop))
+        };
+        raised = told().err();
+        raised.is_none()
+    };
+    let found = sojourn_emu::doctor::examine(&mut goes_on);
+    if let Some(error) = raised {
+        return Err(error);
+    }
+    match found {
+        Ok(found) => Ok(found.to_string()),
+        Err(interrupted) => {
+            // What has ended a measurement was meant for all of this process.
+            interrupted.raise();
+            py.check_signals()?;
+            Err(pyo3::exceptions::PyKeyboardInterrupt::new_err(()))
+        }
+    }
 }
 
 /// What this machine can emulate: nothing.
 #[pyfunction]
+#[pyo3(signature = (progress = None))]
 #[cfg(not(target_os = "linux"))]
-pub fn doctor() -> String {
+pub fn doctor(progress: Option<Bound<'_, PyAny>>) -> String {
+    let _ = progress;
     r#"{"possible": false, "rates": [], "checks": [{"name": "linux", "ok": false, "needed": true, "text": "not Linux",
     "remedy": "simulate instead", "mend": "simulate instead"}]}"#
         .to_string()

@@ -31,6 +31,12 @@ def progress(what: str = "runs") -> Iterator[Progress]:
         reporter.stop()
 
 
+@contextmanager
+def lines(what: str) -> Iterator[Progress]:
+    """Give the same for a process that may have one thread only: a line now and then, also on a terminal."""
+    yield _Reporter(False, what)
+
+
 def say(reporter: object, text: str) -> None:
     """Show a line beside the progress of a command; nothing where somebody else shows the progress."""
     if isinstance(reporter, _Reporter):

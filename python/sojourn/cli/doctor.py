@@ -20,9 +20,11 @@ def command(as_json: bool) -> None:
     import json
 
     from sojourn import _core
+    from sojourn.base.progress import lines
 
     # It forks, so it comes before whatever starts a thread.
-    found = json.loads(_core.doctor())
+    with lines("measurements") as told:
+        found = json.loads(_core.doctor(told))
 
     from sojourn.cli import output
 

@@ -312,6 +312,8 @@ impl Session {
             attached,
             inside,
             signals,
+            early: Vec::new(),
+            signalled: None,
             zero_ns,
             spin_ns,
             stalls,
@@ -331,7 +333,7 @@ impl Session {
         let far = pump.outside.far.as_mut().and_then(|far| far.end.as_mut());
         let ends = [Some(&mut pump.inner), Some(&mut pump.outside.end), far].into_iter().flatten();
         let losses = ends.map(|end| end.netlink.losses(end.index).unwrap_or_default()).collect();
-        let Pump { up, down, inner, outside, leases, attached, inside, stalls, gateways, .. } = pump;
+        let Pump { up, down, inner, outside, leases, attached, inside, stalls, gateways, signalled, .. } = pump;
         let reports = [up.finish(), down.finish()];
         // The devices go, and with them the routes to them; then the addresses are free for others.
         drop((attached, inner, outside));
@@ -358,6 +360,7 @@ impl Session {
             held,
             gateway_ended,
             keeper_killed,
+            signalled: signalled.map(|signal| signal as i32),
         })
     }
 }

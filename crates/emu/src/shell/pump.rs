@@ -5,6 +5,7 @@ use super::control::Leases;
 use super::desk::Desk;
 use super::end::End;
 use super::helpers::Gateways;
+use super::inside::FOR_THE_COMMAND;
 use super::message;
 use super::meter::Gauges;
 use super::route::Outside;
@@ -50,6 +51,10 @@ pub struct Pump<'a> {
     pub inside: Channel,
     /// Signals sent to the shell.
     pub signals: SignalFd,
+    /// Signals that came for the command before it had started.
+    pub early: Vec<Signal>,
+    /// The last signal that is to end the shell, whoever has got it.
+    pub signalled: Option<Signal>,
     /// Virtual time zero, on the monotonic clock.
     pub zero_ns: u64,
     /// How long before something is due the loop stops sleeping.
@@ -238,7 +243,13 @@ impl Pump<'_> {
         let (length, _) = self.inside.receive(&mut room).unwrap_or((0, Vec::new()));
         let number = room[1..5].try_into().map_or(0, i32::from_ne_bytes);
         match (length, room[0]) {
-            (5, message::STARTED) => *command = Some(Pid::from_raw(number)),
+            (5, message::STARTED) => {
+                let pid = Pid::from_raw(number);
+                for signal in self.early.drain(..) {
+                    let _ = kill(pid, signal);
+                }
+                *command = Some(pid);
+            }
             (5, message::EXITED) => return Some(Status::Exited(number)),
             (5, message::KILLED) => return Some(Status::Killed(number)),
             (5, message::NOT_STARTED) => return Some(Status::NotStarted(number)),
@@ -252,8 +263,16 @@ impl Pump<'_> {
     fn pass_on(&mut self, command: Option<Pid>) {
         while let Ok(Some(info)) = self.signals.read_signal() {
             let from_terminal = info.ssi_code == libc::SI_KERNEL;
-            if let (false, Some(pid), Ok(signal)) = (from_terminal, command, Signal::try_from(info.ssi_signo as i32)) {
-                let _ = kill(pid, signal);
+            let Ok(signal) = Signal::try_from(info.ssi_signo as i32) else { continue };
+            if FOR_THE_COMMAND.contains(&signal) {
+                self.signalled = Some(signal);
+            }
+            match command {
+                Some(pid) if !from_terminal => {
+                    let _ = kill(pid, signal);
+                }
+                None if !from_terminal => self.early.push(signal),
+                _ => {}
             }
         }
     }

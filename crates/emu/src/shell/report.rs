@@ -37,6 +37,8 @@ pub struct Outcome {
     pub gateway_ended: Option<Instant>,
     /// Whether somebody killed the process that keeps the command.
     pub keeper_killed: bool,
+    /// The last signal that was to end the shell, which its command has got.
+    pub signalled: Option<i32>,
 }
 
 /// Why a run may not be what it was meant to be.
