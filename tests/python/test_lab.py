@@ -236,7 +236,8 @@ def test_a_page_names_no_file_of_this_machine(
         said = body.decode()
         assert status == 400 and "hunter2" not in said and "root:" not in said, said
         assert "sojourn-lab-" not in said and len(said.splitlines()) == 1, said
-        answers.add(said.replace(there, "NAME"))
+        # Long names are cut short, so that how long the temporary folder's is must not matter.
+        answers.add(re.sub(r'"[^"]*"…?', '"NAME"', said.replace(there, "NAME")))
     assert len(answers) == 1, answers
     assert capfd.readouterr() == ("", "")
 
