@@ -9,7 +9,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +68,32 @@ def alone(code: str, *unshared: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
 
 
+@contextlib.contextmanager
+def others() -> Iterator[None]:
+    """Work of other users of the machine: a shell with traffic, and as root a named network namespace."""
+    name = f"beside-{os.getpid()}"
+    code = """
+import os, socket, time
+plug = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+print("ready", flush=True)
+while True:
+    plug.sendto(b"x" * 500, (os.environ["SOJOURN_HOST"], 9))
+    time.sleep(0.002)
+"""
+    command = [sys.executable, "-m", "sojourn", "link", "--rate", "9mbit", "--aqm", "pie", "--name", name, "--quiet"]
+    with subprocess.Popen([*command, "--", *python(code)], stdout=subprocess.PIPE, text=True) as link:
+        try:
+            assert link.stdout is not None and link.stdout.readline() == "ready\n"
+            named = os.geteuid() == 0 and subprocess.run(["ip", "netns", "add", name], check=False).returncode == 0
+            try:
+                yield
+            finally:
+                if named:
+                    subprocess.run(["ip", "netns", "delete", name], check=True)
+        finally:
+            link.kill()
+
+
 def host_state() -> dict[str, Any]:
     """What shells must leave as it was: addresses, routes, rules, firewall, parameters of the network."""
     commands = {
@@ -76,7 +102,6 @@ def host_state() -> dict[str, Any]:
         "routes": ["ip", "-json", "route", "show", "table", "all"],
         "routes6": ["ip", "-json", "-6", "route", "show", "table", "all"],
         "rules": ["ip", "-json", "rule"],
-        "namespaces": ["ip", "netns", "list"],
         "iptables": ["iptables-save"],
         "nft": ["nft", "list", "ruleset"],
     }
@@ -87,6 +112,8 @@ def host_state() -> dict[str, Any]:
         except FileNotFoundError:
             continue
         state[name] = _without_counters(json.loads(text)) if "-json" in command and text else text
+    # The only part of the state that is the machine's and not a network namespace's: others may name some meanwhile.
+    state["namespaces"] = sorted(path.name for path in Path("/run/netns").glob("sojourn*"))
     # Not `rglob`: an interface that goes while it is read is no error for `os.walk`.
     for folder, _, names in os.walk("/proc/sys/net"):
         # Whatever counts or measures is no setting.

@@ -197,14 +197,16 @@ def test_a_shell_in_a_node(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["scenario.toml"], "nothing is kept"
 
 
+KEPT = f"kept-{os.getpid()}"
+"""A name that no other shell on the machine has."""
 STEERED = """
 sojourn() {{ {python} -m sojourn "$@"; }}
-sojourn ctl two-ways --link "back reverse" delay 300ms
-sojourn ctl two-ways rate 1mbit; echo "code $?"
-sojourn ctl two-ways --link slwo rate 1mbit; echo "code $?"
-sojourn ctl two-ways --link "last reverse" pause
-sojourn ctl two-ways --link "last reverse" resume
-sojourn ctl two-ways --json
+sojourn ctl {name} --link "back reverse" delay 300ms
+sojourn ctl {name} rate 1mbit; echo "code $?"
+sojourn ctl {name} --link slwo rate 1mbit; echo "code $?"
+sojourn ctl {name} --link "last reverse" pause
+sojourn ctl {name} --link "last reverse" resume
+sojourn ctl {name} --json
 {python} -c "{refused}"
 sleep 2
 """
@@ -212,8 +214,8 @@ sleep 2
 
 @needs_shells
 def test_links_of_an_entered_network_are_changed_shown_and_captured(tmp_path: Path) -> None:
-    wishes = ["--name", "two-ways", "--meter", "slow", "--pcap", str(tmp_path / "seen")]
-    script = STEERED.format(python=sys.executable, refused=REFUSED.format(told="waited"))
+    wishes = ["--name", KEPT, "--meter", "slow", "--pcap", str(tmp_path / "seen")]
+    script = STEERED.format(name=KEPT, python=sys.executable, refused=REFUSED.format(told="waited"))
     done = within_alice(tmp_path, script, *wishes)
     assert done.returncode == 0, done.stderr
     assert "it is a network; name one of its links, --link slow" in done.stderr
@@ -239,9 +241,9 @@ def steered(tmp_path: Path, text: str, *orders: str, wishes: tuple[str, ...]) ->
     (tmp_path / "scenario.toml").write_text(text)
     command = [sys.executable, "-m", "sojourn", "run", "scenario.toml", "--engine", "emulate", "-o", "results", *wishes]
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
-        eventually(lambda: shell("ctl", "kept", cwd=tmp_path).returncode == 0)
+        eventually(lambda: shell("ctl", KEPT, cwd=tmp_path).returncode == 0)
         for order in orders:
-            done = shell("ctl", "kept", *order.split(), cwd=tmp_path)
+            done = shell("ctl", KEPT, *order.split(), cwd=tmp_path)
             assert (done.returncode, done.stderr) == (0, ""), order
         out, err = running.communicate(timeout=120)
     assert running.returncode == 0, err
@@ -253,7 +255,7 @@ def steered(tmp_path: Path, text: str, *orders: str, wishes: tuple[str, ...]) ->
 @needs_shells
 def test_a_kept_network_is_steered_shown_captured_and_simulated(tmp_path: Path) -> None:
     planned = '[[changes]]\nat = "2 s"\nlinks.last.aqm = "codel"\n'
-    wishes = ("--name", "kept", "--meter", "last", "--pcap", "seen")
+    wishes = ("--name", KEPT, "--meter", "last", "--pcap", "seen")
     orders = ("--link last limit 70 packets", "--link last delay 9ms", "--link slow aqm codel target 9ms")
     result, err = steered(tmp_path, GRAPH + planned, *orders, wishes=wishes)
     changes = result.scenario.document["changes"]
@@ -278,7 +280,7 @@ aqm = "codel"
 kind = "tcp"
 rtt = "10 ms"
 """
-    wishes = ("--name", "kept", "--meter", "link", "--pcap", "seen")
+    wishes = ("--name", KEPT, "--meter", "link", "--pcap", "seen")
     result, err = steered(tmp_path, text, "rate 4mbit --down", "aqm pie --down", wishes=wishes)
     document = result.scenario.document
     assert document["link"]["rate"].startswith("8 Mbit/s@0 s,4 Mbit/s@")

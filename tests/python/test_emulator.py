@@ -11,12 +11,13 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from shells import alive, alone, needs_shells, python, shell
+from shells import alive, alone, eventually, needs_shells, others, python, shell
 
 pytestmark = needs_shells
 
@@ -220,6 +221,7 @@ while len(pathlib.Path({str(numbers)!r}).read_text().split() if os.path.exists({
 
 
 def test_a_killed_shell_leaves_nothing(tmp_path: Path) -> None:
+    """Of its own: what others do on the machine meanwhile is not looked at."""
     numbers = tmp_path / "numbers"
     inside = f"""
 import os, time
@@ -227,11 +229,13 @@ if os.fork() == 0: os.setsid()
 with open({str(numbers)!r}, "a") as file: file.write(f"{{os.getpid()}}\\n")
 time.sleep(1000)
 """
-    done = alone(f"""
+    code = f"""
 import pathlib, subprocess
 from shells import alive, eventually, host_state
 numbers = pathlib.Path({str(numbers)!r})
 before = host_state()
+(numbers.parent / "seen").touch()
+eventually((numbers.parent / "go on").exists)
 command = [sys.executable, "-m", "sojourn", "delay", "0s", "--", sys.executable, "-c", {inside!r}]
 with subprocess.Popen(command) as process:
     eventually(lambda: numbers.exists() and len(numbers.read_text().split()) == 2)
@@ -240,7 +244,13 @@ with subprocess.Popen(command) as process:
 eventually(lambda: not any(alive(int(pid)) for pid in numbers.read_text().split()))
 eventually(lambda: host_state() == before)
 print("nothing")
-""")
+"""
+    with ThreadPoolExecutor(1) as pool:
+        killing = pool.submit(alone, code)
+        eventually(lambda: (tmp_path / "seen").exists() or killing.done())
+        with others():
+            (tmp_path / "go on").touch()
+            done = killing.result()
     assert done.stdout == "nothing\n", done.stderr
 
 
