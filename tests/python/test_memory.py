@@ -220,8 +220,8 @@ def test_a_lost_process_leaves_nothing_half_written(tmp_path: Path, monkeypatch:
     workers: list[Worker] = []
     started = Worker.__init__
 
-    def noted(worker: Worker) -> None:
-        started(worker)
+    def noted(worker: Worker, *, may_end: bool) -> None:
+        started(worker, may_end=may_end)
         workers.append(worker)
 
     def kill_once_it_writes(_share: float, _finished: int, _total: int) -> None:

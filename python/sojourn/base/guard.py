@@ -23,7 +23,7 @@ INPUT = 2
 LACKING = 3
 INTERRUPTED = 130
 """Exit codes: `INPUT`, `MACHINE`, `INTERRUPTED` of `sojourn.base.errors`, whose module may be what cannot be loaded."""
-NAMED = re.compile(rb"^Error: .*: .* ended the program: .*\n", re.MULTILINE)
+NAMED = re.compile(rb"^Error: (.*: .* ended the program: .*)\n", re.MULTILINE)
 """A queue manager's library that ended the program, in the words of the core (crates/library, crash.rs)."""
 NEAR = 512 << 20
 """A library may ask for so much address space at once."""

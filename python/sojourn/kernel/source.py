@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from sojourn.base.errors import MissingError
-from sojourn.base.files import write_file
+from sojourn.base.files import new_folder, write_file
 
 LEFT_OUT = ("*.rst", "*.dts*", "*/asic_reg/*")
 """Files that no build here reads: a third of the tree."""
@@ -83,12 +83,9 @@ def _other_suite(suite: str, state: Path, run: Run) -> list[str]:
 
 def unpack(archive: Path, tree: Path, run: Run) -> None:
     """Unpack the source into `tree`."""
-    part = tree.with_name(f"{tree.name}.part")
-    shutil.rmtree(part, ignore_errors=True)
-    part.mkdir(parents=True)
     leave_out = [f"--exclude={pattern}" for pattern in LEFT_OUT]
-    run(["tar", "-xJf", str(archive), "--strip-components=1", *leave_out], part)
-    part.rename(tree)
+    with new_folder(tree) as part:
+        run(["tar", "-xJf", str(archive), "--strip-components=1", *leave_out], part)
 
 
 def full_version(tree: Path) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from sojourn import engines
 from sojourn.aqms.loading import refuse_while_loading
-from sojourn.aqms.spelling import in_files
+from sojourn.aqms.spelling import in_files, is_library
 from sojourn.base import memory
 from sojourn.base.errors import InputError, LostError, MissingError
 from sojourn.base.files import check_writable, clean
@@ -117,7 +117,8 @@ class Runner:
         return found
 
     def _do_here(self, runs: list[Run], progress: Progress | None) -> None:
-        batch = _Batch(self, several=len(runs) > 1)
+        in_libraries = any(is_library(name) for run in runs for name in run.scenario.user_aqms())
+        batch = _Batch(self, several=len(runs) > 1, in_libraries=in_libraries)
         at_a_time = max(1, min(self.jobs or cores(), len(runs)))
         batch.tell_need(runs, at_a_time, progress)
         with ThreadPoolExecutor(at_a_time) as pool:
@@ -188,9 +189,10 @@ def cores() -> int:
 class _Batch:
     """What the workers of this process share."""
 
-    def __init__(self, runner: Runner, *, several: bool) -> None:
+    def __init__(self, runner: Runner, *, several: bool, in_libraries: bool) -> None:
         self.runner = runner
         self.several = several
+        self.in_libraries = in_libraries
         self.stop = threading.Event()
         self.shares: dict[Run, float] = {}
         self.workers: list[Worker] = []
@@ -232,7 +234,8 @@ class _Batch:
             check_writable(root)
         self.runner.computed.append(run)
         names = run.scenario.user_aqms()
-        if in_files(names) and ((self.several and names) or self._may_be_lost(run)):
+        in_library = run.engine == engines.SIMULATE and any(map(is_library, names))
+        if in_files(names) and ((self.several and names) or in_library or self._may_be_lost(run)):
             worker = self._worker()
             result = worker.do(run.scenario, run.seed, root, command, tick)
             self.idle.append(worker)
@@ -257,7 +260,7 @@ class _Batch:
     def _worker(self) -> Worker:
         with suppress(IndexError):
             return self.idle.pop()
-        worker = Worker()
+        worker = Worker(may_end=self.in_libraries)
         self.workers.append(worker)
         return worker
 

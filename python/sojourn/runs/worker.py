@@ -15,6 +15,7 @@ import pickle
 import signal
 import subprocess
 import sys
+import tempfile
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
@@ -29,7 +30,7 @@ from sojourn import _core
 from sojourn.aqms.spelling import in_files
 from sojourn.base.errors import INTERRUPTED, AqmError, InputError, LostError, MissingError, said
 from sojourn.base.files import abandon
-from sojourn.base.guard import is_of_memory
+from sojourn.base.guard import NAMED, is_of_memory
 from sojourn.results.result import Result
 from sojourn.results.tables import in_memory
 from sojourn.runs import store
@@ -39,10 +40,13 @@ from sojourn.scenarios.scenario import Scenario
 class Worker:
     """A process that does one run after the other."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, may_end: bool = False) -> None:
+        """With `may_end` a library may end the process: its errors are kept, and printed with those of `stop`."""
         path = os.pathsep.join(entry or str(Path.cwd()) for entry in sys.path)
         command, pipe = [sys.executable, "-m", "sojourn.runs.worker"], subprocess.PIPE
-        self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, env=os.environ | {"PYTHONPATH": path})
+        self._noise = tempfile.TemporaryFile() if may_end else None  # noqa: SIM115 (open as long as the process)
+        env = os.environ | {"PYTHONPATH": path}
+        self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=self._noise, env=env)
 
     def do(
         self, scenario: Scenario, seed: int, root: Path | None, command: list[str], tick: Callable[[float], None]
@@ -58,6 +62,8 @@ class Worker:
                 tick(content)
         except (EOFError, BrokenPipeError, pickle.UnpicklingError):
             status = self._process.wait()
+            if named := self._named():
+                raise AqmError(named) from None
             if names := ", ".join(scenario.user_aqms()):
                 raise AqmError(f"{names}: its process died with status {status}") from None
             how = signal.Signals(-status).name if status < 0 else f"status {status}"
@@ -71,10 +77,26 @@ class Worker:
             raise LostError(f"its process had no memory left{f' ({error})' if str(error) else ''}") from None
         raise error from _InWorker(text)
 
+    def _named(self) -> str | None:
+        """The library that ended the process, and how, in the core's words."""
+        line = NAMED.search(self._errors())
+        return line[1].decode(errors="replace") if line else None
+
+    def _errors(self) -> bytes:
+        if self._noise is None:
+            return b""
+        self._noise.seek(0)
+        return self._noise.read()
+
     def stop(self) -> None:
         """End the process, whatever it does."""
         self._process.kill()
         self._process.wait()
+        if self._noise is not None:
+            errors = NAMED.sub(b"", self._errors())  # which is raised
+            self._noise.close()
+            with suppress(OSError):
+                os.write(2, errors)
         with suppress(BrokenPipeError):  # what a process that died had not read is still to be written
             self._process.stdin.close()  # type: ignore[union-attr]
         self._process.stdout.close()  # type: ignore[union-attr]
