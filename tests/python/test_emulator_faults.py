@@ -316,6 +316,12 @@ def test_captures_are_read_by_other_programs(page: int, tmp_path: Path, reader: 
         (["link", "--rate", "1mbit", "--aqm", "coddle"], '--aqm: unknown AQM "coddle"; did you mean "codel"?'),
         (["link", "--rate", "1mbit", "--limit", "10"], '--limit: "10" is not a limit; write e.g. "1000 packets"'),
         (["link", "--rat", "1mbit"], 'unknown option "--rat"; did you mean "--rate"?'),
+        (
+            ["link", "--rate", "1mbit", "--aqm", "fq(own.py:Own)"],
+            "--aqm: own.py:Own: a queue manager in Python is too slow for an emulated link; write it as a library "
+            "(sojourn aqm new NAME), or simulate it (sojourn run)",
+        ),
+        (["link", "--delay", "20ms"], "--delay: of `sojourn delay`; write sojourn delay 20ms -- sojourn link …"),
         (["link", "--rate", "1mbit", "--once"], "--once: no direction follows a trace; leave it out"),
         (["delay"], "delay: missing; write e.g. sojourn delay 20ms"),
         (["delay", "20"], 'delay: "20" has no unit; write e.g. "5 ms"'),

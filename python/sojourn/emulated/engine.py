@@ -78,7 +78,8 @@ def check(scenario: Scenario) -> None:
     if document.get("wlan"):
         raise InputError("wlan: a wireless LAN cannot be emulated; simulate it")
     if not all(is_library(name) or is_policy(name) for name in scenario.user_aqms()):
-        raise InputError("link.aqm: a queue manager in Python is too slow for an emulated link; simulate it")
+        remedy = "write it as a library (sojourn aqm new NAME), or simulate it (leave --engine out)"
+        raise InputError(f"link.aqm: a queue manager in Python is too slow for an emulated link; {remedy}")
     known = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
     has = known.read_text(encoding="ascii").split() if known.exists() else ["cubic"]
     for index, flow in enumerate(document["flows"]):

@@ -5,6 +5,7 @@ mod ctl;
 mod kinds;
 mod mahimahi;
 mod native;
+mod python;
 mod topology;
 
 use crate::Error;
@@ -49,7 +50,7 @@ enum Parsed {
 /// Runs a command line, `["link", "--rate", "12mbit", "--", "curl", …]`, that may name the queue managers of `own` as well.
 /// Only for a process with a single thread.
 pub fn main(words: &[String], own: &dyn Catalogue) -> Ended {
-    let own = &WithTables { own, files: &Folder(Path::new(".")) };
+    let own = &python::Refused(&WithTables { own, files: &Folder(Path::new(".")) });
     let code = |code| Ended { code, log: None };
     match words.split_first().map(|(name, rest)| (name.as_str(), rest)) {
         Some(("ctl", rest)) => return ctl::main(rest),

@@ -17,11 +17,12 @@ use std::path::{Path, PathBuf};
 /// A command line of `name`; `line` is all of it. It may name the queue managers of `managers` as well.
 pub fn parse(name: &str, words: &[String], line: &[String], managers: &dyn Catalogue) -> Result<Parsed, Error> {
     let own = own(name);
-    let args = Args::parse(words, &options(name), own.words)?;
+    let args = Args::parse(words, &[options(name), of_others(name)].concat(), own.words)?;
     if args.has("--help") {
         let (own, common) = (describe(own.options), describe(COMMON));
         return Ok(Parsed::Help(format!("{}\n\nOptions:\n{own}\nFor every shell:\n{common}", own_usage(name).trim())));
     }
+    refuse_others(name, &args)?;
     refuse_ignored(&args)?;
     let kinds = match name {
         "link" => links(&args, managers)?,
@@ -29,6 +30,42 @@ pub fn parse(name: &str, words: &[String], line: &[String], managers: &dyn Catal
         _ => losses(&args)?,
     };
     request(name, kinds, &args, line).map(|request| Parsed::Run(Box::new(request)))
+}
+
+/// Options that are no option of a command because another one does it, around or within this one.
+fn of_others(name: &str) -> Vec<Opt> {
+    let all = ["--delay", "--loss", "--rate", "--aqm", "--limit"];
+    let own = options(name);
+    let others = all.iter().filter(|other| own.iter().all(|own| own.name != **other));
+    others.map(|&name| Opt { name, value: "VALUE", about: "" }).collect()
+}
+
+/// Refuses what another command does, with the command line that has both.
+fn refuse_others(name: &str, args: &Args) -> Result<(), Error> {
+    let given: Vec<(&str, &str)> =
+        of_others(name).iter().filter_map(|option| args.get(option.name).map(|value| (option.name, value))).collect();
+    let Some(&(option, value)) = given.first() else { return Ok(()) };
+    let (outer, line) = match option {
+        "--delay" | "--loss" => (&option[2..], format!("{} {}", &option[2..], shell_word(value))),
+        _ => {
+            let rate = given.iter().all(|(option, _)| *option != "--rate").then_some(("--rate", "12mbit"));
+            let of_link = given.iter().copied().filter(|(option, _)| !matches!(*option, "--delay" | "--loss"));
+            let words =
+                rate.into_iter().chain(of_link).map(|(option, value)| format!(" {option} {}", shell_word(value)));
+            ("link", format!("link{}", words.collect::<String>()))
+        }
+    };
+    Err(Error::Input(format!("{option}: of `sojourn {outer}`; write sojourn {line} -- sojourn {name} …")))
+}
+
+/// A word as a shell takes it.
+fn shell_word(word: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "_-./:,@%+=".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.to_string()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
 }
 
 /// Refuses what is for both directions where each of them has its own.
@@ -380,6 +417,37 @@ mod tests {
             let Err(refused) = parse(&words[0], &words[1..], &words, REGISTERED) else { panic!("{line} is accepted") };
             assert!(refused.to_string().starts_with(error), "{refused}");
         }
+    }
+
+    #[test]
+    fn what_another_command_does_is_refused_with_the_line_that_has_both() {
+        for (line, error) in [
+            ("link --delay 20ms", "--delay: of `sojourn delay`; write sojourn delay 20ms -- sojourn link …"),
+            (
+                "link --rate 1mbit --loss=1.5% -- true",
+                "--loss: of `sojourn loss`; write sojourn loss 1.5% -- sojourn link …",
+            ),
+            (
+                "link --up 1mbit --delay a'b",
+                "--delay: of `sojourn delay`; write sojourn delay 'a'\\''b' -- sojourn link …",
+            ),
+            (
+                "delay 20ms --rate 3mbit",
+                "--rate: of `sojourn link`; write sojourn link --rate 3mbit -- sojourn delay …",
+            ),
+            (
+                "delay --aqm pie --limit 9ms 20ms",
+                "--aqm: of `sojourn link`; write sojourn link --rate 12mbit --aqm pie --limit 9ms -- sojourn delay …",
+            ),
+            ("loss 1% --delay 3ms", "--delay: of `sojourn delay`; write sojourn delay 3ms -- sojourn loss …"),
+            ("delay 2ms --loss 1%", "--loss: of `sojourn loss`; write sojourn loss 1% -- sojourn delay …"),
+        ] {
+            let words: Vec<String> = line.split(' ').map(str::to_string).collect();
+            let Err(refused) = parse(&words[0], &words[1..], &words, REGISTERED) else { panic!("{line} is accepted") };
+            assert_eq!(refused.to_string(), error);
+        }
+        let command = ["loss", "1%", "--", "curl", "--delay", "3ms"].map(str::to_string);
+        assert!(parse(&command[0], &command[1..], &command, REGISTERED).is_ok(), "those of the command are its own");
     }
 
     #[test]

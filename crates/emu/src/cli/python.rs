@@ -1,0 +1,53 @@
+//! Queue managers in Python, which no emulated link has.
+
+use sojourn_aqm::netem::Table;
+use sojourn_aqm::refusal::Refusal;
+use sojourn_aqm::registry::{Algorithm, Catalogue};
+
+/// A catalogue that says of a class in Python why it has none, and what to do.
+pub struct Refused<'a>(pub &'a dyn Catalogue);
+
+impl Catalogue for Refused<'_> {
+    fn find(&self, name: &str) -> Option<Result<&'static Algorithm, Refusal>> {
+        self.0.find(name).or_else(|| is_class(name).then(|| Err(Refusal::Catalogue(format!("{name}: {REASON}")))))
+    }
+
+    fn names(&self) -> Vec<&'static str> {
+        self.0.names()
+    }
+
+    fn table(&self, name: &str) -> Option<Result<&'static Table, Refusal>> {
+        self.0.table(name)
+    }
+}
+
+/// Whether a name is that of a class in Python: `my_aqm.py:MyAqm`, `module:MyAqm`.
+fn is_class(name: &str) -> bool {
+    let is_identifier = |word: &str| {
+        word.starts_with(|c: char| c.is_alphabetic() || c == '_')
+            && word.chars().all(|c| c.is_alphanumeric() || c == '_')
+    };
+    name.rsplit_once(':').is_some_and(|(module, class)| !module.is_empty() && is_identifier(class))
+}
+
+/// In the words of `sojourn.emulated.engine`.
+const REASON: &str = "a queue manager in Python is too slow for an emulated link; write it as a library (sojourn aqm new \
+                      NAME), or simulate it (sojourn run)";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sojourn_aqm::registry::REGISTERED;
+
+    #[test]
+    fn classes_in_python_are_refused_and_nothing_else_is() {
+        let own = Refused(REGISTERED);
+        for name in ["own.py:Own", "/a b/own.py:_Own2", "package.module:Own"] {
+            let Some(Err(Refusal::Catalogue(reason))) = own.find(name) else { panic!("{name} is found") };
+            assert!(reason.starts_with(name) && reason.contains("sojourn aqm new NAME"), "{reason}");
+        }
+        for name in ["codell", "own.py", ":Own", "own.py:", "own.py:2", "a:b c"] {
+            assert!(own.find(name).is_none(), "{name}");
+        }
+    }
+}
