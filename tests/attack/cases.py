@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from attack import changes, drawn, files, graphs, nested, scenarios
+from attack import changes, drawn, files, frames, graphs, nested, pages, scenarios
+from attack.ended import Ended
 
 Draw = Callable[[random.Random, bool], tuple[list[str], dict[str, bytes]]]
 
@@ -27,8 +28,13 @@ FAMILIES: dict[str, tuple[int, float, Draw]] = {
     "queue managers in Python": (6, 0.3, files.draw_own),
     "kernel vectors": (2, 0.3, files.draw_vector),
     "shells": (1, 0.2, files.draw_shell),
+    "frames": (1, 0.2, frames.draw_frames),
+    "lab requests": (6, 0.3, pages.draw_request),
 }
 """By name: share of the cases, share of these that are drawn so that they run, and what draws one."""
+
+RUNNERS: dict[str, Callable[[list[str]], Ended]] = {"frames": frames.run, "lab requests": pages.run}
+"""What runs the cases of a family that are more than a command line."""
 
 
 @dataclass(frozen=True)

@@ -9,15 +9,14 @@ import json
 import os
 import resource
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from attack.cases import Case, case
+from attack.cases import RUNNERS, Case, case
+from attack.ended import in_a_process
 from attack.judge import judge
 from attack.possible import fingerprints
 
@@ -55,11 +54,12 @@ def run(one: Case) -> dict[str, Any]:
             (folder / name).parent.mkdir(exist_ok=True)
             (folder / name).write_bytes(data)
         os.chdir(folder)
-        result = (
-            _in_a_process(one.words)
-            if one.words[:1] and one.words[0] in FORKING
-            else CliRunner().invoke(cli, one.words)
-        )
+        if (runner := RUNNERS.get(one.family)) is not None:
+            result: Any = runner(one.words)
+        elif one.words[:1] and one.words[0] in FORKING:  # a process with threads must not
+            result = in_a_process([sys.executable, "-m", "sojourn", *one.words])
+        else:
+            result = CliRunner().invoke(cli, one.words)
         faults = judge(one, result, folder)
         if result.exit_code == 0 and one.family in TWICE and one.words[0] == "run":
             CliRunner().invoke(cli, ["again" if word == "out" else word for word in one.words])
@@ -73,33 +73,6 @@ def run(one: Case) -> dict[str, Any]:
         faults.append(f"took {grown >> 10} MiB")
     about = {"number": one.number, "family": one.family, "runs": one.runs, "code": result.exit_code}
     return about | {"faults": faults, "words": one.words, "s": round(time.monotonic() - began, 3)}
-
-
-@dataclass
-class Ended:
-    """What a process said and how it ended, as click's runner tells it."""
-
-    exit_code: int
-    stdout: str
-    stderr: str
-    exception: BaseException | None = None
-    exc_info: None = None
-
-    @property
-    def output(self) -> str:
-        """All that was printed."""
-        return self.stdout + self.stderr
-
-
-def _in_a_process(words: list[str]) -> Ended:
-    """Run a command that forks, which a process with threads must not."""
-    command = [sys.executable, "-m", "sojourn", *words]
-    env = os.environ | {"PYTHON": sys.executable}
-    try:
-        ran = subprocess.run(command, capture_output=True, timeout=30, stdin=subprocess.DEVNULL, check=False, env=env)
-    except subprocess.TimeoutExpired:
-        return Ended(-1, "", "hangs")
-    return Ended(ran.returncode, ran.stdout.decode(errors="replace"), ran.stderr.decode(errors="replace"))
 
 
 def _stop_long_runs() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import random
 import subprocess
 import sys
@@ -13,11 +15,14 @@ import polars as pl
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from attack import inputs, kills
+from attack import frames, inputs, kills, pages
 from attack.cases import FAMILIES, Case, case
 from attack.judge import judge
 from attack.nested import PAIRS, nested
 from attack.possible import fingerprints, impossible
+
+from shells import missing
+from sojourn.lab.server import Handler
 
 INPUTS, KILLS = 400, 4
 
@@ -80,6 +85,81 @@ class Ended:
 def test_the_judge_sees_faults(tmp_path: Path, ended: Any, words: list[str], fault: str | None) -> None:
     faults = judge(Case(0, "", words, {}, False), ended, tmp_path)
     assert faults[0].startswith(fault) if fault else faults == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "fault"),
+    [
+        (b"policy:secret: root:a-secret-that-no-answer-has", "shows a file"),
+        (b"/tmp/sojourn-lab-x1/t.down: no", "shows a file or a folder"),
+        (b"one\ntwo", "more than one line"),
+        (b"link.rate: no", None),
+    ],
+)
+def test_answers_that_say_too_much_are_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: bytes, fault: str | None
+) -> None:
+    def refuse(_self: object, _request: bytes) -> tuple[str, bytes, int]:
+        return "text/plain", answer, 400
+
+    monkeypatch.setattr(Handler, "_run", refuse)
+    monkeypatch.chdir(tmp_path)
+    Path(pages.FILE).write_text("{}")
+    ended = pages.run(["lab", pages.FILE])
+    faults = judge(Case(0, "lab requests", ["lab"], {}, False), ended, tmp_path)  # type: ignore[arg-type]
+    assert (fault in faults[0]) if fault else faults == []
+
+
+def test_a_server_that_dies_of_a_request_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def end(self: Any, _request: bytes) -> None:
+        self.server.socket.close()
+        raise SystemExit
+
+    monkeypatch.setattr(Handler, "_run", end)
+    monkeypatch.setattr("threading.excepthook", lambda _about: None)
+    monkeypatch.chdir(tmp_path)
+    Path(pages.FILE).write_text("{}")
+    with contextlib.suppress(ValueError, OSError):
+        assert "the server does not go on" in str(pages.run(["lab", pages.FILE]).exception)
+
+
+@pytest.mark.skipif(bool(missing()) or os.geteuid() != 0, reason="no shells at interfaces")
+@pytest.mark.parametrize(("ends", "code"), [("", 0), ("import os; os._exit(7)", 7)])
+def test_a_shell_that_dies_of_frames_is_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ends: str, code: int
+) -> None:
+    """Frames with nothing to five bytes behind their headers; then the same with a shell that ends."""
+    (tmp_path / "sitecustomize.py").write_text(f"import sys\nif 'link' in sys.orig_argv:\n    {ends or 'pass'}\n")
+    paths = [str(tmp_path), str(Path(__file__).parents[1])]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
+    monkeypatch.chdir(tmp_path)
+    data = [frames.MARK[:14] + bytes(range(size)) for size in range(6)]
+    Path(frames.FILE).write_bytes(b"".join(len(one).to_bytes(4, "big") + one for one in data))
+    ended = frames.run(["link", "--attach", "a0", "--rate", "1gbit", "--log", "log", "--quiet"])
+    assert ended.exit_code == code, ended.stderr
+    assert Path("log/manifest.json").is_file() == (code == 0), "packets of no byte are records of a log, too"
+
+
+def test_frames_that_pass_no_more_are_seen(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    if missing() or os.geteuid() != 0:
+        pytest.skip("no shells at interfaces")
+    code = "import attack.frames as a; a.PATIENCE_S = 0.3; a.MARK = b'x' * 14 + b'short'; open(a.FILE, 'wb').close()"
+    code += "; import socket; socket.socket.send = lambda *_: 0; raise SystemExit(a.main())"
+    network = "ip link add a0 type veth peer name b0 && ip link set a0 up && ip link set b0 up"
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))
+    command = [
+        "unshare",
+        "-n",
+        "sh",
+        "-c",
+        f'{network}; cd "$(mktemp -d)"; exec "$@"',
+        "sh",
+        sys.executable,
+        "-c",
+        code,
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (9, "a whole frame does not pass any more\n")
 
 
 def test_the_judge_sees_half_written_files(tmp_path: Path) -> None:

@@ -242,6 +242,30 @@ def test_a_page_names_no_file_of_this_machine(
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.parametrize(
+    ("request_", "said"),
+    [
+        ({"text": "name = '\ud83d'\n" + TEXT}, "text: has half a surrogate pair, which is no character; send Unicode"),
+        ({"text": TEXT, "files": {"\udc95": ""}}, "is no name of a file; give up to 900 characters of Unicode"),
+        ({"text": TEXT, "files": {"ä" * 128: ""}}, "is no name of a file; give up to"),
+        ({"text": TEXT, "files": {"a/" * 450 + "b": ""}}, "is no name of a file; give up to"),
+        ({"text": TEXT, "files": {"a": "", "a/b": ""}}, "is within another file; give each a name of its own"),
+    ],
+)
+def test_texts_and_names_that_no_file_has_are_refused_in_a_line(server: Server, request_: Any, said: str) -> None:
+    status, body, _ = ask(server, "native", method="POST", body=json.dumps(request_).encode())
+    assert status == 400 and said in body.decode(), body
+    assert "sojourn-lab-" not in body.decode() and len(body.decode().splitlines()) == 1
+
+
+def test_names_as_long_as_file_systems_take_are_read(server: Server) -> None:
+    for name in ("ä" * 127, "/".join(["b" * 255] * 3)):
+        text = naming("trace", name)
+        request = json.dumps({"text": text, "files": {name: b64encode(b"1\n4\n5\n").decode()}})
+        status, body, _ = ask(server, "native", method="POST", body=request.encode())
+        assert status == 200, body
+
+
 def test_files_that_come_with_a_request_are_read_and_called_as_they_were(server: Server) -> None:
     sent = {
         "trace": ("deep/cell.down", "1\n4\n5\n"),
