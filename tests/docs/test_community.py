@@ -31,3 +31,14 @@ def test_reports_ask_for_commands_that_there_are() -> None:
         assert {"name", "description", "body"} <= set(document)
         ids = [part["id"] for part in document["body"]]
         assert len(set(ids)) == len(ids)
+
+
+def test_each_promise_about_security_names_tests_that_there_are() -> None:
+    text = (ROOT / "SECURITY.md").read_text()
+    tests = "".join(path.read_text() for path in sorted((ROOT / "tests").rglob("test_*.py")))
+    rows = [line.strip("|").split("|") for line in text.splitlines() if line.startswith("| ")][1:]
+    assert len(rows) >= 12
+    for promise, named in rows:
+        names = re.findall(r"`(\w+)`", named)
+        assert names, promise
+        assert [name for name in names if not re.search(rf"^def {name}\(", tests, re.MULTILINE)] == [], promise

@@ -464,3 +464,38 @@ def test_reading_results_runs_no_code(cli: Cli, marker: Path, monkeypatch: pytes
         ran = cli(*words)
         assert ran.exit_code in (0, 1), (words, ran.output)
         assert not marker.exists(), words
+
+
+PATHS = ("../../beside", "/tmp/sojourn-beside", "a/b/c", "..", "x\\..\\y")
+"""Names that would lead out of a folder if they were taken for parts of paths."""
+
+
+@pytest.mark.parametrize("name", PATHS)
+def test_names_in_a_file_lead_nowhere(cli: Cli, tmp_path: Path, name: str) -> None:
+    """Names of scenarios, nodes and links in whatever is written: results, qlog, figures, captures, reports."""
+    text = f"""
+name = {json.dumps(name)}
+duration = "310 ms"
+link = {{ rate = "3.1 Mbit/s", aqm = "codel" }}
+links = [{{ name = {json.dumps(name)}, rate = "2.3 Mbit/s" }}]
+flows = [{{ kind = "tcp", rtt = "17 ms", stack = "quic-rfc9002" }}]
+probes = {{ packets = true, headers = true, senders = true, flows = "20 ms" }}
+"""
+    inner = tmp_path / "one" / "two" / "three"
+    inner.mkdir(parents=True)
+    os.chdir(inner)
+    Path("s.toml").write_text(text)
+    before = set(tmp_path.rglob("*")) | set(Path("/tmp").glob("sojourn-beside*"))
+    ran = cli("run", "s.toml", "-o", "out", "--qlog", "qlog")
+    assert ran.exit_code == 0, ran.output
+    [folder] = (inner / "out").iterdir()
+    for words in (
+        ["plot", "cdf", folder, "-o", "figure.svg"],
+        ["plot", "window", folder, "-o", "window.png"],
+        ["pcap", "export", folder, "--side", "out", "-o", "x.pcapng"],
+    ):
+        assert cli(*words).exit_code in (0, 2)
+    after = set(tmp_path.rglob("*")) | set(Path("/tmp").glob("sojourn-beside*"))
+    names = {path.relative_to(inner).parts[0] for path in after - before if path.is_relative_to(inner)}
+    assert names <= {"out", "qlog", "figure.svg", "window.png", "x.pcapng"}
+    assert not [path for path in after - before if not path.is_relative_to(inner)]
