@@ -12,6 +12,7 @@ import shutil
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,8 @@ TWICE = ("graphs", "changes", "nested texts")
 """Families whose runs are made twice, with equal fingerprints."""
 LONGEST_RUN_S = 1.5
 """A run that was drawn to take longer is stopped as Ctrl-C would: mutation finds units, not patience."""
+MOST_RUNS = 1000
+"""A study that was drawn to have more of them is stopped before the first."""
 MOST_MEMORY = 6 << 30
 """Bytes of address space: what asks for more ends in an error or an abort."""
 
@@ -77,8 +80,9 @@ def run(one: Case) -> dict[str, Any]:
 
 def _stop_long_runs() -> None:
     from sojourn import engines
+    from sojourn.runs.runner import Run, Runner
 
-    run_once = engines.run
+    run_once, run_many = engines.run, Runner.__call__
 
     def stopped(scenario: Any, seed: int, engine: str, progress: Any = None) -> Any:
         until = time.monotonic() + LONGEST_RUN_S
@@ -91,7 +95,13 @@ def _stop_long_runs() -> None:
 
         return run_once(scenario, seed, engine, tick)
 
+    def few(runner: Runner, runs: Sequence[Run]) -> Any:
+        if len(runs) > MOST_RUNS:
+            raise KeyboardInterrupt
+        return run_many(runner, runs)
+
     engines.run = stopped  # type: ignore[assignment]
+    Runner.__call__ = few  # type: ignore[method-assign]
 
 
 if __name__ == "__main__":

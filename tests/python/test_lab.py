@@ -9,7 +9,6 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 from base64 import b64encode
 from collections.abc import Iterator
@@ -220,18 +219,13 @@ def naming(way: str, name: str) -> str:
 
 
 @pytest.mark.parametrize("way", NAMING)
-def test_a_page_names_no_file_of_this_machine(
-    server: Server, way: str, capfd: Any, request: pytest.FixtureRequest
-) -> None:
+def test_a_page_names_no_file_of_this_machine(server: Server, tmp_path: Path, way: str, capfd: Any) -> None:
     """Neither its contents nor whether it is there are told, and no temporary folder."""
-    # A short path: an error shows the first characters of a long one.
-    folder = Path(tempfile.mkdtemp())
-    request.addfinalizer(lambda: shutil.rmtree(folder))
-    secret = folder / "secret"
+    secret = tmp_path / "secret"
     for ending in ("", ".so", ".py", ".dist"):
-        (folder / f"secret{ending}").write_text("root:hunter2:19000\n" if ending != ".py" else "raise SystemExit")
+        (tmp_path / f"secret{ending}").write_text("root:hunter2:19000\n" if ending != ".py" else "raise SystemExit")
     answers = set()
-    for there in (str(secret), str(folder / "absent"), "../secret", "../../../../../../etc/passwd", "/etc/passwd"):
+    for there in (str(secret), str(tmp_path / "absent"), "../secret", "../../../../../../etc/passwd", "/etc/passwd"):
         status, body, _ = ask(server, "native", method="POST", body=json.dumps({"text": naming(way, there)}).encode())
         said = body.decode()
         assert status == 400 and "hunter2" not in said and "root:" not in said, said
