@@ -181,12 +181,14 @@ pub trait Config: Clone + Default + Send + Sync + fmt::Debug {
 
     /// [`Config::set`] with the tables of `files`.
     fn set_with(&mut self, name: &str, text: &str, files: &Files) -> Result<(), Refusal> {
-        let Some(param) = Self::PARAMS.iter().find(|p| p.name == name) else {
-            return Err(Refusal::Unknown(unknown("parameter", name, Self::PARAMS.iter().map(|p| p.name))));
-        };
-        self.set_value(name, param.parse_with(text, files)?);
+        self.set_value(name, param(Self::PARAMS, name)?.parse_with(text, files)?);
         Ok(())
     }
+}
+
+fn param(params: &'static [Param], name: &str) -> Result<&'static Param, Refusal> {
+    let found = params.iter().find(|param| param.name == name);
+    found.ok_or_else(|| Refusal::Unknown(unknown("parameter", name, params.iter().map(|param| param.name))))
 }
 
 /// Declares a configuration: the struct, its defaults, its parameter table, and access by name.
@@ -284,16 +286,20 @@ pub(crate) fn refuse_foreign<C: Config>(
 }
 
 /// The error for a name that does not exist: with the nearest one that does, of several one of the same letters.
-pub fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
+pub fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a str>) -> String {
+    unknown_among(what, name, &known.collect::<Vec<_>>())
+}
+
+fn unknown_among(what: &str, name: &str, known: &[&str]) -> String {
     let plain = |name: &str| name.to_ascii_lowercase().replace('-', "_");
     let typed = plain(name);
     // A longer name is nobody's slip, and to compare it takes time.
     let distance_to = |k: &str| if name.len() <= LONGEST { distance(&typed, &plain(k)) } else { usize::MAX };
-    let nearest = known.clone().map(|k| (distance_to(k), letters(&typed) != letters(&plain(k)), k)).min();
+    let nearest = known.iter().map(|&k| (distance_to(k), letters(&typed) != letters(&plain(k)), k)).min();
     // Kinds of one thing may share a name, such as the rates of a link.
     let list = || {
         let mut seen = BTreeSet::new();
-        known.clone().filter(|&k| seen.insert(k)).collect::<Vec<_>>().join(", ")
+        known.iter().copied().filter(|&k| seen.insert(k)).collect::<Vec<_>>().join(", ")
     };
     match nearest {
         None => format!("unknown {what} {}; there is none", quoted(name)),

@@ -519,15 +519,19 @@ pub(crate) fn configure<C: crate::params::Config>(
     params: &[(String, String)],
     own: &dyn Catalogue,
 ) -> Result<C, Refusal> {
-    let named = C::PROFILES.iter().map(|&(name, _)| name).find(|name| name.eq_ignore_ascii_case(profile));
-    let profile = if profile.is_empty() { C::PROFILES[0].0 } else { named.unwrap_or(profile) };
-    let mut config = C::profile(profile)
-        .ok_or_else(|| Refusal::Unknown(unknown("profile", profile, C::PROFILES.iter().map(|&(p, _)| p))))?;
+    let mut config = C::profile(profile_name(C::PROFILES, profile)?).expect("a profile of the table");
     for (name, text) in params {
         config.set_with(name, text, &|file| own.table(file))?;
     }
     config.validate()?;
     Ok(config)
+}
+
+/// The profile called so in any case; the first one without a name.
+fn profile_name(profiles: &[(&'static str, &str)], name: &str) -> Result<&'static str, Refusal> {
+    let names = profiles.iter().map(|&(profile, _)| profile);
+    let found = names.clone().find(|profile| name.is_empty() || profile.eq_ignore_ascii_case(name));
+    found.ok_or_else(|| Refusal::Unknown(unknown("profile", name, names)))
 }
 
 fn single<A: Aqm + Send + 'static, P: Send + 'static>(aqm: A, limits: Limits, host: Host) -> Box<dyn Qdisc<P> + Send> {
