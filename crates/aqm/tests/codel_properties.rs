@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
 use sojourn_aqm::{Dequeued, DropReason, Duration, Host, Instant, Limits, Link, Meta, Qdisc, Rate, Rng, registry};
 use std::cell::Cell;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 /// A packet of 1500 bytes a millisecond.
 const LINK: Link = Link::new(Rate::from_bps(12_000_000), 1500);
@@ -71,8 +71,8 @@ impl Run {
         looks
     }
 
-    fn state(&self) -> HashMap<&'static str, f64> {
-        let mut state = HashMap::new();
+    fn state(&self) -> BTreeMap<&'static str, f64> {
+        let mut state = BTreeMap::new();
         self.queue.observe(&mut |name, value| {
             state.insert(name, value);
         });

@@ -13,6 +13,7 @@ use std::panic::{self, AssertUnwindSafe};
 use std::time::{Duration, Instant};
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "a search has a budget of time")]
 fn random_operations_keep_to_the_rules() {
     let budget = Budget::from_environment();
     let seed = number("SOJOURN_FUZZ_SEED").unwrap_or(1);

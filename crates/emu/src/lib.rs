@@ -16,6 +16,7 @@
 //! | [`doctor`] | what this machine can emulate faithfully |
 //! | `sys` | safe wrappers of system calls; the unsafe code of the crate is in it |
 #![cfg(target_os = "linux")]
+#![expect(clippy::disallowed_methods, reason = "emulates in real time")]
 
 pub mod cli;
 pub mod doctor;

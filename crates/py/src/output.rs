@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sojourn_sim::parquet::Files;
 use sojourn_sim::{Column, Table};
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 /// What a run produced.
 #[pyclass(frozen, module = "sojourn._core")]
@@ -16,7 +16,7 @@ pub struct Output {
     summary: String,
     /// Rows of each table that is in a file and not in `tables`, by its name.
     #[pyo3(get)]
-    written: HashMap<&'static str, u64>,
+    written: BTreeMap<&'static str, u64>,
     tables: Py<PyDict>,
 }
 
@@ -44,7 +44,7 @@ impl Output {
         for table in recorded {
             tables.set_item(table.name, columns(py, table)?)?;
         }
-        Ok(Self { summary, written: HashMap::new(), tables: tables.unbind() })
+        Ok(Self { summary, written: BTreeMap::new(), tables: tables.unbind() })
     }
 }
 

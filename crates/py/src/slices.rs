@@ -45,6 +45,7 @@ fn run_slices(
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "when signals are looked at reaches no result")]
 fn slice(step: &mut impl FnMut() -> Option<f64>) -> Option<f64> {
     let start = Instant::now();
     loop {

@@ -4,6 +4,7 @@ use crate::packet::Handle;
 use crate::probe::fate_of_drop;
 use crate::table::{Table, recorder};
 use sojourn_aqm::{DropReason, Instant, Meta};
+#[expect(clippy::disallowed_types, reason = "looked up, never walked")]
 use std::collections::HashMap;
 
 /// Records every drop with the packet's number among those of its flow at the queue.
@@ -11,7 +12,8 @@ use std::collections::HashMap;
 pub(crate) struct Drops {
     log: Log,
     /// By link and flow: packets that reached the queue. A map, as flow numbers are not dense: tunnels are numbered from
-    /// the end of `u32` down. It is only looked up, never walked.
+    /// the end of `u32` down.
+    #[expect(clippy::disallowed_types, reason = "looked up, never walked")]
     reached: HashMap<(usize, u32), u32>,
     /// By handle: the number of a packet that is in a queue, or was.
     numbers: Vec<u32>,

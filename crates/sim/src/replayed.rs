@@ -217,7 +217,7 @@ mod tests {
         events.sort_by_key(|&(at, rank, arrival, link, _, arrives)| (at, rank, link, arrival, !arrives));
         assert!(events.len() > 5000);
         let waiting = |i: usize| (all("waiting", "bytes")[i], all("waiting", "flow")[i]);
-        let left: std::collections::HashSet<(u64, u64)> =
+        let left: std::collections::BTreeSet<(u64, u64)> =
             all("waiting", "link").into_iter().zip(all("waiting", "arrival")).collect();
         for (at, _, arrival, link, i, arrives) in events {
             let (now, l) = (Instant::from_nanos(at), link as usize);

@@ -2,12 +2,12 @@
 
 use super::header::{TCP, UDP};
 use super::packets::{Packet, Page};
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 /// What of each TCP connection has passed.
 #[derive(Default)]
 pub struct Fresh {
-    connections: HashMap<u32, Seen>,
+    connections: BTreeMap<u32, Seen>,
 }
 
 /// One direction of a connection, in sequence numbers that do not wrap.

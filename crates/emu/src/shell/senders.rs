@@ -6,7 +6,7 @@
 
 use super::address::Block;
 use crate::sys::diag::{Connection, Connections};
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fs::read_to_string;
 use std::io;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ impl Senders {
         let ended = Arc::new(AtomicBool::new(false));
         let theirs = ended.clone();
         let asking = move || {
-            let mut seen = HashMap::new();
+            let mut seen = BTreeMap::new();
             while !theirs.load(Ordering::Relaxed) {
                 thread::park_timeout(PERIOD);
                 let found = connections.to(&block.tree_prefixes()).unwrap_or_default();

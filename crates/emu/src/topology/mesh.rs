@@ -11,7 +11,7 @@ use crate::path::{Buffer, Direction, DirectionConfig, Gso, Kind, LogConfig, LogF
 use sojourn_aqm::class::ClassId;
 use sojourn_aqm::{Duration, Instant};
 use sojourn_sim::scenario::{Scenario, Steps};
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::io::{self, IoSlice};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -61,10 +61,10 @@ enum Place {
 #[derive(Default)]
 struct Routes {
     /// Of a pair of addresses the number of the route.
-    pairs: HashMap<(IpAddr, IpAddr), usize>,
+    pairs: BTreeMap<(IpAddr, IpAddr), usize>,
     /// Of each route the first place, and what comes behind a stage.
     firsts: Vec<Place>,
-    after: HashMap<(usize, usize), Place>,
+    after: BTreeMap<(usize, usize), Place>,
 }
 
 impl Mesh {

@@ -24,7 +24,7 @@ pub struct Capture {
 }
 
 /// A TCP segment or a UDP datagram.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Captured {
     /// Since 1970.
     pub time_ns: u64,

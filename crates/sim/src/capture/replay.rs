@@ -3,7 +3,7 @@
 use super::{Capture, Captured, SYN};
 use serde::Serialize;
 use sojourn_aqm::{Duration, Ecn};
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 /// Packets and connections of some hosts, from the first packet of the capture on.
@@ -140,7 +140,7 @@ impl Replay {
                 && wanted.tcp.is_none_or(|tcp| tcp == packet.is_tcp)
         };
         let mut replay = Self { repairs, ..Self::default() };
-        let (mut numbers, mut streams) = (HashMap::new(), HashMap::new());
+        let (mut numbers, mut streams) = (BTreeMap::new(), BTreeMap::new());
         for (at, packet) in packets.iter().filter(|(_, packet)| is_wanted(packet)) {
             let ends = (packet.source, packet.destination, packet.is_tcp);
             let number = *numbers.entry(ends).or_insert(replay.flows.len());
@@ -251,11 +251,11 @@ fn drop_duplicates(
     if duplicates == Duplicates::Keep {
         return Ok(());
     }
-    let (mut seen, whole) = (HashMap::new(), packets.len());
+    let (mut seen, whole) = (BTreeMap::new(), packets.len());
     packets.retain(|&(at, packet)| {
         let is_known = packet.identification != 0 || packet.is_tcp && packet.payload > 0;
         let same = Captured { time_ns: 0, ecn: 0, ..packet };
-        !is_known || seen.insert(Key(same), at).is_none_or(|before| at - before > SAME)
+        !is_known || seen.insert(same, at).is_none_or(|before| at - before > SAME)
     });
     let twice = (whole - packets.len()) as u64;
     if twice > 0 && duplicates == Duplicates::Refuse {
@@ -268,19 +268,9 @@ fn drop_duplicates(
     Ok(())
 }
 
-#[derive(PartialEq, Eq)]
-struct Key(Captured);
-
-impl std::hash::Hash for Key {
-    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        let Captured { source, destination, identification, seq, ack, payload, checksum, .. } = self.0;
-        (source, destination, identification, seq, ack, payload, checksum).hash(state);
-    }
-}
-
 /// The hosts of a capture with most packets, to choose from.
 fn hosts(capture: &Capture) -> String {
-    let mut counts = HashMap::new();
+    let mut counts = BTreeMap::new();
     for packet in &capture.packets {
         *counts.entry(packet.source.0).or_insert(0) += 1;
     }
