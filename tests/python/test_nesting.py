@@ -136,22 +136,22 @@ def test_disciplines_of_tc_that_hold_each_other(tmp_path: Path, text: str, circl
 
 
 def test_long_texts_of_tc_are_read_at_once(tmp_path: Path) -> None:
-    """20,000 classes and their queues, told twice, took minutes: each line looked through all before it."""
+    """Thousands of classes and their queues, told twice, took minutes: each line looked through all before it."""
     said = ["tc qdisc add dev eth0 root handle 1: htb default 2"]
-    for number in range(2, 20_000):
+    for number in range(2, 5_000):
         said.append(f"tc class replace dev eth0 parent 1: classid 1:{number:x} htb rate 1mbit ceil 9mbit")
         said.append(f"tc qdisc replace dev eth0 parent 1:{number:x} handle {number:x}: fq_codel")
     said += said[1:]
     (tmp_path / "tc.txt").write_text("\n".join(said))
-    assert "class 4e1f " in load(tmp_path / "tc.txt").text
+    assert "class 1387 " in load(tmp_path / "tc.txt").text
     shown = ["qdisc htb 1: dev eth0 root default 0x2"]
-    for number in range(2, 9_000):
+    for number in range(2, 3_000):
         shown += [
             f"qdisc pfifo {number:x}: dev eth0 parent 1:{number:x} limit 99p",
             f"class htb 1:{number:x} root rate 1Mbit",
         ]
     (tmp_path / "tc.txt").write_text("\n".join(shown))
-    assert "class 2327 " in load(tmp_path / "tc.txt").text
+    assert "class bb7 " in load(tmp_path / "tc.txt").text
     for line in (
         "qdisc fq_codel 0: root " + "dev " * 200_000,
         "filter parent 1: x\n" + "  y\n" * 200_000,
