@@ -51,7 +51,7 @@ def graph(rng: random.Random) -> dict[str, Any]:
     return found
 
 
-def spoiled(rng: random.Random, found: dict[str, Any]) -> dict[str, Any]:
+def spoiled(rng: random.Random, found: dict[str, Any]) -> dict[str, Any]:  # noqa: C901 (a branch for each fault)
     """The same with faults that a network can have; some of them are none."""
     names = [node["name"] for node in found["nodes"]]
     for _ in range(rng.choice((1, 1, 2, 3))):

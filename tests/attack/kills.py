@@ -100,23 +100,36 @@ def _kill(found: Kills, folder: Path, name: str, files: dict[str, str], after_s:
         found.faults.append(f"{place}: ended with {code}: {said[-300:]}")
     if "Traceback" in said:
         found.faults.append(f"{place}: traceback: {said[-300:]}")
-    there = _digests(folder / "out")
-    for path, digest in there.items():
-        if files.get(path) != digest:
-            found.faults.append(f"{place}: half-written: {path}")
-    for result in {path.split("/")[0] for path in there if "/" in path}:
-        if lacking := [path for path in files if path.startswith(f"{result}/") and path not in there]:
-            found.faults.append(f"{place}: half a result: {lacking}")
+    found.faults += _half_written(place, files, _digests(folder / "out"))
     if how != signal.SIGKILL and code == 130 and (left := _hidden(folder / "out")):
         found.faults.append(f"{place}: left {left}")
-    code, said = _ended(_begun(folder, LINES[name]))
+    found.faults += _gone_on(place, folder, LINES[name], files)
+
+
+def _half_written(place: str, files: dict[str, str], there: dict[str, str]) -> list[str]:
+    """What is wrong with the files that a killed command has left."""
+    faults = []
+    for path, digest in there.items():
+        if files.get(path) != digest:
+            faults.append(f"{place}: half-written: {path}")
+    for result in {path.split("/")[0] for path in there if "/" in path}:
+        if lacking := [path for path in files if path.startswith(f"{result}/") and path not in there]:
+            faults.append(f"{place}: half a result: {lacking}")
+    return faults
+
+
+def _gone_on(place: str, folder: Path, words: list[str], files: dict[str, str]) -> list[str]:
+    """What is wrong where the command is given again."""
+    faults = []
+    code, said = _ended(_begun(folder, words))
     if code != 0:
-        found.faults.append(f"{place}: does not go on: {code}: {said[-300:]}")
+        faults.append(f"{place}: does not go on: {code}: {said[-300:]}")
     if (again := _digests(folder / "out")) != files:
         differing = sorted(path for path in again.keys() | files.keys() if again.get(path) != files.get(path))
-        found.faults.append(f"{place}: differs after going on: {differing}")
+        faults.append(f"{place}: differs after going on: {differing}")
     if left := _hidden(folder / "out"):
-        found.faults.append(f"{place}: left after going on: {left}")
+        faults.append(f"{place}: left after going on: {left}")
+    return faults
 
 
 def _prepare(folder: Path) -> None:

@@ -99,31 +99,39 @@ def print_all(made: Sequence[Made], claims: bool, as_json: bool) -> None:
         output.print_text_table(HEADINGS, [_row(one) for one in verdicts])
         return
     for one in made:
-        for figure in one.done:
-            seeds = len(figure.study.study.seeds)
-            assumed = f"; {spelled_all(figure.assumed)}" if figure.assumed else ""
-            title = f"{one.paper.id}, {one.paper.figure(figure.figure_id).TITLE}; {seeds} seeds{assumed}"
-            _print_verdicts(figure.verdicts, title)
-            _print_shares(figure)
-            for reason in dict.fromkeys(figure.there.left_out.values()):
-                output.say(f"Left out: {reason}\n")
-        if one.varied:
-            _print_varied(one)
-        if claims and (rest := one.not_run()):
+        _print_figures(one)
+        rest = one.not_run() if claims else []
+        if rest:
             _print_verdicts(rest, "not run: they need another engine, or a figure that is not there yet")
-        verdicts = one.verdicts + (one.not_run() if claims else [])
-        for verdict in contradicted(verdicts):
-            output.say(f"Contradicted: {verdict['id']}, {_contradiction(verdict)}")
-        if verdicts:
-            output.say(", ".join(f"{count} {name}" for name, count in tally(verdicts).items()))
-        if told := undecided_text(verdicts):
-            output.say(told)
+        _print_in_all(one.verdicts + rest)
         for figure_id, reason in one.left_out.items():
             output.say(f"{figure_id} is left out: {reason}")
         for name, text in one.spent.told().items():
             output.say(f"{name.capitalize()}: {text}")
         output.say(f"Figure: {one.files[0]}")
         output.say(f"Report: {one.page}")
+
+
+def _print_figures(made: Made) -> None:
+    for figure in made.done:
+        seeds = len(figure.study.study.seeds)
+        assumed = f"; {spelled_all(figure.assumed)}" if figure.assumed else ""
+        title = f"{made.paper.id}, {made.paper.figure(figure.figure_id).TITLE}; {seeds} seeds{assumed}"
+        _print_verdicts(figure.verdicts, title)
+        _print_shares(figure)
+        for reason in dict.fromkeys(figure.there.left_out.values()):
+            output.say(f"Left out: {reason}\n")
+    if made.varied:
+        _print_varied(made)
+
+
+def _print_in_all(verdicts: list[Verdict]) -> None:
+    for verdict in contradicted(verdicts):
+        output.say(f"Contradicted: {verdict['id']}, {_contradiction(verdict)}")
+    if verdicts:
+        output.say(", ".join(f"{count} {name}" for name, count in tally(verdicts).items()))
+    if told := undecided_text(verdicts):
+        output.say(told)
 
 
 def _print_verdicts(verdicts: list[Verdict], title: str) -> None:

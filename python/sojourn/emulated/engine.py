@@ -67,19 +67,28 @@ def check(scenario: Scenario) -> None:
     if document["probes"].get("senders"):
         raise InputError("probes.senders: only the programs know what their senders do; leave it out")
     for place, link in topology.links(document):
-        if link.get("wlan"):
-            raise InputError(f"{place}.wlan: a wireless LAN cannot be emulated; simulate it")
-        if link.get("below"):
-            raise InputError(f"{place}.below: an emulated link has no buffer there; leave it out")
-        if link.get("gro"):
-            raise InputError(f"{place}.gro: an emulated link takes packets one by one; leave it out")
-        if link.get("tick"):
-            raise InputError(f"{place}.tick: an emulated link has no clock of its own; leave it out")
+        for key, why in _NO_KEYS_OF_LINKS.items():
+            if link.get(key):
+                raise InputError(f"{place}.{key}: {why}")
     if document.get("wlan"):
         raise InputError("wlan: a wireless LAN cannot be emulated; simulate it")
     if not all(is_library(name) or is_policy(name) for name in scenario.user_aqms()):
         remedy = "write it as a library (sojourn aqm new NAME), or simulate it (leave --engine out)"
         raise InputError(f"link.aqm: a queue manager in Python is too slow for an emulated link; {remedy}")
+    _check_flows(document)
+    if not DEVICE.exists():
+        raise MissingError(f"{DEVICE} is missing; `sojourn doctor` says what emulation needs")
+
+
+_NO_KEYS_OF_LINKS = {
+    "wlan": "a wireless LAN cannot be emulated; simulate it",
+    "below": "an emulated link has no buffer there; leave it out",
+    "gro": "an emulated link takes packets one by one; leave it out",
+    "tick": "an emulated link has no clock of its own; leave it out",
+}
+
+
+def _check_flows(document: dict[str, Any]) -> None:
     known = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
     has = known.read_text(encoding="ascii").split() if known.exists() else ["cubic"]
     for index, flow in enumerate(document["flows"]):
@@ -96,8 +105,6 @@ def check(scenario: Scenario) -> None:
             raise InputError(f"flows: all of an emulated run use {what}, or none; write the same everywhere")
     if len(_classes(document)) > MOST_CLASSES:
         raise InputError(f"flows: an emulated run has up to {MOST_CLASSES} classes; name fewer")
-    if not DEVICE.exists():
-        raise MissingError(f"{DEVICE} is missing; `sojourn doctor` says what emulation needs")
 
 
 def run(

@@ -157,14 +157,11 @@ def _add_group(
         ports = [f"b{group}"]
     delay = nanoseconds(f"{place}.access_delay", flow["access_delay"])
     serving = f" 0 {bits(f'{place}.access_rate', rate)}" if rate else ""
-    for device in devices:
-        lines[""] += _pair(device, source, near)
-        lines[source] += [f"link set {device} mtu {mtu}", f"link set {device} up"]
-        lines[near] += [f"link set {device}.p mtu {mtu}", f"link set {device}.p up"]
-    for port in ports:
-        lines[""] += _pair(port, sink, far)
-        lines[sink] += [f"link set {port} mtu {mtu}", f"link set {port} up"]
-        lines[far] += [f"link set {port}.p mtu {mtu}", f"link set {port}.p up"]
+    pairs = [(device, source, near) for device in devices] + [(port, sink, far) for port in ports]
+    for device, host, router in pairs:
+        lines[""] += _pair(device, host, router)
+        lines[host] += [f"link set {device} mtu {mtu}", f"link set {device} up"]
+        lines[router] += [f"link set {device}.p mtu {mtu}", f"link set {device}.p up"]
     for number in range(count):
         index = first + number
         addresses = [f"10.{net}.{index >> 8}.{index & 255}" for net in (here, there)]

@@ -40,12 +40,7 @@ def read(path: Path, lines: Iterable[tuple[int, str]], nodes: tuple[int, int] | 
             if words[1:3] == ["base", "timestamp:"] and len(words) == 4:
                 base = _whole(path, number, words[3])
             continue
-        kind = words[1] if len(words) > 1 else ""
-        if len(words) != _WORDS.get(kind):
-            raise InputError(f'{path}: line {number}: "{line[:60]}" is no event; the file may be cut off there')
-        at, *values = (_whole(path, number, word) for word in (words[0], *words[2:]))
-        if at > LATEST_MS or any(value > LARGEST for value in values):
-            raise InputError(f'{path}: line {number}: "{line[:60]}": a number is out of range; the file is damaged')
+        kind, at, values = _event(path, number, line)
         time, end = at - base, max(end, at - base)
         if time < 0:
             raise InputError(f"{path}: line {number}: {at} ms lies before the base timestamp {base}")
@@ -62,6 +57,18 @@ def read(path: Path, lines: Iterable[tuple[int, str]], nodes: tuple[int, int] | 
             rows += [(time * MS, size // max(count, 1), None, FATES.index("dropped: unknown"))] * count
     packets = pl.DataFrame(rows, schema=_COLUMNS, orient="row").with_columns(link=pl.lit(0, pl.UInt8))
     return Log(packets, _waiting(packets, arrivals), end * MS)
+
+
+def _event(path: Path, number: int, line: str) -> tuple[str, int, list[int]]:
+    """Kind, time and numbers of an event."""
+    words = line.split()
+    kind = words[1] if len(words) > 1 else ""
+    if len(words) != _WORDS.get(kind):
+        raise InputError(f'{path}: line {number}: "{line[:60]}" is no event; the file may be cut off there')
+    at, *values = (_whole(path, number, word) for word in (words[0], *words[2:]))
+    if at > LATEST_MS or any(value > LARGEST for value in values):
+        raise InputError(f'{path}: line {number}: "{line[:60]}": a number is out of range; the file is damaged')
+    return kind, at, values
 
 
 def write(result: Result, link: str | None) -> Iterator[str]:

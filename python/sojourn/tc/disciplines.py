@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from itertools import takewhile
 
 from sojourn.aqms.registry import find, parsed
 from sojourn.base.errors import InputError
@@ -56,9 +57,7 @@ def spell(qdisc: Qdisc, found: Read) -> Spelled:
     words, framing = without_table(qdisc)
     if qdisc.kind == "cake":
         return _cake(qdisc, words, framing, found)
-    kind = KINDS[qdisc.kind]
-    if kind.nearest:
-        found.note(qdisc.line, f"{qdisc.kind} is not there; {kind.nearest}")
+    kind = _kind(qdisc, found)
     params = {param["name"]: param["kind"] for param in find(kind.ours.partition("@")[0])["params"]}
     out, limits, by_host, left = [kind.ours], kind.default_limit, False, list(words)
     while left:
@@ -71,11 +70,8 @@ def spell(qdisc: Qdisc, found: Read) -> Spelled:
         if word == "limit" and kind.limit and left:
             limits, by_host = _read(qdisc, word, left.pop(0), kind.limit), True
         elif word in LISTS:
-            listed, left = left[: LISTS[word]], left[LISTS[word] :]
-            if word == "priomap" and params.get(word) == "bands":
-                out.append(f"priomap {','.join(listed)}")
-            elif word == "weights":
-                out += [f"weight_{place} {text}" for place, text in enumerate(listed, start=1)]
+            out += _listed(word, left[: LISTS[word]], params)
+            left = left[LISTS[word] :]
         elif params.get(ours) == "flag" or (ours != no and params.get(no) == "flag"):
             out.append(ours)
         elif ours in params and left:
@@ -86,11 +82,27 @@ def spell(qdisc: Qdisc, found: Read) -> Spelled:
         elif word in kind.silent:
             left = left[1:]
         elif word not in kind.flags:
-            said = [word]
-            while left and values.is_value(left[0]):
-                said.append(left.pop(0))
-            found.note(qdisc.line, f"{qdisc.kind}: {' '.join(said)}")
+            given = list(takewhile(values.is_value, left))
+            left = left[len(given) :]
+            found.note(qdisc.line, f"{qdisc.kind}: {' '.join([word, *given])}")
     return Spelled(_checked(qdisc, " ".join(out)), (limits,) if limits else (), framing, by_host)
+
+
+def _kind(qdisc: Qdisc, found: Read) -> Kind:
+    """What tc's kind is here, with a note where ours is only the nearest."""
+    kind = KINDS[qdisc.kind]
+    if kind.nearest:
+        found.note(qdisc.line, f"{qdisc.kind} is not there; {kind.nearest}")
+    return kind
+
+
+def _listed(word: str, given: list[str], params: Mapping[str, str]) -> list[str]:
+    """The words of a list in our spelling; none where it changes nothing here."""
+    if word == "priomap" and params.get(word) == "bands":
+        return [f"priomap {','.join(given)}"]
+    if word == "weights":
+        return [f"weight_{place} {text}" for place, text in enumerate(given, start=1)]
+    return []
 
 
 def _cake(qdisc: Qdisc, words: list[str], framing: Mapping[str, str], found: Read) -> Spelled:
