@@ -17,13 +17,12 @@ use crate::packet::Meta;
 use crate::params::{Bytes, Value};
 use crate::rate::Rate;
 use crate::red::linux::{Action, IdleTable, Params, Vars, random32};
-use crate::red::tc::{refused_burst, wlog};
+use crate::red::tc::{check_burst, wlog};
 use crate::refusal::Refusal;
 use crate::rng::Rng;
 use crate::time::Duration;
 use alloc::collections::VecDeque;
 use alloc::format;
-use alloc::string::String;
 
 config! {
     /// CHOKe's configuration; the defaults are tc's.
@@ -61,7 +60,7 @@ config! {
         if weight(c, min, burst).is_none() {
             return Err(format!("no weight lets a burst of {burst} packets pass below min ({min}), as tc says too; write e.g. min 20 max 80 burst 50").into());
         }
-        refused(c, (min, max), burst).map_or(Ok(()), |text| Err(text.into()))
+        check(c, (min, max), burst)
     }
 }
 
@@ -218,7 +217,7 @@ impl Config {
         if self.burst == 0 || self.max > 0 {
             return Ok(());
         }
-        refused(self, thresholds(self, limit(limits, link)), self.burst).map_or(Ok(()), |text| Err(text.into()))
+        check(self, thresholds(self, limit(limits, link)), self.burst)
     }
 }
 
@@ -240,11 +239,11 @@ fn burst(config: &Config, min: u64, max: u64) -> u64 {
     if config.burst > 0 { config.burst } else { (2 * min + max) / 3 }
 }
 
-/// Why the kernel refuses a burst.
-fn refused(config: &Config, (min, max): (u64, u64), burst: u64) -> Option<String> {
-    // tc finds the weight by bytes, the kernel checks the thresholds as they are told, in packets.
+/// Refuses a burst that the kernel refuses.
+fn check(config: &Config, (min, max): (u64, u64), burst: u64) -> Result<(), Refusal> {
+    // tc finds the weight by bytes; the kernel checks the thresholds in packets, its own unit for them.
     let avpkt = config.avpkt.0;
-    refused_burst((min * avpkt, max), burst, avpkt, " packets")
+    check_burst((min * avpkt, max), burst, avpkt, " packets")
 }
 
 fn weight(config: &Config, min: u64, burst: u64) -> Option<u32> {

@@ -1,6 +1,6 @@
 //! RED's parameters: those of ns-2 and of tc under one name where they mean the same.
 
-use super::tc::{refused_burst, wlog};
+use super::tc::{check_burst, wlog};
 use crate::limits::Limits;
 use crate::link::Link;
 use crate::params::{Bytes, Value};
@@ -151,7 +151,7 @@ impl Config {
         let Some((min, max)) = self.given_thresholds() else { return Ok(()) };
         let burst = self.burst(min, max);
         if wlog(min, burst, self.avpkt.0).is_some() {
-            return refused_burst((min, max), burst, self.avpkt.0, " B").map_or(Ok(()), |text| Err(text.into()));
+            return check_burst((min, max), burst, self.avpkt.0, " B");
         }
         let avpkt = self.avpkt.0;
         Err(format!(
@@ -165,7 +165,7 @@ impl Config {
             return Ok(());
         }
         let given = super::linux::thresholds(self, limits, link);
-        refused_burst(given, self.burst, self.avpkt.0, " B").map_or(Ok(()), |text| Err(text.into()))
+        check_burst(given, self.burst, self.avpkt.0, " B")
     }
 
     /// Linux's thresholds where they do not depend on the queue's limit or its link.

@@ -1,8 +1,8 @@
 //! What tc makes of its words for RED (`tc_red.c` and `tc_core.c` of iproute2 6.1).
 
 use crate::rate::Rate;
+use crate::refusal::Refusal;
 use alloc::format;
-use alloc::string::String;
 
 /// The smallest `Wlog` with which a burst of `burst` packets of `avpkt` bytes stays below `min` bytes
 /// (tc_red_eval_ewma).
@@ -17,12 +17,12 @@ pub fn wlog(min: u64, burst: u64, avpkt: u64) -> Option<u32> {
     })
 }
 
-/// Why the kernel refuses a burst for which tc has found a weight: its 32 bits hold no average of `max` with it
-/// (`red_check_params`); tc has warned that the burst seems to be too large. `unit` is that of `max`.
-pub fn refused_burst((min, max): (u64, u64), burst: u64, avpkt: u64, unit: &str) -> Option<String> {
+/// Refuses a burst whose weight the kernel refuses: its 32 bits hold no average of `max` with it (`red_check_params`),
+/// as tc has warned ("Burst … seems to be too large"). `unit` is that of `max`.
+pub fn check_burst((min, max): (u64, u64), burst: u64, avpkt: u64, unit: &str) -> Result<(), Refusal> {
     let is_held = |burst: u64| wlog(min, burst, avpkt).is_none_or(|wlog| max.max(1).ilog2() + 1 + wlog < 32);
     if is_held(burst) {
-        return None;
+        return Ok(());
     }
     // The weight falls with the burst.
     let (mut least, mut most) = (1, burst);
@@ -30,10 +30,11 @@ pub fn refused_burst((min, max): (u64, u64), burst: u64, avpkt: u64, unit: &str)
         let middle = least + (most - least) / 2;
         if is_held(middle) { least = middle } else { most = middle }
     }
-    Some(format!(
+    Err(format!(
         "burst {burst} is too large, as tc says too: the kernel has no room for so slow an average up to max ({max}{unit}); \
          write at most burst {least}"
-    ))
+    )
+    .into())
 }
 
 /// The greatest probability in units of 2⁻³², for thresholds that tc takes to be `apart` and the kernel `delta`.

@@ -5,7 +5,7 @@ use crate::config;
 use crate::packet::Meta;
 use crate::params::{Bytes, Value};
 use crate::red::linux::{Action, Params, Vars};
-use crate::red::tc::{refused_burst, wlog};
+use crate::red::tc::{check_burst, wlog};
 use crate::refusal::Refusal;
 use alloc::format;
 
@@ -118,5 +118,5 @@ fn validate(c: &Config) -> Result<(), Refusal> {
             "no weight lets a burst of {burst} packets of {avpkt} B pass below min ({min} B), as tc says too; write e.g. min 8000B max 24000B avpkt 1000B burst 13"
         ).into());
     }
-    refused_burst((min, max), burst(c), c.avpkt.0, " B").map_or(Ok(()), |text| Err(text.into()))
+    check_burst((min, max), burst(c), c.avpkt.0, " B")
 }
