@@ -267,12 +267,15 @@ impl Pump<'_> {
             if FOR_THE_COMMAND.contains(&signal) {
                 self.signalled = Some(signal);
             }
+            // From the terminal the command has it, too.
+            if from_terminal {
+                continue;
+            }
             match command {
-                Some(pid) if !from_terminal => {
+                Some(pid) => {
                     let _ = kill(pid, signal);
                 }
-                None if !from_terminal => self.early.push(signal),
-                _ => {}
+                None => self.early.push(signal),
             }
         }
     }
