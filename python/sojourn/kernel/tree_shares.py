@@ -16,6 +16,7 @@ from typing import Any
 import click
 
 from sojourn.aqms.spelling import spelled_aqm
+from sojourn.base.units import bits_per_second
 from sojourn.kernel.cache import VERSIONS, built
 from sojourn.runs.runner import cores
 from sojourn.scenarios.scenario import Scenario
@@ -116,7 +117,7 @@ def drawn(seed: int, number: int) -> Scenario:
 
 def compared(number: int, scenario: Scenario, engine: str) -> Tree:
     """Run a tree on both engines."""
-    rate = float(scenario.bottleneck["rate"].split()[0]) * UNITS[scenario.bottleneck["rate"].split()[1]]
+    rate = bits_per_second(scenario.bottleneck["rate"])
     parts = []
     for name in ("simulate", engine):
         groups = scenario.run(1, engine=name, progress=None).totals["groups"]
@@ -145,9 +146,6 @@ def _rows(trees: list[Tree]) -> Iterator[str]:
         )
         head = f"| {tree.number} | `{spelled_aqm(link['aqm'])}` | {link['limit']}"
         yield f"{head} | {parts} | {100 * tree.difference:.3f} |"
-
-
-UNITS = {"bit/s": 1.0, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9}
 
 
 @click.command()

@@ -40,7 +40,7 @@ def read(path: Path, lines: Iterable[tuple[int, str]], nodes: tuple[int, int] | 
             if words[1:3] == ["base", "timestamp:"] and len(words) == 4:
                 base = _whole(path, number, words[3])
             continue
-        kind, at, values = _event(path, number, line)
+        kind, at, values = _event(path, number, line, words)
         time, end = at - base, max(end, at - base)
         if time < 0:
             raise InputError(f"{path}: line {number}: {at} ms lies before the base timestamp {base}")
@@ -59,9 +59,8 @@ def read(path: Path, lines: Iterable[tuple[int, str]], nodes: tuple[int, int] | 
     return Log(packets, _waiting(packets, arrivals), end * MS)
 
 
-def _event(path: Path, number: int, line: str) -> tuple[str, int, list[int]]:
+def _event(path: Path, number: int, line: str, words: list[str]) -> tuple[str, int, list[int]]:
     """Kind, time and numbers of an event."""
-    words = line.split()
     kind = words[1] if len(words) > 1 else ""
     if len(words) != _WORDS.get(kind):
         raise InputError(f'{path}: line {number}: "{line[:60]}" is no event; the file may be cut off there')
