@@ -114,7 +114,7 @@ docs: $(VENV)/.made ## build the API documentation of the crates, warnings denie
 
 .PHONY: wheel
 wheel: $(VENV)/.release $(VENV)/.page ## build wheels and source distributions into OUT=out: manylinux for glibc 2.28 where ziglang can be installed; with PGO=1 a faster one, built twice (needs llvm-profdata)
-	@[ -f python/sojourn/lab/static/index.html ] || { echo "make: a wheel has the page of the lab: $$(web/needs.sh)" >&2; exit 3; }
+	@[ -f python/sojourn/apps/lab/static/index.html ] || { echo "make: a wheel has the page of the lab: $$(web/needs.sh)" >&2; exit 3; }
 	@rm -rf "$(OUT)/dist"
 	@if [ -n "$(PGO)" ]; then portable="--pgo"; echo "PGO: the wheel is for this machine's glibc or newer"; \
 	  elif $(BIN)/python -c 'import ziglang' 2>/dev/null; then portable="--zig --compatibility manylinux_2_28"; \
@@ -166,7 +166,7 @@ man: $(VENV)/.built ## write manual pages of the command line into OUT=out (man 
 	@echo "Manual pages: $(OUT)/share/man/man1 (man -M $(OUT)/share/man sojourn)"
 
 .PHONY: stubs
-stubs: $(VENV)/.built ## write python/sojourn/aqms/managers.pyi, the queue managers' parameters for editors and mypy
+stubs: $(VENV)/.built ## write python/sojourn/model/aqms/managers.pyi, the queue managers' parameters for editors and mypy
 	@$(BIN)/python python/stubs.py
 
 .PHONY: lock
@@ -176,7 +176,7 @@ lock: ## renew requirements.lock from pyproject.toml (needs uv)
 
 .PHONY: clean
 clean: ## remove the environment, all builds and the demo's output
-	rm -rf $(VENV) target out web/build web/dist web/node_modules python/sojourn/lab/static .site-cache .pytest_cache .ruff_cache .mypy_cache .hypothesis python/sojourn/_core*.so
+	rm -rf $(VENV) target out web/build web/dist web/node_modules python/sojourn/apps/lab/static .site-cache .pytest_cache .ruff_cache .mypy_cache .hypothesis python/sojourn/_core*.so
 	find python tests -name __pycache__ -prune -exec rm -rf {} +
 
 # The parts of `test` and `lint`.

@@ -19,7 +19,7 @@ from itertools import count
 from pathlib import Path
 
 import sojourn as sj
-from sojourn.runs.runner import Run, Runner
+from sojourn.studies.runs.runner import Run, Runner
 
 ROUNDS = 7
 

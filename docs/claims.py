@@ -17,7 +17,7 @@ from pathlib import Path
 from sojourn.base.markdown import part, replaced, table
 from sojourn.papers import PAPERS, paper
 from sojourn.papers.judge import UNKNOWN, VERDICTS, Verdict, claims_of, measured_text, published_text
-from sojourn.report.emulated import emulated_text
+from sojourn.papers.report.emulated import emulated_text
 
 PAGE = Path(__file__).with_name("reproduction.md")
 HEADINGS = ("claim", "what", "published", "measured", "verdict", "original", "remark")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from sojourn.base.markdown import replaced, table
-from sojourn.score import ROWS
-from sojourn.score.grades import BANDS, LETTERS
-from sojourn.score.numbers import NUMBERS
-from sojourn.score.profiles import PROFILES
+from sojourn.studies.score import ROWS
+from sojourn.studies.score.grades import BANDS, LETTERS
+from sojourn.studies.score.numbers import NUMBERS
+from sojourn.studies.score.profiles import PROFILES
 
 PAGE = Path(__file__).with_name("score.md")
 

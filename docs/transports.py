@@ -12,7 +12,7 @@ from pathlib import Path
 import polars as pl
 
 import sojourn as sj
-from sojourn.analysis.stats import mean_ci
+from sojourn.model.analysis.stats import mean_ci
 from sojourn.base.markdown import replaced, table
 
 PAGE = Path(__file__).with_name("transports.md")

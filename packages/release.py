@@ -29,14 +29,14 @@ MOST_CPU_S = 3.0
 LAB = ("index.html", "lab.js", "lab.css", "component.js", "sojourn.wasm")
 EXPECTED = {
     "wheel": (
-        *("sojourn/__init__.py", "sojourn/_core.pyi", "sojourn/py.typed", "sojourn/scenarios/shipped/codel.toml"),
-        *(f"sojourn/lab/static/{name}" for name in LAB),
+        *("sojourn/__init__.py", "sojourn/_core.pyi", "sojourn/py.typed", "sojourn/model/scenarios/shipped/codel.toml"),
+        *(f"sojourn/apps/lab/static/{name}" for name in LAB),
     ),
     "sdist": (
         *("README.md", "CHANGELOG.md", "CITATION.cff", "LICENSE-MIT", "LICENSE-APACHE", "Makefile", "mkdocs.yml"),
         *("docs/index.md", "scenarios/codel.toml", "tests/python/test_package.py", "crates/aqm/src/lib.rs"),
         *("examples/c/blue.c", "bench/Cargo.toml", "requirements.lock"),
-        *(f"python/sojourn/lab/static/{name}" for name in LAB),
+        *(f"python/sojourn/apps/lab/static/{name}" for name in LAB),
     ),
 }
 

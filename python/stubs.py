@@ -1,4 +1,4 @@
-"""Writes `sojourn/aqms/managers.pyi`: every queue manager of the registry with its parameters, for editors and mypy.
+"""Writes `model/aqms/managers.pyi`: every queue manager of the registry with its parameters, for editors and mypy.
 
 `python python/stubs.py` writes the file; a test compares it with what it would write.
 """
@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from sojourn.aqms.registry import EXCLUDE_CE, INSIDE, argument, class_name, registry
+from sojourn.model.aqms.registry import EXCLUDE_CE, INSIDE, argument, class_name, registry
 
-TARGET = Path(__file__).parent / "sojourn" / "aqms" / "managers.pyi"
+TARGET = Path(__file__).parent / "sojourn" / "model" / "aqms" / "managers.pyi"
 KINDS = {
     "time": "str",
     "bytes": "str",
@@ -37,8 +37,8 @@ def stub() -> str:
         "",
         "from typing import Literal, final",
         "",
-        "from sojourn.aqms.aqm import Aqm",
-        "from sojourn.aqms.registered import Registered",
+        "from sojourn.model.aqms.aqm import Aqm",
+        "from sojourn.model.aqms.registered import Registered",
         "",
         *_wrapped(f"__all__ = [{names}]", ""),
     ]

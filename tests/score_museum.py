@@ -101,7 +101,7 @@ def build(copy: Path, mutant: Mutant | None) -> Path:
 
 def scored(library: Path, aqm: str, out: Path, jobs: int) -> tuple[list[str], list[str], bool]:
     """Rows with another grade than the real one, rows with a significant difference, and whether all runs are equal."""
-    from sojourn.score import ROWS
+    from sojourn.studies.score import ROWS
 
     rows = [name for name, row in ROWS.items() if not row.facts and row.versions == "plain" and name not in NOT_TRIED]
     command = [sys.executable, "-m", "sojourn", "score", f"{library} {aqm}", "--baseline", aqm, "--quick", "--json"]

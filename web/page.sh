@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Bundles the page and puts it with the module where the package has it, python/sojourn/lab/static; exits with 4 and a reason
+# Bundles the page and puts it with the module where the package has it, python/sojourn/apps/lab/static; exits with 4 and a reason
 # where that cannot be.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
@@ -18,7 +18,7 @@ if [[ ! -d node_modules || package-lock.json -nt node_modules ]]; then
   touch node_modules
 fi
 npm run --silent build
-static=../python/sojourn/lab/static
+static=../python/sojourn/apps/lab/static
 mkdir -p "$static"
 install -m 644 dist/index.html dist/lab.js dist/lab.css dist/component.js build/sojourn.wasm "$static"
-echo "Page: python/sojourn/lab/static"
+echo "Page: python/sojourn/apps/lab/static"

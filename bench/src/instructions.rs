@@ -28,7 +28,7 @@ fn quoted(text: &str) -> String {
 }
 
 fn file() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../python/sojourn/score/instructions.csv")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../python/sojourn/studies/score/instructions.csv")
 }
 
 /// A link of 10 Mbit/s that is offered 12.5 by 16 flows: the manager acts.

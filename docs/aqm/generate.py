@@ -11,7 +11,7 @@ from typing import Any
 
 import sojourn as sj
 from sojourn import _core
-from sojourn.aqms.registry import registry
+from sojourn.model.aqms.registry import registry
 from sojourn.base.markdown import doc_comment, module_source, table
 
 HERE = Path(__file__).parent

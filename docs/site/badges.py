@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 
 from sojourn.base.files import write_changed
-from sojourn.score.badge import two_words
+from sojourn.studies.score.badge import two_words
 
 ROOT = Path(__file__).parents[2]
 BLUE, GREEN = "#245a92", "#2e7d32"

@@ -19,8 +19,8 @@ import click
 
 from reference import context, find, paragraphs
 from sojourn._core import version
-from sojourn.cli import COMMANDS, cli
-from sojourn.emulated.command import SHELLS
+from sojourn.apps.cli import COMMANDS, cli
+from sojourn.engines.emulated.command import SHELLS
 
 EXIT_CODES = (
     ("0", "All went well."),

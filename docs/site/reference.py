@@ -13,8 +13,8 @@ from typing import Any
 import click
 
 import sojourn
-from sojourn.cli import COMMANDS, cli
-from sojourn.emulated.command import SHELLS
+from sojourn.apps.cli import COMMANDS, cli
+from sojourn.engines.emulated.command import SHELLS
 
 WIDTH = 100
 

@@ -9,18 +9,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from sojourn.base import aliases
+
 if TYPE_CHECKING:
     from sojourn._core import AqmError, InputError
-    from sojourn.aqms.aqm import Aqm
-    from sojourn.aqms.loading import no_code
-    from sojourn.aqms.managers import *  # noqa: F403 (the registry says what there is)
-    from sojourn.aqms.queue import Queue
-    from sojourn.results.result import Result
-    from sojourn.runs.jobs import Job, start
-    from sojourn.runs.store import load
-    from sojourn.scenarios.scenario import Scenario
+    from sojourn.model.aqms.aqm import Aqm
+    from sojourn.model.aqms.loading import no_code
+    from sojourn.model.aqms.managers import *  # noqa: F403 (the registry says what there is)
+    from sojourn.model.aqms.queue import Queue
+    from sojourn.model.results.result import Result
+    from sojourn.model.scenarios.scenario import Scenario
     from sojourn.studies.comparison import Comparison, compare
     from sojourn.studies.difference import Difference, diff
+    from sojourn.studies.runs.jobs import Job, start
+    from sojourn.studies.runs.store import load
     from sojourn.studies.study import Study
 
 __all__ = [
@@ -42,22 +44,24 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Aqm": "sojourn.aqms.aqm",
+    "Aqm": "sojourn.model.aqms.aqm",
     "AqmError": "sojourn._core",
     "Comparison": "sojourn.studies.comparison",
     "Difference": "sojourn.studies.difference",
     "InputError": "sojourn._core",
-    "Job": "sojourn.runs.jobs",
-    "Queue": "sojourn.aqms.queue",
-    "Result": "sojourn.results.result",
-    "Scenario": "sojourn.scenarios.scenario",
+    "Job": "sojourn.studies.runs.jobs",
+    "Queue": "sojourn.model.aqms.queue",
+    "Result": "sojourn.model.results.result",
+    "Scenario": "sojourn.model.scenarios.scenario",
     "Study": "sojourn.studies.study",
     "compare": "sojourn.studies.comparison",
     "diff": "sojourn.studies.difference",
-    "load": "sojourn.runs.store",
-    "no_code": "sojourn.aqms.loading",
-    "start": "sojourn.runs.jobs",
+    "load": "sojourn.studies.runs.store",
+    "no_code": "sojourn.model.aqms.loading",
+    "start": "sojourn.studies.runs.jobs",
 }
+
+aliases.install()
 
 
 def __getattr__(name: str) -> Any:
@@ -71,12 +75,12 @@ def __getattr__(name: str) -> Any:
     if home := _HOMES.get(name):
         return getattr(import_module(home), name)
     if name[:1].isupper():
-        return getattr(import_module("sojourn.aqms.managers"), name)
+        return getattr(import_module("sojourn.model.aqms.managers"), name)
     raise AttributeError(f"module 'sojourn' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
     """Public names and the registry's queue managers."""
-    from sojourn.aqms.registry import class_names
+    from sojourn.model.aqms.registry import class_names
 
     return sorted([*__all__, "__version__", *class_names()])

@@ -9,7 +9,7 @@ from typing import NoReturn
 
 def main() -> None:
     """Run the command line and leave with its exit code."""
-    from sojourn.emulated import command as emulator
+    from sojourn.engines.emulated import command as emulator
 
     if words := emulator.asked_for():
         leave(emulator.run(words))
@@ -24,7 +24,7 @@ def command_line() -> int:
 
     stop_at_ctrl_c()
     try:
-        from sojourn.cli import cli
+        from sojourn.apps.cli import cli
 
         cli.main(prog_name="sojourn")
     except SystemExit as stop:

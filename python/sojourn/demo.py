@@ -15,10 +15,10 @@ SEED = 1
 @click.option("-o", "--output", "out", type=click.Path(path_type=Path), default=Path("out"), show_default=True)
 def demo(out: Path) -> None:
     """Make an LTE-like trace, send four TCP flows over it through four queue managers, show what happens."""
+    from sojourn.apps.cli.compare import print_comparison
     from sojourn.base.progress import progress
-    from sojourn.cli.compare import print_comparison
+    from sojourn.io.traces.delivery import synth_lte, write_trace
     from sojourn.studies.comparison import compare
-    from sojourn.traces.delivery import synth_lte, write_trace
 
     for preset, name in (("verizon-short", "lte.down"), ("verizon-short-up", "lte.up")):
         write_trace(synth_lte(preset, SECONDS, SEED), out / name)
@@ -41,8 +41,8 @@ def demo(out: Path) -> None:
 
 def main() -> None:
     """Run the demo with the command line's error messages and exit codes."""
+    from sojourn.apps.cli import leaving
     from sojourn.base.interrupt import stop_at_ctrl_c
-    from sojourn.cli import leaving
 
     stop_at_ctrl_c()
     with leaving():

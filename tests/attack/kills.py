@@ -15,7 +15,7 @@ from pathlib import Path
 
 from attack.inputs import environment
 from attack.scenarios import FILES
-from sojourn.runs.order import ORDER
+from sojourn.studies.runs.order import ORDER
 
 SCENARIO = """
 duration = "150 s"

@@ -18,7 +18,7 @@ def main() -> None:
 
     stop_at_ctrl_c()
     from sojourn import engines
-    from sojourn.runs import store, worker
+    from sojourn.studies.runs import store, worker
 
     notes = os.open(sys.argv[1], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     engines.run = _noted(engines.run, notes, b"b", b"e")

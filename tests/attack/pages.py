@@ -119,9 +119,9 @@ def draw_request(rng: random.Random, runs: bool) -> tuple[list[str], dict[str, b
 
 def run(words: list[str]) -> Ended:
     """Send the request to a server, and read that it goes on to serve."""
-    from sojourn.lab import static
-    from sojourn.lab.server import Server
-    from sojourn.lab.start import Start
+    from sojourn.apps.lab import static
+    from sojourn.apps.lab.server import Server
+    from sojourn.apps.lab.start import Start
 
     class Stoppable(Server):
         """Notes a run that was stopped for it takes too long."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from attack.mutate import mutated_bytes, mutated_document, mutated_text, odd_text, toml
-from sojourn.aqms.registry import registry
+from sojourn.model.aqms.registry import registry
 
 REPO = Path(__file__).resolve().parents[2]
 SHIPPED = {path.name: path.read_bytes() for path in sorted((REPO / "scenarios").glob("*.toml"))}

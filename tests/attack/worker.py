@@ -48,7 +48,7 @@ def run(one: Case) -> dict[str, Any]:
     """What became of a case."""
     from click.testing import CliRunner
 
-    from sojourn.cli import cli
+    from sojourn.apps.cli import cli
 
     folder = Path(tempfile.mkdtemp(prefix="sojourn-attack-"))
     before, began = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.monotonic()
@@ -80,7 +80,7 @@ def run(one: Case) -> dict[str, Any]:
 
 def _stop_long_runs() -> None:
     from sojourn import engines
-    from sojourn.runs.runner import Run, Runner
+    from sojourn.studies.runs.runner import Run, Runner
 
     run_once, run_many = engines.run, Runner.__call__
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from documents import ROOT, SHARED, Section, checkout, documents, run, sections
-from sojourn.kernel.cache import find
-from sojourn.ns2.plugin import find as find_plugin
+from sojourn.engines.kernel.cache import find
+from sojourn.engines.ns2.plugin import find as find_plugin
 
 EMULATED = re.compile(r"\b(sojourn (link|delay|loss|mm-\w+|doctor)|bin/mm-\w+|--engine emulate)\b")
 SHELL = [sys.executable, "-m", "sojourn", "delay", "0s", "--", "true"]

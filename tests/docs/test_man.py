@@ -12,8 +12,8 @@ import pytest
 
 from badges import badges
 from man import pages
-from sojourn.cli import COMMANDS, cli
-from sojourn.emulated.command import SHELLS
+from sojourn.apps.cli import COMMANDS, cli
+from sojourn.engines.emulated.command import SHELLS
 
 ROOT = Path(__file__).parents[2]
 

@@ -17,8 +17,8 @@ import sojourn
 from documents import FIGURE, ROOT, Section, sections_of
 from outside import site_name, with_links
 from reports import NOT_MADE, report_files, report_page
-from sojourn.cli import COMMANDS
-from sojourn.emulated.command import SHELLS
+from sojourn.apps.cli import COMMANDS
+from sojourn.engines.emulated.command import SHELLS
 from sojourn.figures import KINDS
 from sojourn.papers import PAPERS
 

@@ -15,8 +15,8 @@ from click.testing import CliRunner, Result
 
 import sojourn as sj
 from drawn_figures import LONG, PROBES, call, cell
+from sojourn.engines.kernel.cache import Kernel
 from sojourn.figures import KINDS
-from sojourn.kernel.cache import Kernel
 
 REPO = Path(__file__).resolve().parents[2]
 
@@ -44,7 +44,7 @@ def shared() -> Path:
 @pytest.fixture
 def kernel() -> Kernel:
     """The real kernel that runs scenarios; it takes minutes to build, so tests do not."""
-    from sojourn.kernel import cache
+    from sojourn.engines.kernel import cache
 
     found = cache.find()
     if found is None:
@@ -55,7 +55,7 @@ def kernel() -> Kernel:
 @pytest.fixture
 def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
     """Run the command line in this process, in an empty folder."""
-    from sojourn.cli import cli as group
+    from sojourn.apps.cli import cli as group
 
     monkeypatch.chdir(tmp_path)
 

@@ -7,9 +7,9 @@ from typing import Any
 from matplotlib.text import Text
 
 import sojourn as sj
-from sojourn.analysis.labels import names_of
 from sojourn.figures.api import Drawn, draw
 from sojourn.figures.look import Look
+from sojourn.model.analysis.labels import names_of
 
 PROBES = {
     "probes.packets": True,

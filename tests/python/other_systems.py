@@ -86,8 +86,8 @@ def simulate() -> str:
 def refused() -> list[str]:
     """What those engines say that need Linux."""
     import sojourn as sj
-    from sojourn.emulated import engine
-    from sojourn.kernel import cache, needs
+    from sojourn.engines.emulated import engine
+    from sojourn.engines.kernel import cache, needs
 
     engine.DEVICE = engine.DEVICE.with_name("no-tun")
     sys.platform = "other"

@@ -9,9 +9,9 @@ import pytest
 
 from conftest import REPO, Cli, printed_json
 from sojourn import InputError, Result, Scenario, load
-from sojourn.analysis.labels import flatten, names_of
+from sojourn.engines.kernel.network import lay_out
 from sojourn.figures.airtime import airtimes
-from sojourn.kernel.network import lay_out
+from sojourn.model.analysis.labels import flatten, names_of
 
 HOUSE = REPO / "scenarios" / "access-points.toml"
 LINKS = [name for link in ("modem", "hall air", "cable", "attic air") for name in (link, f"{link} reverse")]

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import sojourn as sj
-import sojourn.aqms.queue
+import sojourn.model.aqms.queue
 from conftest import SHORT, Cli
 
 
@@ -110,7 +110,7 @@ def test_codel_by_hand_drops_after_one_interval() -> None:
 
 
 def test_docstring_of_the_queue_is_true() -> None:
-    failed, tried = doctest.testmod(sojourn.aqms.queue)
+    failed, tried = doctest.testmod(sojourn.model.aqms.queue)
     assert tried > 0
     assert failed == 0
 

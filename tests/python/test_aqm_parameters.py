@@ -10,8 +10,8 @@ import pytest
 
 import sojourn as sj
 from conftest import SHORT, Cli, printed_json
-from sojourn.analysis.swept import choose, rest_names
-from sojourn.runs.store import load_all
+from sojourn.model.analysis.swept import choose, rest_names
+from sojourn.studies.runs.store import load_all
 
 MINE = """
 import sojourn as sj

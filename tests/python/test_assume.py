@@ -12,10 +12,10 @@ from conftest import Cli, printed_json
 from sojourn import papers
 from sojourn.base.errors import InputError
 from sojourn.papers.engine import study_of
+from sojourn.papers.report import write_figure, write_page
 from sojourn.papers.reproduction import Spent, reproduce
 from sojourn.papers.setup import ANY, Assumption, parse_assumed, swapped
 from sojourn.papers.vary import Variation, decided
-from sojourn.report import write_figure, write_page
 
 PAPER = "schwarzkopf2016"
 ALL = [(paper_id, name) for paper_id in papers.PAPERS for name in papers.paper(paper_id).assumptions]

@@ -22,7 +22,7 @@ from attack.nested import PAIRS, nested
 from attack.possible import fingerprints, impossible
 
 from shells import missing
-from sojourn.lab.server import Handler
+from sojourn.apps.lab.server import Handler
 
 INPUTS, KILLS = 400, 4
 

@@ -13,10 +13,10 @@ import pytest
 import sojourn as sj
 from captures import frames, lengths
 from conftest import SHORT, Cli, entries, printed_json
-from sojourn.pcap.capture import load_capture
-from sojourn.pcap.export import export
-from sojourn.pcap.goodput import goodput
-from sojourn.pcap.rtt import rtt
+from sojourn.io.pcap.capture import load_capture
+from sojourn.io.pcap.export import export
+from sojourn.io.pcap.goodput import goodput
+from sojourn.io.pcap.rtt import rtt
 
 HEADERS = {"probes.packets": True, "probes.headers": True}
 MIXED = """

@@ -9,10 +9,10 @@ import pytest
 
 import sojourn as sj
 from conftest import Cli
-from sojourn.pcap.capture import load_capture
-from sojourn.pcap.export import export
-from sojourn.pcap.goodput import flow_name, goodput
-from sojourn.pcap.sender import prompt, sender_rtt
+from sojourn.io.pcap.capture import load_capture
+from sojourn.io.pcap.export import export
+from sojourn.io.pcap.goodput import flow_name, goodput
+from sojourn.io.pcap.sender import prompt, sender_rtt
 
 LOSSY = """
 duration = "4 s"

@@ -9,9 +9,9 @@ import pytest
 import sojourn as sj
 from captures import SYN, Segment, ethernet, pcap
 from conftest import Cli, printed_json
-from sojourn.pcap.capture import load_capture
-from sojourn.pcap.export import export
-from sojourn.pcap.show import flows
+from sojourn.io.pcap.capture import load_capture
+from sojourn.io.pcap.export import export
+from sojourn.io.pcap.show import flows
 
 MS = 10**6
 TODAY_NS = 1_700_000_000_123_456_789

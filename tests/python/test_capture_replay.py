@@ -12,8 +12,8 @@ import sojourn as sj
 from captures import SYN, Segment, ethernet, pcap
 from conftest import Cli, printed_json
 from sojourn import InputError
-from sojourn.pcap.capture import load_capture
-from sojourn.pcap.export import export
+from sojourn.io.pcap.capture import load_capture
+from sojourn.io.pcap.export import export
 
 RECORDED = {"probes.packets": True, "probes.headers": True}
 TRAFFIC = """

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from captures import SYN, Segment, cooked, ethernet, pcap, pcapng
 from conftest import Cli, printed_json
 from sojourn import InputError
-from sojourn.pcap.capture import load_capture
-from sojourn.pcap.goodput import goodput
-from sojourn.pcap.rtt import rtt, summarise
+from sojourn.io.pcap.capture import load_capture
+from sojourn.io.pcap.goodput import goodput
+from sojourn.io.pcap.rtt import rtt, summarise
 
 TODAY_NS = 1_700_000_000_123_456_789
 """A float of seconds cannot hold it."""

@@ -11,9 +11,9 @@ from matplotlib.colors import to_hex
 
 import sojourn as sj
 from conftest import Cli
-from sojourn.analysis.labels import names_of
 from sojourn.figures.api import draw
-from sojourn.runs.store import load_all
+from sojourn.model.analysis.labels import names_of
+from sojourn.studies.runs.store import load_all
 
 AQMS = "pie,droptail,codel"
 
@@ -94,8 +94,8 @@ def test_compare_and_plot_agree(cli: Cli, tmp_path: Path) -> None:
 
 
 def test_a_legend_says_in_how_many_loads_something_has_not_settled() -> None:
-    from sojourn.analysis.labels import Name
     from sojourn.figures.channels import Channels, facets
+    from sojourn.model.analysis.labels import Name
 
     names = [Name("codel", "1"), Name("pie", "1", "not settled"), Name("codel", "2", "not settled")]
     names += [Name("pie", "2", "not settled"), Name("codel", "3"), Name("pie", "3", "not settled")]

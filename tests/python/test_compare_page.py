@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from conftest import Cli, printed_json
-from sojourn.analysis.metrics import BY_COLUMN
-from sojourn.lab import static
+from sojourn.apps.lab import static
+from sojourn.model.analysis.metrics import BY_COLUMN
 
 COMPARE = ["compare", "--aqm", "codel,pie target 7ms", "--rate", "7300 kbit/s", "--flows", "2", "--duration", "4s"]
 

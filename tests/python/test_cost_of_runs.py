@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import sojourn as sj
-from sojourn.runs import runner, store
-from sojourn.runs.runner import Run, Runner
+from sojourn.studies.runs import runner, store
+from sojourn.studies.runs.runner import Run, Runner
 
 SHORT = """
 duration = "1 s"

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from conftest import Cli
 from paper_checks import assert_true_but_false_when_shuffled, every_figure
+from sojourn.io.traces.delivery import load_trace, synth_lte
 from sojourn.papers.cs244_2015 import FIGURES, lte, steps
 from sojourn.papers.judge import claims_of
 from sojourn.papers.reproduction import Reproduction
-from sojourn.runs.store import load_all
-from sojourn.traces.delivery import load_trace, synth_lte
+from sojourn.studies.runs.store import load_all
 
 PAPER = "cs244-2015"
 

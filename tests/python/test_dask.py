@@ -15,7 +15,7 @@ import pytest
 
 from conftest import SHORT, Process
 from sojourn.base.errors import MissingError
-from sojourn.runs.cluster import GRACE_S, no_workers
+from sojourn.studies.runs.cluster import GRACE_S, no_workers
 
 STUDY = SHORT.replace('"3 s"', '"300 s"') + '\n[sweep]\n"link.aqm" = ["codel", "pie"]\nseeds = 6\n'
 RUNS = 12
@@ -117,7 +117,7 @@ def test_what_dask_logs_about_a_lost_connection_is_no_line_of_ours(scheduler: tu
     """Whether Dask's event loop comes to log an exception before the command ends is a race."""
     code = f"""
 import contextlib, logging
-from sojourn.runs.cluster import cluster
+from sojourn.studies.runs.cluster import cluster
 from sojourn.base.errors import MissingError
 with contextlib.suppress(MissingError), cluster({scheduler[0]!r}):
     pass

@@ -9,7 +9,7 @@ import pytest
 
 import sojourn as sj
 from conftest import SHORT
-from sojourn.runs.runner import Run, run_all
+from sojourn.studies.runs.runner import Run, run_all
 
 PROBES = {
     "probes.packets": True,

@@ -13,7 +13,7 @@ import pytest
 
 import sojourn as sj
 from conftest import SHORT, Cli, Process, entries, printed_json
-from sojourn.runs import store
+from sojourn.studies.runs import store
 
 PASSED = {"arrival_ns": 0, "size": 1500, "flow": 0, "ecn": 0, "verdict": "pass", "departure_ns": 0}
 META = {"qdisc": "pfifo limit 1", "rate_bps": 10**7, "overhead": 0, "t0_mono_ns": 10**9, "seed": 1}

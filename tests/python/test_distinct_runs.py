@@ -11,9 +11,9 @@ import pytest
 
 import sojourn as sj
 from conftest import SHORT, Cli, printed_json
-from sojourn.analysis.metrics import METRICS, aggregate
-from sojourn.analysis.pairs import paired
-from sojourn.analysis.stats import mean_ci, sample_ci
+from sojourn.model.analysis.metrics import METRICS, aggregate
+from sojourn.model.analysis.pairs import paired
+from sojourn.model.analysis.stats import mean_ci, sample_ci
 from sojourn.papers.judge import Measured, claims_of, judge, measured_text
 
 ALIKE = SHORT.replace('spread = "500 ms"', 'spread = "0 s"')

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from sojourn.analysis.distributions import beta_share, f_tail, signed_rank_p, t_cdf, t_quantile, wilson
+from sojourn.model.analysis.distributions import beta_share, f_tail, signed_rank_p, t_cdf, t_quantile, wilson
 
 RNG = np.random.default_rng(20261)
 

@@ -15,8 +15,8 @@ from scipy import stats
 from conftest import SHORT, Cli
 from sojourn.base.errors import InputError
 from sojourn.base.inputs import parse_toml
-from sojourn.scenarios.draw import Draw
-from sojourn.scenarios.scenario import Scenario
+from sojourn.model.scenarios.draw import Draw
+from sojourn.model.scenarios.scenario import Scenario
 from sojourn.studies.study import Study
 
 HERE = Path()

@@ -11,10 +11,10 @@ import pytest
 from conftest import Cli, Process
 from shells import needs_shells
 from sojourn.base.errors import InputError
+from sojourn.model.scenarios.scenario import Scenario
 from sojourn.papers.cs244_2015 import steps
 from sojourn.papers.reproduction import not_faithful, reproduce
-from sojourn.runs.store import load_all
-from sojourn.scenarios.scenario import Scenario
+from sojourn.studies.runs.store import load_all
 
 SCENARIO = """
 name = "two distances"

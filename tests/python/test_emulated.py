@@ -14,7 +14,7 @@ import pytest
 
 from conftest import Cli, Process
 from shells import needs_shells
-from sojourn.runs.store import load
+from sojourn.studies.runs.store import load
 
 pytestmark = needs_shells
 

@@ -9,12 +9,12 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from sojourn.model.results.result import Result
+from sojourn.model.scenarios.scenario import Scenario
 from sojourn.papers import paper
-from sojourn.report import emulated as papers
-from sojourn.results.result import Result
-from sojourn.runs import store
-from sojourn.runs.runner import Run
-from sojourn.scenarios.scenario import Scenario
+from sojourn.papers.report import emulated as papers
+from sojourn.studies.runs import store
+from sojourn.studies.runs.runner import Run
 
 SCENARIO = """
 name = "short"
@@ -44,7 +44,7 @@ def as_emulated(run: Run, fault: str | None = None) -> Result:
 
 def command(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     """Run the command of the module in a folder."""
-    line = [sys.executable, "-m", "sojourn.report.emulated", *words]
+    line = [sys.executable, "-m", "sojourn.papers.report.emulated", *words]
     return subprocess.run(line, cwd=cwd, capture_output=True, text=True, timeout=120, check=False)
 
 

@@ -15,9 +15,9 @@ from conftest import Process
 from shells import alone, eventually, needs_shells, shell
 from sojourn.base.errors import InputError
 from sojourn.engines import check
-from sojourn.results.result import Result
-from sojourn.runs.store import load_all
-from sojourn.scenarios.scenario import Scenario
+from sojourn.model.results.result import Result
+from sojourn.model.scenarios.scenario import Scenario
+from sojourn.studies.runs.store import load_all
 
 GRAPH = """
 name = "two ways"

@@ -26,7 +26,7 @@ PRELUDE = """
 import atexit, hashlib, json, os, signal, socket, subprocess, sys, threading, time
 from pathlib import Path
 from shells import eventually, host_state, shell
-from sojourn.runs.store import load
+from sojourn.studies.runs.store import load
 
 os.chdir({folder!r})
 peer = subprocess.Popen(["unshare", "-n", "sleep", "600"])

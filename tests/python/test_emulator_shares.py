@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from shells import needs_shells
-from sojourn.emulated.shares import LATENCY, Run, emulated, latency, repeated, simulated
-from sojourn.kernel.shares import CASES
-from sojourn.scenarios.scenario import Scenario
+from sojourn.engines.emulated.shares import LATENCY, Run, emulated, latency, repeated, simulated
+from sojourn.engines.kernel.shares import CASES
+from sojourn.model.scenarios.scenario import Scenario
 
 
 def test_the_simulator_shares_as_the_thresholds_say() -> None:

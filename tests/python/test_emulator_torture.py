@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from shells import needs_shells
-from sojourn.emulated import beside, torture
+from sojourn.engines.emulated import beside, torture
 
 pytestmark = needs_shells
 
@@ -19,7 +19,7 @@ HERE = ["kill -9 of the shell", "full disk", "stopped", "steps of the wall clock
 
 def test_disturbed_shells_say_so_and_leave_nothing() -> None:
     only = [word for name in HERE for word in ("--only", name)]
-    command = [sys.executable, "-m", "sojourn.emulated.torture", "--time", "0", "--seed", "77", *only]
+    command = [sys.executable, "-m", "sojourn.engines.emulated.torture", "--time", "0", "--seed", "77", *only]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.splitlines()[-1] == "4 runs with seed 77, 0 of them wrong"
@@ -42,7 +42,7 @@ def test_what_a_run_leaves_and_does_not_say_is_found(tmp_path: Path, monkeypatch
 
 def test_what_two_builds_cost_is_measured_in_turn() -> None:
     words = ["--runs", "2", "--seconds", "0.3", "--only", "link 100", "--only", "questions", "--old", sys.executable]
-    command = [sys.executable, "-m", "sojourn.emulated.costs", *words]
+    command = [sys.executable, "-m", "sojourn.engines.emulated.costs", *words]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     head, _, link, questions, foot = done.stdout.splitlines()

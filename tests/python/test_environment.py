@@ -133,7 +133,7 @@ def test_interrupted_sweep_goes_on_where_it_stopped(tmp_path: Path, process: Pro
     assert summaries[0] == summaries[1]
 
 
-@pytest.mark.parametrize("module", ["sojourn.gym.soak", "sojourn.gym.bench"])
+@pytest.mark.parametrize("module", ["sojourn.apps.gym.soak", "sojourn.apps.gym.bench"])
 def test_an_interrupted_module_ends_with_a_line(tmp_path: Path, module: str) -> None:
     pytest.importorskip("gymnasium")
     words = ["--episodes", str(10**6)] if module.endswith("soak") else []

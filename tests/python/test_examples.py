@@ -13,7 +13,7 @@ import pytest
 import sojourn as sj
 from conftest import REPO, Cli, printed_json
 
-FOLDER = REPO / "python" / "sojourn" / "scenarios" / "shipped"
+FOLDER = REPO / "python" / "sojourn" / "model" / "scenarios" / "shipped"
 SHIPPED = {path.relative_to(FOLDER).with_suffix("").as_posix() for path in FOLDER.rglob("*.toml")} - {"score/setup"}
 
 

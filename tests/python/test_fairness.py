@@ -10,7 +10,7 @@ import pytest
 import sojourn as sj
 from conftest import SHORT, Cli, printed_json
 from sojourn import _core
-from sojourn.results.payload import bulk_groups, ends_of
+from sojourn.model.results.payload import bulk_groups, ends_of
 
 CALL = '[[flows]]\nkind = "voice"\n'
 BULK = '[[flows]]\nkind = "tcp"\ncount = 3\nrtt = "43 ms"\n'

@@ -16,10 +16,6 @@ import sojourn as sj
 from conftest import REPO, SHORT, Cli, printed_json
 from drawn_figures import call, cell
 from sojourn import figures
-from sojourn.analysis.labels import Name, names_of
-from sojourn.analysis.packets import dropped, tewma
-from sojourn.analysis.stats import mean_ci, merge_histograms, quantile
-from sojourn.analysis.swept import choose, parameters, rest_names
 from sojourn.base.units import quantity
 from sojourn.figures import scales
 from sojourn.figures.api import draw
@@ -30,7 +26,11 @@ from sojourn.figures.marks import Series, series_of
 from sojourn.figures.queue import length_of
 from sojourn.figures.rates import rates
 from sojourn.figures.warmup import GID, NOTE
-from sojourn.runs.store import load_all
+from sojourn.model.analysis.labels import Name, names_of
+from sojourn.model.analysis.packets import dropped, tewma
+from sojourn.model.analysis.stats import mean_ci, merge_histograms, quantile
+from sojourn.model.analysis.swept import choose, parameters, rest_names
+from sojourn.studies.runs.store import load_all
 from sojourn.studies.study import Study
 
 PROBES = {

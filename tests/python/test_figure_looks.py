@@ -20,12 +20,12 @@ from matplotlib.ticker import FixedLocator
 import sojourn as sj
 from conftest import SHORT, Cli, printed_json
 from drawn_figures import COLUMNS, LONG, drawn, texts
-from sojourn.analysis.labels import Name, names_of, shortened
 from sojourn.figures import KINDS, PALETTES, PRESETS
 from sojourn.figures.api import draw
 from sojourn.figures.channels import Channels, facets
 from sojourn.figures.data import plotted_axes
 from sojourn.figures.look import Look
+from sojourn.model.analysis.labels import Name, names_of, shortened
 
 # Presets: what a paper asks for.
 

@@ -18,13 +18,13 @@ import pytest
 import sojourn as sj
 from conftest import REPO, SHORT, Cli, printed_json
 from drawn_figures import drawn
-from sojourn.analysis.labels import Name, names_of
 from sojourn.base.latex import latex
 from sojourn.figures import KINDS
 from sojourn.figures.api import draw
 from sojourn.figures.data import column_of, plotted_axes, table
 from sojourn.figures.look import Look
 from sojourn.figures.marks import series_of
+from sojourn.model.analysis.labels import Name, names_of
 
 # The plotted data.
 

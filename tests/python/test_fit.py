@@ -12,15 +12,15 @@ import pytest
 
 from conftest import Cli, printed_json
 from sojourn.base.errors import InputError
-from sojourn.fitting.coverage import coverage
-from sojourn.fitting.data import Data, data_of, hold_out
-from sojourn.fitting.fit import Fitted, fit
-from sojourn.fitting.report import report, sentences
-from sojourn.fitting.search import Simulate
-from sojourn.fitting.space import Choice, Range, free_key, space_of
-from sojourn.fitting.study import groups_of, simulator, value_of
-from sojourn.runs.runner import Runner
-from sojourn.scenarios.scenario import Scenario
+from sojourn.model.scenarios.scenario import Scenario
+from sojourn.studies.fitting.coverage import coverage
+from sojourn.studies.fitting.data import Data, data_of, hold_out
+from sojourn.studies.fitting.fit import Fitted, fit
+from sojourn.studies.fitting.report import report, sentences
+from sojourn.studies.fitting.search import Simulate
+from sojourn.studies.fitting.space import Choice, Range, free_key, space_of
+from sojourn.studies.fitting.study import groups_of, simulator, value_of
+from sojourn.studies.runs.runner import Runner
 
 LINE = """
 name = "line"

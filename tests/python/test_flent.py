@@ -15,12 +15,12 @@ import pytest
 
 from conftest import Cli, printed_json
 from sojourn.base.errors import InputError
-from sojourn.flent.export import export
-from sojourn.flent.files import Flent, load_flent, save_flent
-from sojourn.flent.summary import summary
-from sojourn.flent.traffic import traffic_of
-from sojourn.results.result import Result
-from sojourn.scenarios.scenario import Scenario
+from sojourn.io.flent.export import export
+from sojourn.io.flent.files import Flent, load_flent, save_flent
+from sojourn.io.flent.summary import summary
+from sojourn.io.flent.traffic import traffic_of
+from sojourn.model.results.result import Result
+from sojourn.model.scenarios.scenario import Scenario
 
 STAMP = "2017-05-30T15:42:47.075621Z"
 T0_S = 1496158967.075621

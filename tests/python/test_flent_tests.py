@@ -14,11 +14,11 @@ import pytest
 import sojourn as sj
 from conftest import Cli, printed_json
 from sojourn.base.errors import InputError
-from sojourn.flent.export import export
-from sojourn.flent.files import load_flent, save_flent
-from sojourn.flent.scenario import flows_of_test
-from sojourn.flent.tests import TESTS, dscp
-from sojourn.flent.traffic import traffic_of
+from sojourn.io.flent.export import export
+from sojourn.io.flent.files import load_flent, save_flent
+from sojourn.io.flent.scenario import flows_of_test
+from sojourn.io.flent.tests import TESTS, dscp
+from sojourn.io.flent.traffic import traffic_of
 
 HOSTS = ("13 ms", "37 ms", "90.5 ms")
 

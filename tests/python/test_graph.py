@@ -14,7 +14,7 @@ import pytest
 
 from conftest import REPO, Cli, printed_json
 from sojourn import InputError, Result, Scenario, load
-from sojourn.analysis.labels import flatten, names_of
+from sojourn.model.analysis.labels import flatten, names_of
 
 GRAPHS = 1000
 MESH = REPO / "scenarios" / "mesh.toml"

@@ -14,8 +14,8 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 import sojourn as sj
-from sojourn.gym import AqmEnv, seed_of, suites
-from sojourn.gym.settings import names
+from sojourn.apps.gym import AqmEnv, seed_of, suites
+from sojourn.apps.gym.settings import names
 
 FOUR_FLOWS = """
 duration = "6 s"
@@ -75,7 +75,7 @@ def test_an_agent_that_never_acts_is_tail_drop_to_the_last_record(step: str) -> 
 )
 @pytest.mark.parametrize("step", ["3 ms", "1 s"])
 def test_a_queue_manager_that_is_judged_in_steps_runs_as_ever(aqm: str, step: str) -> None:
-    from sojourn.gym.settings import Settings
+    from sojourn.apps.gym.settings import Settings
 
     run = scenario({"link.aqm": aqm})
     episodes = Settings(step=step, start=aqm, native=True).episodes()
@@ -177,7 +177,7 @@ def test_every_action_and_entry_is_finite(action: str) -> None:
 
 def test_drawn_episodes_are_finite() -> None:
     """A sample; `python -m sojourn.gym.soak` runs ten thousand and more."""
-    from sojourn.gym.soak import soak
+    from sojourn.apps.gym.soak import soak
 
     assert soak(12) == (12, [])
 
@@ -250,7 +250,7 @@ def test_without_gymnasium_there_is_one_line_that_says_what_to_install() -> None
     code = (
         "import sys; sys.modules['gymnasium'] = None\n"
         "import sojourn\n"
-        "try:\n    import sojourn.gym\n"
+        "try:\n    import sojourn.apps.gym\n"
         "except ModuleNotFoundError as error:\n    print(error)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

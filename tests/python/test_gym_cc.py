@@ -16,11 +16,11 @@ from gymnasium.utils.env_checker import check_env
 
 import sojourn as sj
 from sojourn import _core
-from sojourn.gym import CcEnv
-from sojourn.gym.baselines import Constant
-from sojourn.gym.cc_settings import CcSettings, cc_names
-from sojourn.gym.evaluation import evaluate
-from sojourn.gym.soak import soak_connections
+from sojourn.apps.gym import CcEnv
+from sojourn.apps.gym.baselines import Constant
+from sojourn.apps.gym.cc_settings import CcSettings, cc_names
+from sojourn.apps.gym.evaluation import evaluate
+from sojourn.apps.gym.soak import soak_connections
 
 TWO_GROUPS = """
 duration = "4 s"
@@ -243,7 +243,7 @@ def test_the_documentation_names_what_there_is() -> None:
 
 def parallel(**settings: Any) -> Any:
     pytest.importorskip("pettingzoo", reason="PettingZoo is not installed")
-    from sojourn.gym import cc_parallel_env
+    from sojourn.apps.gym import cc_parallel_env
 
     return cc_parallel_env(**settings)
 

@@ -10,11 +10,11 @@ import pytest
 
 import sojourn as sj
 from sojourn import _core
-from sojourn.gym import AqmEnv
-from sojourn.gym.baselines import PiStep
-from sojourn.gym.evaluation import evaluate
-from sojourn.gym.policies import Layer, Network
-from sojourn.gym.settings import Settings
+from sojourn.apps.gym import AqmEnv
+from sojourn.apps.gym.baselines import PiStep
+from sojourn.apps.gym.evaluation import evaluate
+from sojourn.apps.gym.policies import Layer, Network
+from sojourn.apps.gym.settings import Settings
 
 SCENARIO = """
 duration = "8 s"

@@ -10,7 +10,7 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 import sojourn as sj
-from sojourn.gym.packet import AqmPacketEnv
+from sojourn.apps.gym.packet import AqmPacketEnv
 
 TEXT = """
 duration = "3 s"

@@ -14,12 +14,12 @@ import pytest
 
 import sojourn as sj
 from sojourn import _core
-from sojourn.gym import AqmEnv
-from sojourn.gym.baselines import Constant, PiStep
-from sojourn.gym.evaluation import evaluate
-from sojourn.gym.policies import Layer, Network, export
-from sojourn.gym.settings import Settings
-from sojourn.runs.store import run_hash
+from sojourn.apps.gym import AqmEnv
+from sojourn.apps.gym.baselines import Constant, PiStep
+from sojourn.apps.gym.evaluation import evaluate
+from sojourn.apps.gym.policies import Layer, Network, export
+from sojourn.apps.gym.settings import Settings
+from sojourn.studies.runs.store import run_hash
 
 SCENARIO = """
 duration = "5 s"
@@ -208,7 +208,7 @@ def test_candidates_are_judged_on_the_same_episodes() -> None:
 
 def test_a_search_learns() -> None:
     """Two short rounds; what a whole one finds stands in docs/gym.md."""
-    from sojourn.gym.learning import Search, learn
+    from sojourn.apps.gym.learning import Search, learn
 
     settings = Settings(action="probability-log", step="100 ms")
     scenario = sj.Scenario.parse(SCENARIO, {"warmup": "500 ms"})

@@ -11,7 +11,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from numpy.typing import NDArray
 
 import sojourn as sj
-from sojourn.gym import AqmEnv, AqmVectorEnv
+from sojourn.apps.gym import AqmEnv, AqmVectorEnv
 
 TEXT = """
 duration = "400 ms"

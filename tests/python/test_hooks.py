@@ -8,7 +8,7 @@ import pytest
 
 import sojourn as sj
 from conftest import SHORT, Cli, entries
-from sojourn.aqms.hooks import _distance
+from sojourn.model.aqms.hooks import _distance
 
 AQM = "import sojourn as sj\n\n\nclass Mine(sj.Aqm):\n    def {}(self, cx, queue):\n        return queue.pop()\n"
 

@@ -17,7 +17,7 @@ import pytest
 import sojourn as sj
 from captures import Segment, ethernet, pcap
 from conftest import SHORT, Cli, Process, entries, printed_json
-from sojourn.aqms import loading
+from sojourn.model.aqms import loading
 
 
 def refused(result: Any, *expected: str, code: int = 2) -> None:
@@ -395,7 +395,7 @@ def test_a_warm_up_holds_for_a_shard_too(cli: Cli, tmp_path: Path) -> None:
 
 def test_claims_without_a_paper_are_those_of_all(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     from sojourn import papers
-    from sojourn.cli import claims, reproduce
+    from sojourn.apps.cli import claims, reproduce
 
     made: list[str] = []
     monkeypatch.setattr(reproduce, "_make", lambda paper, *_: made.append(paper.id))

@@ -12,16 +12,16 @@ import pytest
 from conftest import Cli, printed_json
 from sojourn.base.errors import InputError
 from sojourn.base.inputs import parse_toml
-from sojourn.hunting.hunt import hunt, prove
-from sojourn.hunting.search import ROUND, Cube, Search
-from sojourn.hunting.shrink import Shrink, rounder
-from sojourn.hunting.space import Point, Space, seeds_from
-from sojourn.hunting.trials import Trials
-from sojourn.hunting.where import Sentence, sentence
-from sojourn.hunting.words import words_of
-from sojourn.runs.runner import Runner
-from sojourn.scenarios.draw import Between
-from sojourn.scenarios.scenario import Scenario
+from sojourn.model.scenarios.draw import Between
+from sojourn.model.scenarios.scenario import Scenario
+from sojourn.studies.hunting.hunt import hunt, prove
+from sojourn.studies.hunting.search import ROUND, Cube, Search
+from sojourn.studies.hunting.shrink import Shrink, rounder
+from sojourn.studies.hunting.space import Point, Space, seeds_from
+from sojourn.studies.hunting.trials import Trials
+from sojourn.studies.hunting.where import Sentence, sentence
+from sojourn.studies.hunting.words import words_of
+from sojourn.studies.runs.runner import Runner
 
 SPACE = """
 duration = "3 s"
@@ -67,7 +67,7 @@ def pair() -> list[Any]:
 
 
 def _sentence(text: str, pair: Sequence[Any]) -> Sentence:
-    from sojourn.hunting.words import Words
+    from sojourn.studies.hunting.words import Words
 
     examples = tuple(result.scenario for result in pair)
     return sentence(text, Words(tuple(one.aqm for one in examples), examples))
@@ -336,12 +336,12 @@ def test_a_hunt_goes_on_if_the_proof_fails(file: Path, monkeypatch: pytest.Monke
     proofs: list[bool] = []
 
     def proven(_trials: Any, _sentence: Any, _point: Any, seeds: Sequence[int]) -> Any:
-        from sojourn.hunting.hunt import Proof
+        from sojourn.studies.hunting.hunt import Proof
 
         proofs.append(len(proofs) >= 2)
         return Proof(seeds, 20, 20 if proofs[-1] else 3, 0.8 if proofs[-1] else 0.1, 1.0, [])
 
-    monkeypatch.setattr("sojourn.hunting.hunt.prove", proven)
+    monkeypatch.setattr("sojourn.studies.hunting.hunt.prove", proven)
     hunted = hunt(Search(trials, 1, 300), trials.sentence, shrink=0)
     assert hunted and hunted.proof.is_proof and len(proofs) == 3
     assert hunted.found.evaluations > 10  # of the third one that was found

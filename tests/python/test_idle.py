@@ -8,7 +8,7 @@ import pytest
 
 import sojourn as sj
 from conftest import SHORT, Cli, printed_json
-from sojourn.scenarios.advice import advice
+from sojourn.model.scenarios.advice import advice
 
 SECOND = '[[links]]\nname = "second"\nrate = "3 Mbit/s"\n'
 UNUSED = "links.0 (second): is on no flow's route, so nothing passes it; name it in a route"

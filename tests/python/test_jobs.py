@@ -13,7 +13,7 @@ import pytest
 import sojourn as sj
 from conftest import SHORT, entries
 from sojourn.base import notebook
-from sojourn.runs.jobs import Step
+from sojourn.studies.runs.jobs import Step
 
 
 def test_a_comparison_is_awaited_and_followed(tmp_path: Path) -> None:

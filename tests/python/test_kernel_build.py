@@ -16,13 +16,13 @@ import pytest
 from conftest import REPO, Process
 from sojourn import InputError, Scenario, _core
 from sojourn.base.errors import MissingError
-from sojourn.kernel import build as build_module
-from sojourn.kernel import cache, guest, needs, selftest, source
-from sojourn.kernel.build import build
-from sojourn.kernel.cache import INGREDIENTS, Kernel
-from sojourn.kernel.guest import processor
-from sojourn.kernel.patch import Edit, apply_edits, read_edits
-from sojourn.runs.runner import Run, Runner
+from sojourn.engines.kernel import build as build_module
+from sojourn.engines.kernel import cache, guest, needs, selftest, source
+from sojourn.engines.kernel.build import build
+from sojourn.engines.kernel.cache import INGREDIENTS, Kernel
+from sojourn.engines.kernel.guest import processor
+from sojourn.engines.kernel.patch import Edit, apply_edits, read_edits
+from sojourn.studies.runs.runner import Run, Runner
 
 MAKEFILE = "# SPDX\nVERSION = 6\nPATCHLEVEL = 1\nSUBLEVEL = 7\nEXTRAVERSION =\nNAME = X\n"
 if cache.gpl_part() is None:

@@ -8,9 +8,9 @@ import polars as pl
 import pytest
 
 from sojourn import InputError, Scenario, engines
-from sojourn.kernel import changes
-from sojourn.kernel.cache import find
-from sojourn.kernel.network import START_NS, lay_out
+from sojourn.engines.kernel import changes
+from sojourn.engines.kernel.cache import find
+from sojourn.engines.kernel.network import START_NS, lay_out
 
 FLOWS = [{"kind": "tcp", "cc": "cubic", "stack": "linux-6.1", "rtt": "20 ms", "count": 2}]
 

@@ -8,9 +8,9 @@ import struct
 import pytest
 
 from sojourn import InputError, _core
-from sojourn.kernel.made import Naming
-from sojourn.kernel.netlink import is_set_by_netlink, job_line
-from sojourn.kernel.patterns import NAMES, has, pattern
+from sojourn.engines.kernel.made import Naming
+from sojourn.engines.kernel.netlink import is_set_by_netlink, job_line
+from sojourn.engines.kernel.patterns import NAMES, has, pattern
 
 F32 = struct.Struct("f")
 

@@ -8,9 +8,9 @@ import polars as pl
 import pytest
 
 from sojourn import Result, Scenario
-from sojourn.kernel.cache import Kernel
-from sojourn.kernel.network import CARRIES, NOT_TRACED, lay_out
-from sojourn.kernel.offload import OFFLOADS, SPLITS
+from sojourn.engines.kernel.cache import Kernel
+from sojourn.engines.kernel.network import CARRIES, NOT_TRACED, lay_out
+from sojourn.engines.kernel.offload import OFFLOADS, SPLITS
 
 TCP = {"kind": "tcp", "cc": "reno", "stack": "linux-6.1"}
 WEB = {"kind": "web", "interval": "1 s", "size": "20 kB"}

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from sojourn import _core
-from sojourn.kernel.compare import DROPPED_CODE, SENT_CODE, UNKNOWN_CODE, leave_out_lost, with_tables
-from sojourn.kernel.made import MTU
-from sojourn.kernel.patterns import NAMES, pattern
-from sojourn.traces.arrivals import Arrivals
+from sojourn.engines.kernel.compare import DROPPED_CODE, SENT_CODE, UNKNOWN_CODE, leave_out_lost, with_tables
+from sojourn.engines.kernel.made import MTU
+from sojourn.engines.kernel.patterns import NAMES, pattern
+from sojourn.io.traces.arrivals import Arrivals
 
 PATTERNS = 120
 

@@ -19,14 +19,14 @@ import pytest
 from conftest import Cli, Process, printed_json
 from sojourn import Result, Scenario
 from sojourn.base.errors import MissingError
-from sojourn.kernel import selftest
-from sojourn.kernel.cache import VERSIONS, Kernel, find
-from sojourn.kernel.compare import compare, recorded
-from sojourn.kernel.guest import boot, job_folder
-from sojourn.kernel.made import Packet, Pattern
-from sojourn.kernel.patterns import MAKERS, SINCE
-from sojourn.kernel.shares import CASES, Case, shares
-from sojourn.results.result import FATES
+from sojourn.engines.kernel import selftest
+from sojourn.engines.kernel.cache import VERSIONS, Kernel, find
+from sojourn.engines.kernel.compare import compare, recorded
+from sojourn.engines.kernel.guest import boot, job_folder
+from sojourn.engines.kernel.made import Packet, Pattern
+from sojourn.engines.kernel.patterns import MAKERS, SINCE
+from sojourn.engines.kernel.shares import CASES, Case, shares
+from sojourn.model.results.result import FATES
 from sojourn.studies.difference import compare_arrivals
 
 FLOWS = [
@@ -130,8 +130,8 @@ def test_a_guest_ends_with_the_process_that_waits_for_it(kernel: Kernel) -> None
     """However that ends: a signal leaves it no time to end anything itself."""
     program = """
 from pathlib import Path
-from sojourn.kernel.cache import find
-from sojourn.kernel.guest import boot, job_folder
+from sojourn.engines.kernel.cache import find
+from sojourn.engines.kernel.guest import boot, job_folder
 with job_folder() as folder:
     print(folder, flush=True)
     boot(find(), folder, {"job": "exec dd if=/dev/zero of=/dev/null\\n"}, seed=1)
@@ -332,7 +332,7 @@ def test_our_disciplines_do_as_the_kernel_s(kernel: Kernel, aqm: str) -> None:
 
 
 def test_a_difference_is_told_with_both_fates(kernel: Kernel, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sojourn.kernel import patterns
+    from sojourn.engines.kernel import patterns
 
     line = patterns.LINES["pfifo_head_drop"][1]
     monkeypatch.setitem(patterns.LINES, "pfifo_head_drop", ("droptail", line))

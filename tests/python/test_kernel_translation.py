@@ -9,11 +9,11 @@ import pytest
 
 from sojourn import InputError, Scenario, _core
 from sojourn.engines.heard import Heard, Opened, Window, flow_summaries, group_summaries
-from sojourn.kernel import engine
-from sojourn.kernel.network import START_NS, lay_out
-from sojourn.kernel.qdisc import DISCIPLINES, queue
-from sojourn.kernel.trace import EVENT, OFFERED, TIMED_OUT, entries, timeouts
-from sojourn.kernel.traffic import traffic
+from sojourn.engines.kernel import engine
+from sojourn.engines.kernel.network import START_NS, lay_out
+from sojourn.engines.kernel.qdisc import DISCIPLINES, queue
+from sojourn.engines.kernel.trace import EVENT, OFFERED, TIMED_OUT, entries, timeouts
+from sojourn.engines.kernel.traffic import traffic
 
 HTB = """
 htb default 20 {

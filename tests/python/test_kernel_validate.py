@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 
 import polars as pl
 
-from sojourn.kernel import control_grid, engine, offload_grid
-from sojourn.kernel.grid import (
+from sojourn.engines.kernel import control_grid, engine, offload_grid
+from sojourn.engines.kernel.grid import (
     AQMS,
     CONTROLS,
     DURATION_S,
@@ -26,8 +26,8 @@ from sojourn.kernel.grid import (
     grid,
     merged,
 )
-from sojourn.kernel.validation_page import Cause, page, table
-from sojourn.runs.runner import Run
+from sojourn.engines.kernel.validation_page import Cause, page, table
+from sojourn.studies.runs.runner import Run
 
 POINT = Point("codel", "reno", 10, 50, 8)
 THERE = {"delivered": 9.0, "delay": 10.0, "tail": 30.0, "mean": 9.0, "drops": 2.0, "marks": 0.0, "jain": 1.0}

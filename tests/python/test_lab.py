@@ -21,18 +21,18 @@ import pytest
 from click.testing import CliRunner
 
 from sojourn import Scenario, _core
-from sojourn.aqms.spelling import DISTRIBUTIONS
+from sojourn.apps.cli import cli
+from sojourn.apps.lab import embedded, static, widget
+from sojourn.apps.lab.native import requested
+from sojourn.apps.lab.payload import payload
+from sojourn.apps.lab.server import Server
+from sojourn.apps.lab.start import Start, of_path, of_result, of_scenario
+from sojourn.apps.lab.written import written
 from sojourn.base.errors import InputError, MissingError
 from sojourn.base.inputs import tomllib
-from sojourn.cli import cli
-from sojourn.lab import embedded, static, widget
-from sojourn.lab.native import requested
-from sojourn.lab.payload import payload
-from sojourn.lab.server import Server
-from sojourn.lab.start import Start, of_path, of_result, of_scenario
-from sojourn.lab.written import written
-from sojourn.runs.store import save
-from sojourn.scenarios.named import KEYS, LAWS, named_files
+from sojourn.model.aqms.spelling import DISTRIBUTIONS
+from sojourn.model.scenarios.named import KEYS, LAWS, named_files
+from sojourn.studies.runs.store import save
 
 ROOT = Path(__file__).parents[2]
 NAME = "<script>alert('x')</script>"
@@ -317,10 +317,10 @@ def test_a_defect_is_told_in_one_line(server: Server, monkeypatch: pytest.Monkey
     def fails(_request: object) -> bytes:
         raise ZeroDivisionError("of\nours")
 
-    monkeypatch.setattr("sojourn.lab.server.requested", fails)
+    monkeypatch.setattr("sojourn.apps.lab.server.requested", fails)
     status, body, _ = ask(server, "native", method="POST", body=b"{}")
     assert (status, body) == (500, b"lab: a defect of the program: ZeroDivisionError: of: ours")
-    monkeypatch.setattr("sojourn.lab.server.Handler._run", fails)
+    monkeypatch.setattr("sojourn.apps.lab.server.Handler._run", fails)
     with pytest.raises((ConnectionError, BadStatusLine)):
         ask(server, "native", method="POST", body=b"{}")
     told = capfd.readouterr()
@@ -341,7 +341,7 @@ def test_nested_requests_are_one_line(server: Server) -> None:
 
 def test_a_request_that_drips_keeps_nobody(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     """One byte at a time, below the token or not: each has its time, and others are served meanwhile."""
-    monkeypatch.setattr("sojourn.lab.server.WAIT_S", 1.0)
+    monkeypatch.setattr("sojourn.apps.lab.server.WAIT_S", 1.0)
     dripping = [socket.create_connection(("127.0.0.1", server.server_port)) for _ in range(3)]
     dripping[1].sendall(f"POST /{server.token}/native HTTP/1.1\r\nHost: 127.0.0.1:{server.server_port}\r\n".encode())
     dripping[1].sendall(b"Content-Length: 1000000\r\n\r\n")

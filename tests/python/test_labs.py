@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from sojourn import InputError, Scenario
-from sojourn.labs.exercise import exercise, exercises
-from sojourn.labs.grade import Grade, grade
+from sojourn.apps.labs.exercise import exercise, exercises
+from sojourn.apps.labs.grade import Grade, grade
 
 SOLUTIONS = {
     1: ("red min 15kB max 45kB", "red min 30kB max 90kB"),
@@ -48,7 +48,7 @@ def test_the_start_and_the_wrong_solution_miss_a_goal(number: int) -> None:
 
 
 def labs(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "sojourn.labs", *arguments]
+    command = [sys.executable, "-m", "sojourn.apps.labs", *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
 
 

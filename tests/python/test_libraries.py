@@ -15,7 +15,7 @@ import pytest
 import sojourn as sj
 from conftest import REPO, SHORT, Cli, Process, entries, printed_json
 from shells import needs_shells
-from sojourn.runs import store
+from sojourn.studies.runs import store
 
 CC = shutil.which("cc")
 pytestmark = pytest.mark.skipif(CC is None, reason="needs a C compiler, which is absent")
@@ -241,7 +241,7 @@ def test_a_library_that_ends_the_program_leaves_nothing_half_written(
 
 
 def test_a_library_that_hangs_is_given_up_by_the_check(scenario: Path) -> None:
-    code = "from sojourn.aqms import conformance\nconformance.PATIENCE_S = 1.5\n"
+    code = "from sojourn.model.aqms import conformance\nconformance.PATIENCE_S = 1.5\n"
     code += "conformance.check('./faulty.so hangs', 1000)\n"
     ran = subprocess.run(
         [sys.executable, "-c", code], cwd=scenario.parent, capture_output=True, text=True, timeout=60, check=False

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import sojourn as sj
 from conftest import SHORT, Cli, entries, printed_json
 from sojourn import InputError
-from sojourn.logs import load_log, write_log
+from sojourn.io.logs import load_log, write_log
 
 MS = 10**6
 MAHIMAHI = """# mahimahi mm-link (Uplink) [up.trace] > up.log
@@ -150,10 +150,10 @@ def test_figures_of_logs_beside_results(cli: Cli, run: sj.Result, tmp_path: Path
         drawn = cli("plot", kind, folder, "x.log", "x.tr", "-o", f"{kind}.svg")
         assert drawn.exit_code == 0, drawn.output
         assert Path(f"{kind}.svg").stat().st_size > 5000
-    from sojourn.analysis.labels import names_of
     from sojourn.figures.rates import rates
     from sojourn.figures.window import target_of
-    from sojourn.runs.store import load_all
+    from sojourn.model.analysis.labels import names_of
+    from sojourn.studies.runs.store import load_all
 
     results = load_all([Path(folder), Path("x.log"), Path("x.tr")])
     assert [str(name) for name in names_of(results)] == ["codel", "x.log", "x.tr"]

@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 
 import sojourn as sj
-from sojourn.analysis.losses import bursts, longest_burst, synchronisation
 from sojourn.base.errors import InputError
-from sojourn.results.result import Result
+from sojourn.model.analysis.losses import bursts, longest_burst, synchronisation
+from sojourn.model.results.result import Result
 
 MIX: list[dict[str, Any]] = [
     {"kind": "tcp", "count": 5, "rtt": "37 ms"},

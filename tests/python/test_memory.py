@@ -18,10 +18,10 @@ from conftest import REPO, Process, entries
 from sojourn import _core
 from sojourn.base import guard, memory
 from sojourn.base.errors import LostError, MissingError
-from sojourn.results.result import Result
-from sojourn.runs import store
-from sojourn.runs.runner import Runner
-from sojourn.runs.worker import Worker
+from sojourn.model.results.result import Result
+from sojourn.studies.runs import store
+from sojourn.studies.runs.runner import Runner
+from sojourn.studies.runs.worker import Worker
 
 EVERY_PROBE = {
     "duration": "20 s",
@@ -104,7 +104,7 @@ def test_a_run_with_every_packet_takes_no_more_memory_when_it_is_longer(tmp_path
 
 def _peak_mb(folder: Path, duration: str) -> float:
     program = (
-        "import sojourn as sj, resource, sys; from pathlib import Path; from sojourn.runs import store;"
+        "import sojourn as sj, resource, sys; from pathlib import Path; from sojourn.studies.runs import store;"
         "sets = {'duration': sys.argv[3], 'link.rate': '200 Mbit/s'};"
         "store.run(sj.Scenario.load(sys.argv[1], sets), 1, Path(sys.argv[2]), []);"
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3)"

@@ -10,8 +10,8 @@ import sojourn as sj
 from conftest import Process
 from sojourn.base.errors import InputError
 from sojourn.base.inputs import parse_json, parse_toml
-from sojourn.tc import lines
-from sojourn.tc.scenario import load
+from sojourn.io.tc import lines
+from sojourn.io.tc.scenario import load
 
 DEEP = "queue managers are nested more than 64 deep; write fewer inside each other"
 FLAT = "more than 64 tables or lists within each other; write it flatter"

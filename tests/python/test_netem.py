@@ -11,8 +11,8 @@ import pytest
 
 import sojourn as sj
 from sojourn.base.errors import InputError
-from sojourn.runs import store
-from sojourn.runs.store import run_hash
+from sojourn.studies.runs import store
+from sojourn.studies.runs.store import run_hash
 
 MASK = (1 << 64) - 1
 TABLED = """

@@ -17,7 +17,7 @@ from sojourn.papers.judge import claims_of, judge
 from sojourn.papers.ns2_codel_variants import FIGURES, conclusion, record, sweeps
 from sojourn.papers.ns2_codel_variants import original as of_ns2
 from sojourn.papers.original import beside_original
-from sojourn.runs.store import run_hash
+from sojourn.studies.runs.store import run_hash
 from sojourn.studies.study import Study, StudyResult
 
 PAPER = "ns2-codel-variants"

@@ -13,9 +13,9 @@ from conftest import Cli
 from ns2_scenarios import BASE, KITCODEL, NS2, TWO_WAY, codel, dumbbell, ftp
 from sojourn import InputError, Scenario
 from sojourn.base.errors import MissingError
-from sojourn.ns2 import build, installed, plugin, process
-from sojourn.ns2.plugin import Plugin
-from sojourn.ns2.script import script
+from sojourn.engines.ns2 import build, installed, plugin, process
+from sojourn.engines.ns2.plugin import Plugin
+from sojourn.engines.ns2.script import script
 
 
 @pytest.fixture

@@ -22,8 +22,8 @@ from conftest import Cli, printed_json
 from ns2_scenarios import BASE, FOLDER, NS2, dumbbell, ftp
 from sojourn import Result, Scenario
 from sojourn.base.errors import MissingError
-from sojourn.ns2 import engine, installed, process
-from sojourn.ns2.script import Script, script
+from sojourn.engines.ns2 import engine, installed, process
+from sojourn.engines.ns2.script import Script, script
 
 SEED = 7
 RECORDED = ("red-ecn", "row", "probes", "datagrams", "web")

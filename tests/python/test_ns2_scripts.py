@@ -14,7 +14,7 @@ import pytest
 from conftest import Cli, printed_json
 from ns2_scenarios import BASE, FOLDER, NS2, PLUGIN, dumbbell, ftp
 from sojourn import InputError, Scenario
-from sojourn.ns2.script import script
+from sojourn.engines.ns2.script import script
 
 ALL = {**{name: (document, False) for name, document in NS2.items()}, **{n: (d, True) for n, d in PLUGIN.items()}}
 

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from sojourn import Scenario
-from sojourn.ns2.grid import AQMS, FLOWS, NS2, PLUGIN, RATES, RTTS_MS, SEEDS, TCPS, Cell, Point, cells, grid
-from sojourn.ns2.parting import END, FATE, ORDER, TICKS, TIME, how, parting
-from sojourn.ns2.script import script
-from sojourn.ns2.validation_page import page, table
-from sojourn.runs.runner import Run
-from sojourn.validation.sides import Sides, standard_error
+from sojourn.engines.ns2.grid import AQMS, FLOWS, NS2, PLUGIN, RATES, RTTS_MS, SEEDS, TCPS, Cell, Point, cells, grid
+from sojourn.engines.ns2.parting import END, FATE, ORDER, TICKS, TIME, how, parting
+from sojourn.engines.ns2.script import script
+from sojourn.engines.ns2.validation_page import page, table
+from sojourn.engines.validation.sides import Sides, standard_error
+from sojourn.studies.runs.runner import Run
 
 POINT = Point("droptail", "reno", 10, 100, 4)
 RUN = {"delivered": 9.0, "delay": 10.0, "tail": 30.0, "mean": 12.0, "drops": 2.0, "marks": 0.0, "jain": 1.0}

@@ -13,10 +13,10 @@ import pytest
 import sojourn as sj
 from conftest import Cli, printed_json
 from shells import needs_shells
-from sojourn.pcap.capture import Capture, load_capture
-from sojourn.pcap.export import export
-from sojourn.pcap.rtt import rtt
-from sojourn.pcap.sender import prompt, sender_rtt
+from sojourn.io.pcap.capture import Capture, load_capture
+from sojourn.io.pcap.export import export
+from sojourn.io.pcap.rtt import rtt
+from sojourn.io.pcap.sender import prompt, sender_rtt
 
 LINES = {
     "cubic": ("5.3 Mbit/s", "1.1 Mbit/s", 17, "codel", "1000 packets", "0%", 2),

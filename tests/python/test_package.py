@@ -47,7 +47,7 @@ def names(sdist: Path) -> set[str]:
         "mkdocs.yml",
         "docs/index.md",
         "scenarios/codel.toml",
-        "python/sojourn/scenarios/shipped/outages.down",
+        "python/sojourn/model/scenarios/shipped/outages.down",
         "tests/python/test_package.py",
         "crates/aqm/src/lib.rs",
         "bench/Cargo.toml",
@@ -177,7 +177,7 @@ def test_the_check_list_passes_what_is_right_and_names_what_is_not(tmp_path: Pat
     wheel = dist.wheel
     with zipfile.ZipFile(wheel, "a") as archive:
         archive.writestr("sojourn/left.pyc", "")
-        archive.writestr("sojourn/kernel/a.c", "// SPDX-License-Identifier: GPL-2.0")
+        archive.writestr("sojourn/engines/kernel/a.c", "// SPDX-License-Identifier: GPL-2.0")
     assert any("left.pyc does not belong" in one for one in module.CHECKS["contents"](dist))
     assert any("a.c is under the GPL" in one for one in module.CHECKS["licences"](dist))
     wheel.rename(tmp_path / f"sojourn-{own}-cp310-abi3-linux_x86_64.whl")

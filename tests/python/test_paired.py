@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 import sojourn as sj
 from conftest import SHORT, Cli, printed_json
-from sojourn.analysis.metrics import METRICS
-from sojourn.analysis.pairs import paired, same_aqm
-from sojourn.analysis.stats import Paired, paired_difference
+from sojourn.model.analysis.metrics import METRICS
+from sojourn.model.analysis.pairs import paired, same_aqm
+from sojourn.model.analysis.stats import Paired, paired_difference
 
 # Darwin's crossed and self-fertilised maize, eighths of an inch (R. A. Fisher, The Design of Experiments, chapter III).
 MAIZE = [49, -67, 8, 16, 6, 23, 28, 41, 14, 29, 56, 24, 75, 60, -48]

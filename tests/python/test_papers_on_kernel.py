@@ -15,7 +15,7 @@ import pytest
 
 from conftest import REPO, Cli
 from sojourn import InputError, Result, Scenario, Study, _core
-from sojourn.kernel.cache import Kernel
+from sojourn.engines.kernel.cache import Kernel
 from sojourn.papers import khademi2013, paper, schwarzkopf2016
 from sojourn.papers.engine import LackingError, OnEngine, figures_on, on_engine
 from sojourn.papers.judge import Measured, Verdict, claims_of, judge, regardless_of
@@ -205,8 +205,8 @@ def test_the_report_says_what_is_left_out(cli: Cli, tmp_path: Path, monkeypatch:
     def simulate(scenario: Scenario, seed: int, _progress: object = None) -> Result:
         return Result.of(scenario, seed, _core.simulate(scenario.canonical, seed, None))
 
-    monkeypatch.setattr("sojourn.kernel.engine.identity", lambda: "kernel-6.1.test")
-    monkeypatch.setattr("sojourn.kernel.engine.run", simulate)
+    monkeypatch.setattr("sojourn.engines.kernel.engine.identity", lambda: "kernel-6.1.test")
+    monkeypatch.setattr("sojourn.engines.kernel.engine.run", simulate)
     monkeypatch.setattr(schwarzkopf2016, "FIGURES", {k: schwarzkopf2016.FIGURES[k] for k in ("fig2", "fig4")})
     words = ["reproduce", "schwarzkopf2016", "--engine", "kernel", "--seeds", 1, "-o", tmp_path]
     done = cli(*words, "--claims")

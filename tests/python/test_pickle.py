@@ -15,7 +15,7 @@ import pytest
 
 import sojourn as sj
 from conftest import SHORT
-from sojourn.logs import load_log, write_log
+from sojourn.io.logs import load_log, write_log
 
 SETS = {"duration": "1500 ms", "probes.packets": True, "probes.state": "10 ms"}
 COPIES = {"pickle": lambda one: pickle.loads(pickle.dumps(one)), "deepcopy": copy.deepcopy, "copy": copy.copy}

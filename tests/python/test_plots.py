@@ -9,13 +9,13 @@ import pytest
 
 import sojourn as sj
 from conftest import SHORT, Cli, printed_json
-from sojourn.analysis.labels import Name, names_of
 from sojourn.figures.api import draw
 from sojourn.figures.canvas import new_figure, style
 from sojourn.figures.capacity import capacity, rate_varies
 from sojourn.figures.channels import curves
 from sojourn.figures.scales import LOWEST_MS
 from sojourn.figures.timeseries import MANY_DROPS, STEPS, forward_packets
+from sojourn.model.analysis.labels import Name, names_of
 
 OKABE_ITO = {"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"}
 

@@ -15,10 +15,10 @@ import pytest
 import sojourn as sj
 from conftest import Cli, entries, printed_json
 from qlog_schema import EVENT, FILE_SEQ, names, records
-from sojourn.qlog import files
-from sojourn.qlog.events import Happened, Trace
-from sojourn.qlog.files import write
-from sojourn.runs import store
+from sojourn.io.qlog import files
+from sojourn.io.qlog.events import Happened, Trace
+from sojourn.io.qlog.files import write
+from sojourn.studies.runs import store
 
 LOSSY = """
 duration = "4 s"

@@ -11,8 +11,8 @@ import pytest
 import sojourn as sj
 from conftest import Cli, printed_json
 from qlog_schema import EVENT, FILE_SEQ, records
-from sojourn.qlog.files import write
-from sojourn.runs import store
+from sojourn.io.qlog.files import write
+from sojourn.studies.runs import store
 from test_qlog import data
 
 SCENARIO = """

@@ -12,8 +12,8 @@ import pytest
 
 import sojourn as sj
 from conftest import Cli, printed_json
-from sojourn.analysis.outcome import APPS, App, Range, judged, outcome, points, read_app, way
 from sojourn.base.errors import InputError
+from sojourn.model.analysis.outcome import APPS, App, Range, judged, outcome, points, read_app, way
 
 IDLE: dict[str, Any] = {
     "duration": "5 s",
@@ -40,7 +40,7 @@ def test_the_least_score_of_all_percentiles_and_the_loss_counts() -> None:
 
 
 def test_percentiles_of_two_queues_are_those_of_the_sum_of_independent_times() -> None:
-    from sojourn.analysis.outcome import _sum
+    from sojourn.model.analysis.outcome import _sum
 
     two = pl.DataFrame({"lower_ms": [0.0, 10.0], "upper_ms": [0.0, 10.0], "count": [500, 500]})
     both = _sum(points(two), points(two))

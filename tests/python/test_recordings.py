@@ -12,18 +12,18 @@ import pytest
 
 from conftest import Cli, printed_json
 from sojourn.base.errors import InputError
-from sojourn.fitting.coverage import summary_of
-from sojourn.fitting.data import data_of
-from sojourn.fitting.observed import observed, round_trips
-from sojourn.fitting.recording import data_of_recording, of_capture, of_flent, recorded
-from sojourn.fitting.study import value_of
-from sojourn.flent.export import export
-from sojourn.flent.files import save_flent
-from sojourn.pcap.capture import load_capture
-from sojourn.pcap.export import export as export_capture
-from sojourn.pcap.sender import LOWEST, Acks, caused, prompt, sender_rtt
-from sojourn.results.result import Result
-from sojourn.scenarios.scenario import Scenario
+from sojourn.io.flent.export import export
+from sojourn.io.flent.files import save_flent
+from sojourn.io.pcap.capture import load_capture
+from sojourn.io.pcap.export import export as export_capture
+from sojourn.io.pcap.sender import LOWEST, Acks, caused, prompt, sender_rtt
+from sojourn.model.results.result import Result
+from sojourn.model.scenarios.scenario import Scenario
+from sojourn.studies.fitting.coverage import summary_of
+from sojourn.studies.fitting.data import data_of
+from sojourn.studies.fitting.observed import observed, round_trips
+from sojourn.studies.fitting.recording import data_of_recording, of_capture, of_flent, recorded
+from sojourn.studies.fitting.study import value_of
 
 FREE = {"link.rate": "2..20 Mbit/s"}
 

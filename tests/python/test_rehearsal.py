@@ -8,8 +8,8 @@ import pytest
 
 import sojourn as sj
 from conftest import Cli, printed_json
+from sojourn.io.tc.scenario import Wanted, load
 from sojourn.studies.rehearsal import changed, shaped_rate
-from sojourn.tc.scenario import Wanted, load
 
 ROUTERS = Path(__file__).parent / "routers"
 BOTH = ("forward", "reverse")
@@ -20,7 +20,7 @@ def home(name: str = "openwrt-adsl.sqm", **keys: object) -> sj.Scenario:
 
 
 def aqms(scenario: sj.Scenario) -> tuple[str, str]:
-    from sojourn.aqms.spelling import spelled_aqm
+    from sojourn.model.aqms.spelling import spelled_aqm
 
     down, up = (spelled_aqm(scenario.aqm_tables[f"{link}.aqm"]) for link in ("link", "reverse"))
     return down, up

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import SHORT, Cli, printed_json
-from sojourn.analysis.replicate import Precision, replicate, widest_percent
-from sojourn.analysis.stats import mser
+from sojourn.model.analysis.replicate import Precision, replicate, widest_percent
+from sojourn.model.analysis.stats import mser
 
 NOISE = random.Random(1)
 FEWEST_BATCHES = 5

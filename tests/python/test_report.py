@@ -14,13 +14,13 @@ import pytest
 
 from conftest import Cli
 from sojourn import Scenario, papers
-from sojourn.lab import static
+from sojourn.apps.lab import static
 from sojourn.papers import Paper
 from sojourn.papers.judge import all_claims, claims_of
+from sojourn.papers.report import PAGE, folder_of, write_figure, write_page
+from sojourn.papers.report.html import Html, el, table
 from sojourn.papers.reproduction import Reproduction, Spent, reproduce
 from sojourn.papers.vary import Variation
-from sojourn.report import PAGE, folder_of, write_figure, write_page
-from sojourn.report.html import Html, el, table
 
 PAPER, FIGURE = "schwarzkopf2016", "fig2"
 EVIL = "<script>alert('1')</script> & \"quoted\""

@@ -15,8 +15,8 @@ import pytest
 import sojourn as sj
 from conftest import SHORT, Cli, printed_json
 from sojourn import AqmError, InputError
-from sojourn.lab.start import of_result
-from sojourn.runs import runner, store
+from sojourn.apps.lab.start import of_result
+from sojourn.studies.runs import runner, store
 
 MANY_KINDS = {
     "duration": "2 s",

@@ -11,8 +11,8 @@ from click.testing import Result as Ran
 import sojourn as sj
 from conftest import Cli, printed_json
 from sojourn.base.errors import InputError
-from sojourn.tc import sqm, values
-from sojourn.tc.scenario import Wanted, imported, load
+from sojourn.io.tc import sqm, values
+from sojourn.io.tc.scenario import Wanted, imported, load
 
 ROUTERS = Path(__file__).parent / "routers"
 

@@ -10,7 +10,7 @@ import pytest
 
 import sojourn as sj
 from conftest import Cli, printed_json
-from sojourn.tc.scenario import Imported, Wanted, imported, load
+from sojourn.io.tc.scenario import Imported, Wanted, imported, load
 
 CAKE = {
     "kind": "cake",

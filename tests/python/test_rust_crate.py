@@ -11,8 +11,8 @@ import pytest
 
 import sojourn as sj
 from conftest import REPO, Cli
-from sojourn.aqms.crate import source, write_crate
 from sojourn.base.errors import InputError
+from sojourn.model.aqms.crate import source, write_crate
 
 tomllib = pytest.importorskip("tomllib")
 
@@ -27,7 +27,7 @@ def test_the_crate_has_the_names_and_the_paths(cli: Cli, tmp_path: Path) -> None
     text = (tmp_path / "my_red" / "src" / "lib.rs").read_text()
     assert 'export!("my_red",' in text and "type Aqm = MyRed;" in text and "static MY_RED" in text
     assert "libmy_red_aqm.so" in text and "libmy_aqm" not in text
-    assert source("my") == (REPO / "python" / "sojourn" / "aqms" / "template" / "lib.rs").read_text()
+    assert source("my") == (REPO / "python" / "sojourn" / "model" / "aqms" / "template" / "lib.rs").read_text()
 
 
 @pytest.mark.parametrize("name", ["My", "7up", "", "a-b", "self", "x" * 60, "../up"])

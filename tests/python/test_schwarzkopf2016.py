@@ -13,8 +13,8 @@ import pytest
 
 from conftest import Cli
 from paper_checks import assert_true_but_false_when_shuffled, every_figure, relations_of
-from sojourn.analysis.packets import tewma
-from sojourn.analysis.stats import line_fit
+from sojourn.model.analysis.packets import tewma
+from sojourn.model.analysis.stats import line_fit
 from sojourn.papers.judge import Measured
 from sojourn.papers.schwarzkopf2016 import FIGURES, fig1
 from sojourn.papers.schwarzkopf2016.analysis import drop_phases

@@ -14,15 +14,15 @@ from scipy.stats import binom
 
 from conftest import REPO, Cli, printed_json
 from sojourn._core import scenario_schema
+from sojourn.apps.lab import static
 from sojourn.base.errors import InputError
-from sojourn.flent.files import load_flent
-from sojourn.lab import static
-from sojourn.score import ROWS, chosen, studies
-from sojourn.score.grades import BANDS, overall, worst
-from sojourn.score.numbers import NUMBERS
-from sojourn.score.plan import Wanted, plan
-from sojourn.score.profiles import PROFILES, size_in_packets
-from sojourn.score.versions import LackingError, absolute, marking, queued
+from sojourn.io.flent.files import load_flent
+from sojourn.studies.score import ROWS, chosen, studies
+from sojourn.studies.score.grades import BANDS, overall, worst
+from sojourn.studies.score.numbers import NUMBERS
+from sojourn.studies.score.plan import Wanted, plan
+from sojourn.studies.score.profiles import PROFILES, size_in_packets
+from sojourn.studies.score.versions import LackingError, absolute, marking, queued
 from sojourn.studies.study import Study, read_document
 from test_report import Page
 
@@ -269,7 +269,7 @@ def test_a_lock_that_lacks_something_is_refused_by_its_place(cli: Cli, tmp_path:
 
 
 def test_a_lock_names_another_tenth_for_another_seed() -> None:
-    from sojourn.score.lock import chosen_runs
+    from sojourn.studies.score.lock import chosen_runs
 
     lock = {"rows": {"flood": {"runs": [{"point": point, "seed": 1} for point in range(95)]}}}
     first, second = (chosen_runs(lock, seed) for seed in (1, 2))
@@ -335,7 +335,7 @@ def test_delays_have_the_order_of_the_ns3_suite() -> None:
 
 def test_the_same_queue_manager_twice_shows_no_difference() -> None:
     """With other seeds: of all graded numbers of the loads one in twenty differs significantly, as chance has it."""
-    from sojourn.analysis.stats import paired_difference
+    from sojourn.model.analysis.stats import paired_difference
 
     p_values = []
     for row in ("load-mild", "load-medium", "load-heavy"):

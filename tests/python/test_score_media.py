@@ -6,10 +6,10 @@ import pytest
 
 import sojourn as sj
 from conftest import REPO
-from sojourn.analysis import media
-from sojourn.score import ROWS
-from sojourn.score.plan import Wanted, plan
-from sojourn.score.profiles import PROFILES
+from sojourn.model.analysis import media
+from sojourn.studies.score import ROWS
+from sojourn.studies.score.plan import Wanted, plan
+from sojourn.studies.score.profiles import PROFILES
 from sojourn.studies.study import read_document
 
 CASES = {

@@ -12,12 +12,12 @@ import pytest
 
 import sojourn as sj
 from drawn_figures import drawn
-from sojourn.analysis.senders import delivered, joined, newly_sacked, without
 from sojourn.figures.marks import Series, series_of
 from sojourn.figures.pacing import sends_of
-from sojourn.pcap.capture import load_capture
-from sojourn.pcap.export import export
-from sojourn.pcap.wire import ports
+from sojourn.io.pcap.capture import load_capture
+from sojourn.io.pcap.export import export
+from sojourn.io.pcap.wire import ports
+from sojourn.model.analysis.senders import delivered, joined, newly_sacked, without
 
 ACCESS_NS = 15_000_000
 """Half of the round-trip time is on the access link in front of the queue."""

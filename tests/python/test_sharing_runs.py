@@ -25,8 +25,8 @@ import sojourn as sj
 from conftest import REPO, SHORT, Cli, Process, printed_json
 from sojourn.base import files
 from sojourn.base.errors import InputError, MissingError
-from sojourn.runs import store, worker
-from sojourn.runs.runner import Runner
+from sojourn.studies.runs import store, worker
+from sojourn.studies.runs.runner import Runner
 
 MY_CODEL = REPO / "examples" / "python-aqm" / "my_codel.py"
 SWEEP = '\n[sweep]\n"link.aqm" = ["codel", "pie"]\n"flows.0.count" = [1, 4]\nseeds = 3\n'

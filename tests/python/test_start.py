@@ -11,7 +11,7 @@ HEAVY = ["numpy", "polars", "matplotlib", "scipy", "rich", "sojourn._core"]
 def test_help_loads_nothing_heavy() -> None:
     code = f"""
 import sys
-from sojourn.cli import cli
+from sojourn.apps.cli import cli
 try:
     cli.main(["--help"], prog_name="sojourn")
 except SystemExit as stop:
@@ -33,7 +33,7 @@ def test_commands_load_nothing_heavy_before_they_run() -> None:
     code = f"""
 import sys
 from importlib import import_module
-from sojourn.cli import COMMANDS
+from sojourn.apps.cli import COMMANDS
 for module, _ in COMMANDS.values():
     import_module(module)
 print([name for name in {HEAVY} if name in sys.modules])
@@ -60,7 +60,7 @@ def test_help_takes_little_cpu_time() -> None:
 def test_help_of_every_command_names_it() -> None:
     from click.testing import CliRunner
 
-    from sojourn.cli import COMMANDS, cli
+    from sojourn.apps.cli import COMMANDS, cli
 
     for name in COMMANDS:
         result = CliRunner().invoke(cli, [name, "--help"])
@@ -71,7 +71,7 @@ def test_help_of_every_command_names_it() -> None:
 def test_help_of_run_mentions_the_schema() -> None:
     from click.testing import CliRunner
 
-    from sojourn.cli import cli
+    from sojourn.apps.cli import cli
 
     assert "sojourn scenario schema" in CliRunner().invoke(cli, ["run", "--help"]).output
 

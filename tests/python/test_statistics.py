@@ -9,8 +9,8 @@ import pytest
 
 import sojourn as sj
 from conftest import SHORT
-from sojourn.analysis.metrics import METRICS, Metric, aggregate, joint_fingerprint
-from sojourn.analysis.stats import mean_ci, merge_histograms, quantile
+from sojourn.model.analysis.metrics import METRICS, Metric, aggregate, joint_fingerprint
+from sojourn.model.analysis.stats import mean_ci, merge_histograms, quantile
 
 
 def test_mean_and_half_width() -> None:

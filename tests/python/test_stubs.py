@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import sojourn as sj
-from sojourn.aqms.registry import class_names
+from sojourn.model.aqms.registry import class_names
 
 GENERATOR = runpy.run_path(str(Path(__file__).parents[2] / "python" / "stubs.py"))
 
@@ -26,7 +26,7 @@ def checked(tool: list[str], folder: Path) -> str:
 
 
 def test_stubs_say_what_is_there_at_run_time(tmp_path: Path) -> None:
-    told = checked(["mypy.stubtest", "sojourn.aqms.managers", "sojourn._core"], tmp_path)
+    told = checked(["mypy.stubtest", "sojourn.model.aqms.managers", "sojourn._core"], tmp_path)
     assert "Success: no issues found in 2 modules" in told, told
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import SHORT
-from sojourn.aqms.spelling import split_list
+from sojourn.model.aqms.spelling import split_list
 from sojourn.studies.expand import axes_of, combinations
 from sojourn.studies.study import Study, tomllib
 

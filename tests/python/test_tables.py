@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from conftest import SHORT, Cli, printed_json
-from sojourn.analysis.metrics import METRICS, Metric
+from sojourn.apps.cli.tables import WIDTH, Cell, Column, Table, as_csv, as_latex, as_markdown, as_text
 from sojourn.base.errors import InputError
-from sojourn.cli.tables import WIDTH, Cell, Column, Table, as_csv, as_latex, as_markdown, as_text
+from sojourn.model.analysis.metrics import METRICS, Metric
 
 COMPARE = [
     "compare",

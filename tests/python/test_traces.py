@@ -12,7 +12,7 @@ import pytest
 
 import sojourn as sj
 from conftest import Cli, printed_json
-from sojourn.traces.delivery import load_trace, presets, synth_lte, trace_stats, write_trace
+from sojourn.io.traces.delivery import load_trace, presets, synth_lte, trace_stats, write_trace
 
 PRESETS = sorted(presets())
 

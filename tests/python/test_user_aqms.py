@@ -14,9 +14,9 @@ import pytest
 import sojourn as sj
 from conftest import REPO, SHORT, Cli, Process, entries, printed_json
 from sojourn import _core
-from sojourn.aqms import loading
-from sojourn.runs import store
-from sojourn.runs.order import ORDER
+from sojourn.model.aqms import loading
+from sojourn.studies.runs import store
+from sojourn.studies.runs.order import ORDER
 
 EXAMPLE = REPO / "examples" / "python-aqm" / "my_codel.py"
 MY_CODEL = f"{EXAMPLE}:MyCodel"

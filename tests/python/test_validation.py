@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from sojourn.scenarios.scenario import Scenario
-from sojourn.validation.recorded import SCALE, Cell, main, scenario
+from sojourn.engines.validation.recorded import SCALE, Cell, main, scenario
+from sojourn.model.scenarios.scenario import Scenario
 
 ROOT = Path(__file__).parents[2]
 REFERENCE = Path(os.environ.get("SOJOURN_SHARED", ROOT.parent / "shared")) / "kernel" / "reference"

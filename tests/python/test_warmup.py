@@ -13,12 +13,12 @@ import pytest
 
 import sojourn as sj
 from conftest import SHORT, Cli, printed_json
-from sojourn.analysis.labels import Name
-from sojourn.analysis.metrics import METRICS
 from sojourn.base.units import seconds
+from sojourn.engines.kernel.cache import Kernel
 from sojourn.figures.api import draw
 from sojourn.figures.warmup import GID
-from sojourn.kernel.cache import Kernel
+from sojourn.model.analysis.labels import Name
+from sojourn.model.analysis.metrics import METRICS
 from sojourn.studies.study import SPREAD
 
 # An overload of 3 s fills the queue; then half the load is left, which empties it in 0.24 s.
@@ -75,7 +75,7 @@ def test_a_run_on_the_kernel_has_the_numbers_of_the_warm_up_that_was_found(kerne
 
 def test_the_emulator_counts_from_the_warm_up_that_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """What left the link and what the programs read: from the same instant on, also in the table `windows`."""
-    from sojourn.emulated.engine import _add_traffic, _flow_number
+    from sojourn.engines.emulated.engine import _add_traffic, _flow_number
 
     result = sj.Scenario.parse(OVERLOAD).run()
     step = 10_000_000
@@ -85,7 +85,7 @@ def test_the_emulator_counts_from_the_warm_up_that_was_found(monkeypatch: pytest
     report |= {"error": "", "opened": 1, "closed": 0, "transfers": []}
     result.totals["emulation"] = {"epoch_ns": 0, "faults": []}
     result.scenario.document["flows"] = result.scenario.document["flows"][:1]
-    monkeypatch.setattr("sojourn.emulated.engine.bulk_groups", lambda _: [False])
+    monkeypatch.setattr("sojourn.engines.emulated.engine.bulk_groups", lambda _: [False])
     starts = [round(1e9 * result.warmup_s), *result.table("windows")["start_ns"]]
     payload = {at: [{_flow_number(ends, True): (30_000_000_000 - at) // 10_000}, {}] for at in starts}
     _add_traffic(result, [report], payload, [0])
@@ -239,7 +239,7 @@ def test_a_given_warm_up_is_kept(cli: Cli) -> None:
 
 
 def test_the_hash_has_the_word() -> None:
-    from sojourn.runs.store import run_hash
+    from sojourn.studies.runs.store import run_hash
 
     auto, given = (sj.Scenario.parse(SHORT, {"warmup": warmup}) for warmup in ("auto", "1 s"))
     assert auto.document["warmup"] == "auto"

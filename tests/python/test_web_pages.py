@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from shells import needs_shells
+from sojourn.apps.web import browser, proxy
 from sojourn.base.errors import InputError, MissingError
-from sojourn.web import browser, proxy
 
 ME = [sys.executable, "-m", "sojourn"]
 SERVER = """

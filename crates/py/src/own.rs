@@ -44,7 +44,7 @@ impl Catalogue for Classes<'_> {
         }
         let found = Python::attach(|py| {
             let find = || -> PyResult<Result<&'static Algorithm, Refusal>> {
-                let loader = py.import("sojourn.aqms.loading")?;
+                let loader = py.import("sojourn.model.aqms.loading")?;
                 match loader.call_method1("algorithm_named", (name, self.base)) {
                     Ok(found) => Ok(Ok(found.cast_into::<PyAlgorithm>()?.get().0)),
                     Err(error) if error.is_instance_of::<crate::error::InputError>(py) => {
@@ -96,7 +96,7 @@ impl<'a> Classes<'a> {
     /// Whether code that is named by its file may run.
     fn is_allowed(&self, name: &str) -> Result<(), Refusal> {
         let asked = Python::attach(|py| {
-            let ask = || py.import("sojourn.aqms.loading")?.call_method1("refuse_code", (name,)).map(drop);
+            let ask = || py.import("sojourn.model.aqms.loading")?.call_method1("refuse_code", (name,)).map(drop);
             ask().map_err(|error: PyErr| said(py, &error))
         });
         asked.map_err(Refusal::Catalogue)

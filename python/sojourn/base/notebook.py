@@ -42,7 +42,7 @@ def shown(progress: Told | bool | None) -> Iterator[Told | None]:
 
 def lab_of(what: object) -> Any:
     """Return the widget that shows a scenario or a result in a notebook, by the package that builds on both."""
-    return import_module("sojourn.lab.widget").show(what)
+    return import_module("sojourn.apps.lab.widget").show(what)
 
 
 def in_notebook() -> bool:

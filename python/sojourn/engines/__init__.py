@@ -8,20 +8,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeGuard, cast
 
 if TYPE_CHECKING:  # the command line names the engines before it needs any
-    from sojourn.results.result import Result
-    from sojourn.scenarios.scenario import Scenario
+    from sojourn.model.results.result import Result
+    from sojourn.model.scenarios.scenario import Scenario
 
 SIMULATE = "simulate"
 EMULATE = "emulate"
 KERNEL = "kernel"
 ENGINES = {
     SIMULATE: "sojourn.engines.simulate",
-    EMULATE: "sojourn.emulated.engine",
-    KERNEL: "sojourn.kernel.engine",
-    "kernel-6.12": "sojourn.kernel.engine_6_12",
-    "kernel-7.3": "sojourn.kernel.engine_7_3",
-    "ns2": "sojourn.ns2.engine",
-    "ns2-plugin": "sojourn.ns2.engine_plugin",
+    EMULATE: "sojourn.engines.emulated.engine",
+    KERNEL: "sojourn.engines.kernel.engine",
+    "kernel-6.12": "sojourn.engines.kernel.engine_6_12",
+    "kernel-7.3": "sojourn.engines.kernel.engine_7_3",
+    "ns2": "sojourn.engines.ns2.engine",
+    "ns2-plugin": "sojourn.engines.ns2.engine_plugin",
 }
 
 

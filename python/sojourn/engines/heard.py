@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from sojourn import _core
-from sojourn.results.payload import payload_summary
+from sojourn.model.results.payload import payload_summary
 
 INFINITE_THRESHOLD = 0x7FFFFFFF
 Bytes = tuple[int, int]

@@ -12,12 +12,12 @@ import polars as pl
 
 from sojourn.engines.heard import Heard, Window, flow_summaries, group_summaries
 from sojourn.engines.values import nanoseconds
-from sojourn.results.payload import bulk_groups, ends_of, windows_with_ends
-from sojourn.results.result import Result
+from sojourn.model.results.payload import bulk_groups, ends_of, windows_with_ends
+from sojourn.model.results.result import Result
 
 if TYPE_CHECKING:
     from sojourn._core import Output
-    from sojourn.scenarios.scenario import Scenario
+    from sojourn.model.scenarios.scenario import Scenario
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from sojourn import _core
 from sojourn.base import memory
 from sojourn.base.errors import LostError
-from sojourn.results.result import Result
+from sojourn.model.results.result import Result
 
 if TYPE_CHECKING:
-    from sojourn.scenarios.scenario import Scenario
+    from sojourn.model.scenarios.scenario import Scenario
 
 
 def identity() -> str:

@@ -13,9 +13,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from sojourn.analysis.labels import Name
     from sojourn.figures.canvas import Sheet
-    from sojourn.results.result import Result
+    from sojourn.model.analysis.labels import Name
+    from sojourn.model.results.result import Result
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ KINDS = {
     ),
     "bytes": Kind("sojourn.figures.bytes", "cumulative bytes sent over time"),
     "airtime": Kind("sojourn.figures.airtime", "airtime of every station of a wireless LAN, down and up"),
-    "totals": Kind("sojourn.flent.totals", "goodput of each direction and pings over time, as Flent's plot"),
+    "totals": Kind("sojourn.io.flent.totals", "goodput of each direction and pings over time, as Flent's plot"),
     "rates": Kind("sojourn.figures.rates", "ingress, egress and capacity over time, as areas", ("step",)),
 }
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sojourn.analysis.labels import Name, all_of_each
 from sojourn.base.errors import InputError
 from sojourn.figures import marks, scales
 from sojourn.figures.channels import areas
+from sojourn.model.analysis.labels import Name, all_of_each
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from sojourn.figures.canvas import Sheet
-    from sojourn.results.result import Result
+    from sojourn.model.results.result import Result
 
 PARTS = {"airtime_down": "to the station", "airtime": "from the station"}
 

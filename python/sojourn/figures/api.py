@@ -7,18 +7,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sojourn.analysis.warmup import aligned, marked, not_settled
 from sojourn.figures import KINDS, OPTIONS, kind
+from sojourn.model.analysis.warmup import aligned, marked, not_settled
 
 if TYPE_CHECKING:
     import polars as pl
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from sojourn.analysis.labels import Name
     from sojourn.figures.canvas import Sheet
     from sojourn.figures.look import Look
-    from sojourn.results.result import Result
+    from sojourn.model.analysis.labels import Name
+    from sojourn.model.results.result import Result
 
 
 class Drawn(NamedTuple):

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from sojourn.analysis.labels import Name, all_of_each
-from sojourn.analysis.stats import quantile
 from sojourn.figures import marks
 from sojourn.figures.channels import Channels
 from sojourn.figures.distribution import distributions
 from sojourn.figures.scales import LEAST_SPREAD, Span, sojourn_axis
+from sojourn.model.analysis.labels import Name, all_of_each
+from sojourn.model.analysis.stats import quantile
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from sojourn.figures.canvas import Sheet
-    from sojourn.results.result import Result
+    from sojourn.model.results.result import Result
 
 QUANTILES = {"whislo": 0.1, "q1": 0.25, "med": 0.5, "q3": 0.75, "whishi": 0.9}
 Box = dict[str, float]

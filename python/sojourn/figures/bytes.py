@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from sojourn.analysis.labels import Name, first_of_each
-from sojourn.analysis.packets import dropped
 from sojourn.figures import marks, scales
 from sojourn.figures.channels import Channels, facets
 from sojourn.figures.timeseries import forward_packets
 from sojourn.figures.warmup import shade_warmups
+from sojourn.model.analysis.labels import Name, first_of_each
+from sojourn.model.analysis.packets import dropped
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from sojourn.figures.canvas import Sheet
-    from sojourn.results.result import Result
+    from sojourn.model.results.result import Result
 
 
 def draw(results: Sequence[Result], names: Sequence[Name], sheet: Sheet) -> None:

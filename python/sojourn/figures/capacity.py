@@ -11,13 +11,13 @@ import polars as pl
 from sojourn.base.units import bits_per_second, rates, schedule, seconds
 from sojourn.figures import marks, scales
 from sojourn.figures.channels import faint, muted
-from sojourn.traces.delivery import load_trace
+from sojourn.io.traces.delivery import load_trace
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-    from sojourn.results.result import Result
+    from sojourn.model.results.result import Result
 
 Steps = tuple["NDArray[np.float64]", "NDArray[np.float64]"]
 """Mbit/s of each step, and the steps' edges in s."""

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from sojourn.figures.distribution import distributions, draw_tiles, label_tail
 
 if TYPE_CHECKING:
-    from sojourn.analysis.labels import Name
     from sojourn.figures.canvas import Sheet
-    from sojourn.results.result import Result
+    from sojourn.model.analysis.labels import Name
+    from sojourn.model.results.result import Result
 
 
 def draw(results: Sequence[Result], names: Sequence[Name], sheet: Sheet) -> None:

@@ -12,7 +12,7 @@ import matplotlib as mpl
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.lines import Line2D
 
-from sojourn.analysis.labels import Name
+from sojourn.model.analysis.labels import Name
 
 LINES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 3)))
 MARKERS = "os^Dv*P"

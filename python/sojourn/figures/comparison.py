@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sojourn.analysis.labels import Name, first_of_each
 from sojourn.figures.capacity import capacity, rate_varies
 from sojourn.figures.channels import Channels
 from sojourn.figures.distribution import (
@@ -20,12 +19,13 @@ from sojourn.figures.distribution import (
 from sojourn.figures.scales import sojourn_axis
 from sojourn.figures.timeseries import draw_panels, forward_packets, note_bands
 from sojourn.figures.warmup import shade_warmups
+from sojourn.model.analysis.labels import Name, first_of_each
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from sojourn.figures.canvas import Sheet
-    from sojourn.results.result import Result
+    from sojourn.model.results.result import Result
 
 
 def draw(results: Sequence[Result], names: Sequence[Name], sheet: Sheet) -> None:

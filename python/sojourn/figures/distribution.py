@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from sojourn.analysis.labels import Name, all_of_each, first_of_each
-from sojourn.analysis.stats import merge_histograms, quantile
 from sojourn.base.errors import InputError
 from sojourn.base.units import bits_per_second
 from sojourn.figures import marks, scales
 from sojourn.figures.channels import MANY_CURVES, Channels, facets
 from sojourn.figures.scales import Span, plain, sojourn_axis
+from sojourn.model.analysis.labels import Name, all_of_each, first_of_each
+from sojourn.model.analysis.stats import merge_histograms, quantile
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from sojourn.figures.canvas import Sheet
-    from sojourn.results.result import Result
+    from sojourn.model.results.result import Result
 
 Histograms = Mapping[Name, pl.DataFrame]
 

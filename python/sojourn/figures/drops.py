@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sojourn.analysis.labels import Name, first_of_each
-from sojourn.analysis.packets import MEMORY_S, drop_rate
 from sojourn.base.errors import InputError
 from sojourn.figures import marks, scales
 from sojourn.figures.channels import Channels, facets, thin
 from sojourn.figures.scales import plain
 from sojourn.figures.warmup import shade_warmups
 from sojourn.figures.window import check_span
+from sojourn.model.analysis.labels import Name, first_of_each
+from sojourn.model.analysis.packets import MEMORY_S, drop_rate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from sojourn.figures.canvas import Sheet
-    from sojourn.results.result import Result
+    from sojourn.model.results.result import Result
 
 
 def draw(

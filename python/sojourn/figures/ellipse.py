@@ -13,19 +13,19 @@ import matplotlib as mpl
 import numpy as np
 import polars as pl
 
-from sojourn.analysis.labels import Name, all_of_each
-from sojourn.analysis.packets import dropped
 from sojourn.base.errors import InputError, unknown
 from sojourn.figures import marks, scales
 from sojourn.figures.channels import Channels, facets
 from sojourn.figures.scales import LINEAR_RATIO, LOWEST_MS
+from sojourn.model.analysis.labels import Name, all_of_each
+from sojourn.model.analysis.packets import dropped
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
     from sojourn.figures.canvas import Sheet
-    from sojourn.results.result import Result
+    from sojourn.model.results.result import Result
 
 
 def draw(results: Sequence[Result], names: Sequence[Name], sheet: Sheet, over: str | None = None) -> None:

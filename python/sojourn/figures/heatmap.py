@@ -13,12 +13,12 @@ from matplotlib.colors import LogNorm, Normalize
 from matplotlib.font_manager import FontProperties
 from matplotlib.ticker import FuncFormatter
 
-from sojourn.analysis.labels import Name
-from sojourn.analysis.swept import Parameter, choose, means, metric_of, rest_names
-from sojourn.analysis.warmup import marked
 from sojourn.figures import marks, scales
 from sojourn.figures.channels import muted
 from sojourn.figures.scales import LEAST_SPREAD, plain
+from sojourn.model.analysis.labels import Name
+from sojourn.model.analysis.swept import Parameter, choose, means, metric_of, rest_names
+from sojourn.model.analysis.warmup import marked
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sojourn.figures.canvas import Sheet
-    from sojourn.results.result import Result
+    from sojourn.model.results.result import Result
 
 
 def draw(

@@ -10,8 +10,6 @@ import polars as pl
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from sojourn.analysis.labels import Name, first_of_each
-from sojourn.analysis.traffic import flow_name
 from sojourn.base.errors import InputError
 from sojourn.figures import marks, scales
 from sojourn.figures.capacity import draw_capacity, known_capacity
@@ -19,6 +17,8 @@ from sojourn.figures.channels import Channels, faint, muted, of_flows, thin
 from sojourn.figures.scales import plain
 from sojourn.figures.warmup import shade_warmups
 from sojourn.figures.window import check_span
+from sojourn.model.analysis.labels import Name, first_of_each
+from sojourn.model.analysis.traffic import flow_name
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sojourn.figures.canvas import Sheet
-    from sojourn.results.result import Result
+    from sojourn.model.results.result import Result
 
 
 def draw(

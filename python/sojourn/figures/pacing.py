@@ -9,21 +9,21 @@ import numpy as np
 import polars as pl
 from matplotlib.lines import Line2D
 
-from sojourn.analysis.labels import Name, first_of_each
-from sojourn.analysis.packets import between
-from sojourn.analysis.senders import chosen_flows, delivered, of_flow, span_of
-from sojourn.analysis.traffic import flow_name
 from sojourn.figures import marks, scales
 from sojourn.figures.channels import Channels, muted, of_flows, thin
 from sojourn.figures.scales import plain
 from sojourn.figures.warmup import shade_warmups
 from sojourn.figures.window import check_span
+from sojourn.model.analysis.labels import Name, first_of_each
+from sojourn.model.analysis.packets import between
+from sojourn.model.analysis.senders import chosen_flows, delivered, of_flow, span_of
+from sojourn.model.analysis.traffic import flow_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from sojourn.figures.canvas import Sheet
-    from sojourn.results.result import Result
+    from sojourn.model.results.result import Result
 
 
 def draw(

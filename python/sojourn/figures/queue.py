@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from sojourn import _core
-from sojourn.analysis.labels import Name, first_of_each
-from sojourn.analysis.packets import dropped
 from sojourn.base.errors import InputError, unknown
 from sojourn.figures import marks, scales
 from sojourn.figures.channels import Channels
 from sojourn.figures.scales import plain
 from sojourn.figures.timeseries import draw_series, forward_packets, note_bands
 from sojourn.figures.warmup import shade_warmups
+from sojourn.model.analysis.labels import Name, first_of_each
+from sojourn.model.analysis.packets import dropped
 
 if TYPE_CHECKING:
     from sojourn.figures.canvas import Sheet
-    from sojourn.results.result import Result
+    from sojourn.model.results.result import Result
 
 UNITS = {"packets": "queue [packets]", "bytes": "queue [kB]", "ms": "sojourn [ms]"}
 """By the word for it, the label of the axis."""

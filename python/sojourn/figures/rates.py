@@ -9,8 +9,6 @@ import matplotlib as mpl
 import numpy as np
 import polars as pl
 
-from sojourn.analysis.labels import Name, first_of_each
-from sojourn.analysis.packets import dropped
 from sojourn.base.errors import InputError
 from sojourn.figures import marks, scales
 from sojourn.figures.capacity import draw_capacity, known_capacity, measured_capacity, step_edges
@@ -18,13 +16,15 @@ from sojourn.figures.channels import areas, thin
 from sojourn.figures.scales import plain
 from sojourn.figures.timeseries import forward_packets
 from sojourn.figures.warmup import shade_warmups
+from sojourn.model.analysis.labels import Name, first_of_each
+from sojourn.model.analysis.packets import dropped
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
     from sojourn.figures.canvas import Sheet
-    from sojourn.results.result import Result
+    from sojourn.model.results.result import Result
 
 
 def draw(results: Sequence[Result], names: Sequence[Name], sheet: Sheet, step_s: float | None = None) -> None:

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from sojourn.analysis.labels import Name, first_of_each
-from sojourn.analysis.packets import dropped
 from sojourn.base.errors import InputError, unknown
 from sojourn.base.units import seconds
 from sojourn.figures import marks, scales
@@ -19,12 +17,14 @@ from sojourn.figures.scales import plain
 from sojourn.figures.timeseries import DROP_STRIP, draw_drops, draw_series, note_bands
 from sojourn.figures.warmup import shade_warmups
 from sojourn.figures.window import target_of
+from sojourn.model.analysis.labels import Name, first_of_each
+from sojourn.model.analysis.packets import dropped
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from sojourn.figures.canvas import Sheet
-    from sojourn.results.result import Result
+    from sojourn.model.results.result import Result
 
 
 @dataclass(frozen=True)

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sojourn.analysis.labels import Name
 from sojourn.base.errors import InputError
 from sojourn.figures import marks, scales
 from sojourn.figures.channels import Channels, thin
+from sojourn.model.analysis.labels import Name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from sojourn.figures.canvas import Sheet
-    from sojourn.traces.delivery import Opportunities
+    from sojourn.io.traces.delivery import Opportunities
 
 
 def draw_traces(

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from sojourn.analysis.labels import Name
-from sojourn.analysis.metrics import Metric
-from sojourn.analysis.swept import Parameter, choose, means, metric_of, rest_names
-from sojourn.analysis.warmup import marked
 from sojourn.figures import marks, scales
 from sojourn.figures.channels import Channels, facets
 from sojourn.figures.scales import plain
+from sojourn.model.analysis.labels import Name
+from sojourn.model.analysis.metrics import Metric
+from sojourn.model.analysis.swept import Parameter, choose, means, metric_of, rest_names
+from sojourn.model.analysis.warmup import marked
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from sojourn.figures.canvas import Sheet
-    from sojourn.results.result import Result
+    from sojourn.model.results.result import Result
 
 
 def draw(

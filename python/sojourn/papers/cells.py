@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from sojourn.analysis.stats import sample_ci
 from sojourn.figures import marks
+from sojourn.model.analysis.stats import sample_ci
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

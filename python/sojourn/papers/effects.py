@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from math import inf, sqrt
 from typing import TYPE_CHECKING, Any, Protocol
 
-from sojourn.analysis.distributions import t_quantile
+from sojourn.model.analysis.distributions import t_quantile
 from sojourn.papers.setup import spelled
 
 if TYPE_CHECKING:

@@ -26,8 +26,8 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from sojourn.analysis.stats import sample_ci
 from sojourn.engines import kind
+from sojourn.model.analysis.stats import sample_ci
 
 Claim = dict[str, Any]
 """A claim as in `claims.json`."""

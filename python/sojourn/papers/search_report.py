@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from math import sqrt
 from typing import Any
 
-from sojourn.analysis.stats import mean_ci
 from sojourn.base.markdown import table
+from sojourn.model.analysis.stats import mean_ci
 from sojourn.papers.effects import effects_of
 from sojourn.papers.judge import VERDICTS
 from sojourn.papers.search import Found, Half, Judged, changes

@@ -16,8 +16,8 @@ from sojourn.papers import Paper
 from sojourn.papers.engine import study_of
 from sojourn.papers.judge import Verdict, claims_of, judge
 from sojourn.papers.search import Judged, Setup, score
-from sojourn.runs.runner import Runner
-from sojourn.runs.store import run_hash
+from sojourn.studies.runs.runner import Runner
+from sojourn.studies.runs.store import run_hash
 from sojourn.studies.study import Study
 
 KEPT = ("id", "figure", "kind", "verdict", "expected", "measured", "tight", "loose")

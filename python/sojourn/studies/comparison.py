@@ -10,28 +10,28 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from sojourn.analysis.labels import Name, shortened
-from sojourn.analysis.metrics import SEARCHED, aggregate, in_html
-from sojourn.analysis.pairs import NO_PAIRS, paired, same_aqm
-from sojourn.analysis.replicate import Precision, Reached, replicate
-from sojourn.analysis.warmup import AUTO, aligned, not_settled, refuse_unsettled
-from sojourn.aqms.aqm import Aqm
-from sojourn.aqms.spelling import aqm_text, split_list
 from sojourn.base.errors import InputError, known_name
 from sojourn.base.frames import to_pandas
 from sojourn.base.progress import Progress
 from sojourn.base.units import rates, seconds
 from sojourn.figures.api import ComparisonPlots
-from sojourn.flent.measured import measured
-from sojourn.flent.scenario import PROBES, definition_of, flows_of_test
-from sojourn.flent.tests import TESTS
-from sojourn.results.result import Result
-from sojourn.runs.order import remember
-from sojourn.runs.runner import Run, Runner
-from sojourn.scenarios.advice import advice
-from sojourn.scenarios.scenario import Scenario
+from sojourn.io.flent.measured import measured
+from sojourn.io.flent.scenario import PROBES, definition_of, flows_of_test
+from sojourn.io.flent.tests import TESTS
+from sojourn.model.analysis.labels import Name, shortened
+from sojourn.model.analysis.metrics import SEARCHED, aggregate, in_html
+from sojourn.model.analysis.pairs import NO_PAIRS, paired, same_aqm
+from sojourn.model.analysis.replicate import Precision, Reached, replicate
+from sojourn.model.analysis.warmup import AUTO, aligned, not_settled, refuse_unsettled
+from sojourn.model.aqms.aqm import Aqm
+from sojourn.model.aqms.spelling import aqm_text, split_list
+from sojourn.model.results.result import Result
+from sojourn.model.scenarios.advice import advice
+from sojourn.model.scenarios.scenario import Scenario
 from sojourn.studies.idle import Trial, idle_axes
 from sojourn.studies.loads import Load, combined, label, shared
+from sojourn.studies.runs.order import remember
+from sojourn.studies.runs.runner import Run, Runner
 
 if TYPE_CHECKING:
     import pandas as pd

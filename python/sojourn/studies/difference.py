@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sojourn import _core
-from sojourn.aqms.spelling import spelled_aqm
 from sojourn.base.errors import InputError
-from sojourn.results.result import Result
-from sojourn.runs.store import load
-from sojourn.scenarios.scenario import Scenario
-from sojourn.traces.arrivals import Arrivals, from_log, from_vector, made_up
+from sojourn.io.traces.arrivals import Arrivals, from_log, from_vector, made_up
+from sojourn.model.aqms.spelling import spelled_aqm
+from sojourn.model.results.result import Result
+from sojourn.model.scenarios.scenario import Scenario
+from sojourn.studies.runs.store import load
 
 if TYPE_CHECKING:
-    from sojourn.aqms.aqm import Aqm
+    from sojourn.model.aqms.aqm import Aqm
 
 RATE, LIMIT, PACKETS, SEED = "10 Mbit/s", "1000 packets", 20_000, 1
 """Of made-up arrivals."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from sojourn.aqms.spelling import spelled_aqm
 from sojourn.base.errors import InputError
 from sojourn.base.inputs import read_text
-from sojourn.scenarios.draw import Draw, seed_of
-from sojourn.scenarios.scenario import Scenario
+from sojourn.model.aqms.spelling import spelled_aqm
+from sojourn.model.scenarios.draw import Draw, seed_of
+from sojourn.model.scenarios.scenario import Scenario
 from sojourn.studies.study import AQM_PARAMETER, Study, read_document, set_path
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from sojourn.analysis.labels import first_of_each
-from sojourn.flent.export import export
-from sojourn.flent.files import save_flent
+from sojourn.io.flent.export import export
+from sojourn.io.flent.files import save_flent
+from sojourn.model.analysis.labels import first_of_each
 from sojourn.studies.comparison import Comparison
 
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sojourn.runs.runner import Run, Runner
-from sojourn.scenarios.scenario import Scenario
+from sojourn.model.scenarios.scenario import Scenario
+from sojourn.studies.runs.runner import Run, Runner
 
 
 @dataclass(frozen=True)

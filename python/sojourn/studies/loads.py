@@ -8,9 +8,9 @@ from itertools import product
 from typing import Any
 
 from sojourn import _core
-from sojourn.analysis.labels import word
 from sojourn.base.errors import InputError
-from sojourn.scenarios.scenario import Scenario
+from sojourn.model.analysis.labels import word
+from sojourn.model.scenarios.scenario import Scenario
 
 PATHS = {"rate": "link.rate", "rtt": "flows.0.rtt", "flows": "flows.0.count"}
 """Keys of a scenario by the names of what varies."""

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
-from sojourn.analysis.stats import Paired, paired_difference
-from sojourn.aqms.registry import find, parsed, registry
-from sojourn.aqms.spelling import spelled_aqm
 from sojourn.base.errors import InputError
-from sojourn.results.result import Result
-from sojourn.runs.runner import Run, Runner
-from sojourn.scenarios.scenario import Scenario
-from sojourn.tc.disciplines import CAKE
+from sojourn.io.tc.disciplines import CAKE
+from sojourn.model.analysis.stats import Paired, paired_difference
+from sojourn.model.aqms.registry import find, parsed, registry
+from sojourn.model.aqms.spelling import spelled_aqm
+from sojourn.model.results.result import Result
+from sojourn.model.scenarios.scenario import Scenario
+from sojourn.studies.runs.runner import Run, Runner
 
 WAYS = {"forward": "link", "reverse": "reverse"}
 """The link of a direction."""

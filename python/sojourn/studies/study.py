@@ -14,11 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from sojourn.analysis.labels import names_of
-from sojourn.analysis.metrics import SEARCHED, aggregate, in_html
-from sojourn.analysis.pairs import NO_PAIRS, paired, same_aqm
-from sojourn.analysis.replicate import Precision, Reached, replicate
-from sojourn.analysis.warmup import AUTO, not_settled, refuse_unsettled, summaries
 from sojourn.base.errors import InputError
 from sojourn.base.frames import to_pandas
 from sojourn.base.inputs import parse_toml, read_text
@@ -26,16 +21,21 @@ from sojourn.base.inputs import tomllib as tomllib
 from sojourn.base.progress import Progress
 from sojourn.engines import SIMULATE
 from sojourn.figures.api import Plots
-from sojourn.results.result import Result
-from sojourn.runs import store
-from sojourn.runs.order import remember
-from sojourn.runs.runner import Run, Runner
-from sojourn.scenarios.advice import advice
-from sojourn.scenarios.draw import Draw, seed_of
-from sojourn.scenarios.scenario import Scenario
+from sojourn.model.analysis.labels import names_of
+from sojourn.model.analysis.metrics import SEARCHED, aggregate, in_html
+from sojourn.model.analysis.pairs import NO_PAIRS, paired, same_aqm
+from sojourn.model.analysis.replicate import Precision, Reached, replicate
+from sojourn.model.analysis.warmup import AUTO, not_settled, refuse_unsettled, summaries
+from sojourn.model.results.result import Result
+from sojourn.model.scenarios.advice import advice
+from sojourn.model.scenarios.draw import Draw, seed_of
+from sojourn.model.scenarios.scenario import Scenario
 from sojourn.studies.comparison import repeated, seed_list
 from sojourn.studies.expand import axes_of, combinations, count_of, distinct_values
 from sojourn.studies.idle import Trial, idle_axes
+from sojourn.studies.runs import store
+from sojourn.studies.runs.order import remember
+from sojourn.studies.runs.runner import Run, Runner
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,7 +11,7 @@ import { settled, web } from "../browser.mjs";
 
 const python = process.env.SOJOURN_PYTHON ?? join(web, "../.venv/bin/python");
 const withNative = { skip: skip || (existsSync(python) ? false : "sojourn is not built (make .venv/.built)") };
-const shipped = join(web, "../python/sojourn/scenarios/shipped");
+const shipped = join(web, "../python/sojourn/model/scenarios/shipped");
 
 /** Fingerprints of scenario files by the native simulator. */
 async function native(paths) {

@@ -10,7 +10,7 @@ import polars as pl
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sojourn.results.result import Result
+    from sojourn.model.results.result import Result
     from sojourn.studies.study import StudyResult
 
 NAMES = {"droptail": "tail drop", "codel@draft00": "CoDel"}

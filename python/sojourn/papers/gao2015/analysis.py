@@ -12,8 +12,8 @@ from sojourn.studies.study import Point
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from sojourn.results.result import Result
-    from sojourn.scenarios.scenario import Scenario
+    from sojourn.model.results.result import Result
+    from sojourn.model.scenarios.scenario import Scenario
     from sojourn.studies.study import StudyResult
 
 CODEL, HARD_LIMIT, FIFO = "CoDel", "Hard Limit CoDel", "FIFO, 50 ms"

@@ -10,7 +10,7 @@ import polars as pl
 from sojourn.papers.gao2015.analysis import CODEL, HARD_LIMIT
 
 if TYPE_CHECKING:
-    from sojourn.results.result import Result
+    from sojourn.model.results.result import Result
     from sojourn.studies.study import StudyResult
 
 STUDY = "dynamic.toml"

@@ -24,8 +24,8 @@ from sojourn.papers.judge import Measured, Place, Verdict, everywhere, relations
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from sojourn.model.results.result import Result
     from sojourn.papers.original import Original
-    from sojourn.results.result import Result
     from sojourn.studies.study import StudyResult
 
 __all__ = ["EMULATED", "RELATIONS", "STUDY", "TITLE", "draw", "measure", "original"]

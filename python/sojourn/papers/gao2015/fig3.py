@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from sojourn.analysis.stats import line_fit
 from sojourn.figures import marks
 from sojourn.figures.canvas import legend, new_figure, style
 from sojourn.figures.channels import curves
+from sojourn.model.analysis.stats import line_fit
 from sojourn.papers.cells import by_seed, draw_line
 from sojourn.papers.gao2015.analysis import CODEL, LOADS, RATES, RTT_MS, cells_of, grid, mean_of, plain_log
 from sojourn.papers.gao2015.original import ftps, told

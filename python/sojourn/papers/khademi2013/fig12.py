@@ -21,7 +21,7 @@ from sojourn.papers.khademi2013.analysis import AQMS, LOADS, PACKET_MS, means
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from sojourn.results.result import Result
+    from sojourn.model.results.result import Result
     from sojourn.studies.study import StudyResult
 
 TITLE = "Figure 12: packets of one flow under CoDel and FQ_CoDel"

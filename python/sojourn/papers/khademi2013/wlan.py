@@ -14,7 +14,7 @@ import polars as pl
 from sojourn.papers.khademi2013.analysis import AQMS
 
 if TYPE_CHECKING:
-    from sojourn.results.result import Result
+    from sojourn.model.results.result import Result
     from sojourn.studies.study import StudyResult
 
 KEYS = ("aqm", "flows")

@@ -20,7 +20,7 @@ from sojourn.papers import paper
 from sojourn.papers.engine import study_of
 from sojourn.papers.ns2_codel_variants.conclusion import POINT, conclusion_cells
 from sojourn.papers.ns2_codel_variants.original import NORMAL
-from sojourn.runs.runner import Run, Runner
+from sojourn.studies.runs.runner import Run, Runner
 from sojourn.studies.study import Point, Study, StudyResult
 
 OWN = "droptail"

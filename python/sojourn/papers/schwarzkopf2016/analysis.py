@@ -11,7 +11,7 @@ from sojourn.papers.cells import by_seed
 from sojourn.papers.judge import regardless_of
 
 if TYPE_CHECKING:
-    from sojourn.results.result import Result
+    from sojourn.model.results.result import Result
     from sojourn.studies.study import StudyResult
 
 AQMS = {"codel@draft00": "CoDel", "codel@act": "CoDel-ACT", "pie@draft00": "PIE"}

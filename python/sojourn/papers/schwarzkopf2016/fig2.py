@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from sojourn.analysis.labels import Name
 from sojourn.figures.canvas import legend, new_figure, style
 from sojourn.figures.channels import Channels
 from sojourn.figures.distribution import distributions, draw_distribution
+from sojourn.model.analysis.labels import Name
 from sojourn.papers.judge import Measured, Verdict, relations_by_claim
 from sojourn.papers.schwarzkopf2016.analysis import PACKET_MS, cells_of, per_seed, runs, without_act
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from sojourn.results.result import Result
+    from sojourn.model.results.result import Result
     from sojourn.studies.study import StudyResult
 
 TITLE = "Figure 2: CDF of the queueing delay, 16 flows"

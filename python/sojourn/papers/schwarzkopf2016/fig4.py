@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from sojourn.analysis.stats import line_fit
 from sojourn.figures import marks
 from sojourn.figures.canvas import legend, new_figure, style
 from sojourn.figures.channels import curves
+from sojourn.model.analysis.stats import line_fit
 from sojourn.papers.judge import Measured, Verdict, relations_by_claim
 from sojourn.papers.schwarzkopf2016.analysis import (
     AQMS,
@@ -28,7 +28,7 @@ from sojourn.papers.schwarzkopf2016.analysis import (
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from sojourn.results.result import Result
+    from sojourn.model.results.result import Result
     from sojourn.studies.study import StudyResult
 
 TITLE = "Figure 4: count and p over time"

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from sojourn.analysis.packets import between, packets
 from sojourn.figures.canvas import new_figure, style
 from sojourn.figures.window import draw_window
+from sojourn.model.analysis.packets import between, packets
 from sojourn.papers.judge import Measured, Verdict, relations_by_claim
 from sojourn.papers.schwarzkopf2016.analysis import (
     AQMS,
@@ -32,7 +32,7 @@ from sojourn.papers.schwarzkopf2016.analysis import (
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from sojourn.results.result import Result
+    from sojourn.model.results.result import Result
     from sojourn.studies.study import StudyResult
 
 TITLE = "Figure 6: delays and losses of consecutive packets"

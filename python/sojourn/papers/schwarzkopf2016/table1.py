@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from sojourn.analysis.stats import merge_histograms, quantile
 from sojourn.figures import marks
 from sojourn.figures.canvas import new_figure, style
 from sojourn.figures.channels import curves, faint, muted
+from sojourn.model.analysis.stats import merge_histograms, quantile
 from sojourn.papers.judge import Measured, Verdict, relations_by_claim
 from sojourn.papers.schwarzkopf2016.analysis import AQMS, without_act
 

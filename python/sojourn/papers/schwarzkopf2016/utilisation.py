@@ -16,7 +16,7 @@ from sojourn.papers.schwarzkopf2016.analysis import AQMS, cells_of
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from sojourn.results.result import Result
+    from sojourn.model.results.result import Result
     from sojourn.studies.study import StudyResult
 
 TITLE = "III.E.4: utilisation of every second, 16 flows"

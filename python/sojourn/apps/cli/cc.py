@@ -1,0 +1,56 @@
+"""`sojourn cc`."""
+
+from __future__ import annotations
+
+import click
+
+from sojourn.apps.cli import names, options
+from sojourn.apps.cli.groups import Group
+from sojourn.apps.cli.terminal import echo
+
+
+@click.group("cc", cls=Group)
+def command() -> None:
+    """List the congestion controls, show their constants."""
+
+
+@command.command("list")
+@options.as_json
+def list_command(as_json: bool) -> None:
+    """List the congestion controls: name, source, stacks, bytes of state."""
+    from sojourn.apps.cli import output
+    from sojourn.model.aqms.controls import heading, stacks_text
+    from sojourn.model.aqms.registry import registry
+
+    entries = registry()["ccs"]
+    if as_json:
+        output.print_json(entries)
+        return
+    for entry in entries:
+        echo(f"{heading(entry)}: {entry['summary']}")
+        echo(f"    {entry['source']}")
+        echo(f"    {stacks_text(entry)} {entry['state_bytes']} bytes of state per connection")
+
+
+@command.command("show")
+@click.argument("name", shell_complete=names.CONTROLS)
+@options.tables
+@options.as_json
+def show_command(name: str, as_json: bool) -> None:
+    """Show NAME (e.g. vegas): sources, stacks, bytes of state, constants."""
+    from sojourn.apps.cli import output
+    from sojourn.model.aqms.controls import constant_text, find, heading, stacks_text
+
+    entry = find(name)
+    if as_json:
+        output.print_json(entry)
+        return
+    output.say(f"{heading(entry)}: {entry['summary']}")
+    output.say(f"Source: {entry['source']}")
+    output.say(f"State: {entry['state_bytes']} bytes per connection beside the window")
+    output.say(stacks_text(entry))
+    if entry["constants"]:
+        rows = [[c["name"], constant_text(c), c["meaning"]] for c in entry["constants"]]
+        output.print_text_table(["constant", "value", "meaning"], rows)
+    else:
+        output.say("No constants of its own.")

@@ -1,0 +1,236 @@
+"""`sojourn compare`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sojourn.apps.cli import names, options
+from sojourn.apps.cli.figures import Wanted, figure_options
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from sojourn.model.analysis.replicate import Precision
+    from sojourn.studies.comparison import Comparison
+
+
+def _numbers(_ctx: click.Context, _param: click.Parameter, text: str) -> list[int]:
+    """Whole numbers with commas between them."""
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isascii() and part.isdigit() and len(part) < 20 for part in parts):
+        raise click.BadParameter(f'"{text}" is no list of whole numbers; write e.g. 4 or 4,64')
+    return [int(part) for part in parts]
+
+
+def _listed(option: str, texts: tuple[str, ...]) -> list[str]:
+    """Values with commas between them; the commas of steps ("10mbit@0s,1mbit@5s") are their own."""
+    values = [part.strip() for text in texts for part in ([text] if "@" in text else text.split(","))]
+    if not all(values):
+        raise click.BadParameter("one of several values is empty; write e.g. 10mbit,50mbit", param_hint=option)
+    return values
+
+
+@click.command("compare")
+@click.option(
+    "--aqm",
+    "aqms",
+    required=True,
+    metavar="A,B,…",
+    shell_complete=names.AQMS,
+    help="Queue managers, e.g. droptail,codel,codel@act.",
+)
+@click.option(
+    "--rate",
+    "rates",
+    multiple=True,
+    metavar="RATE,…",
+    help="Rate of the link, a list of rates, or one rate in steps [10 Mbit/s].",
+)
+@click.option("--reverse-rate", metavar="RATE", help="Rate of the reverse path [that of the link].")
+@click.option("--trace", type=options.PATH, metavar="FILE", help="Trace for the link to follow instead of a rate.")
+@click.option(
+    "--rtt",
+    "rtts",
+    multiple=True,
+    metavar="TIME,…",
+    default=["40 ms"],
+    show_default=True,
+    help="Round-trip time without queues.",
+)
+@click.option("--flows", metavar="N,…", default="4", show_default=True, callback=_numbers, help="Number of TCP flows.")
+@click.option("--ecn", is_flag=True, help='Let the flows use ECN; marking is up to the queue managers ("codel ecn").')
+@click.option("--framing", metavar="NAME", help="Link layer, e.g. docsis or pppoe-ptm [ethernet].")
+@click.option("--duration", metavar="TIME", default="60 s", show_default=True, help="Simulated time.")
+@options.warmup
+@click.option("--seeds", type=click.IntRange(min=1), metavar="N", default=1, show_default=True, help="Number of seeds.")
+@options.until
+@options.metric
+@options.max_seeds
+@options.paired
+@click.option("--cc", metavar="NAME", help="Congestion control [as in scenarios].")
+@click.option("--stack", metavar="NAME", help="TCP stack [as in scenarios: the newest Linux].")
+@click.option("--limit", metavar="LIMIT", default="1000 packets", show_default=True, help="Size limit of every queue.")
+@click.option(
+    "--test",
+    metavar="NAME",
+    shell_complete=names.FLENT_TESTS,
+    help="Traffic of one of Flent's tests, e.g. rrul, tcp_nup, voip; writes Flent's data files too.",
+)
+@options.sets
+@click.option("--plot", type=options.NEW_FILE, metavar="FILE", help="File for the figure [in DIR].")
+@click.option(
+    "--html", type=options.NEW_FILE, metavar="FILE", help="A page with tables, figure and a run to look into."
+)
+@figure_options
+@options.of_study
+@click.pass_context
+def command(
+    ctx: click.Context,
+    aqms: str,
+    rates: tuple[str, ...],
+    reverse_rate: str | None,
+    trace: Path | None,
+    rtts: tuple[str, ...],
+    flows: list[int],
+    ecn: bool,
+    framing: str | None,
+    duration: str,
+    warmup: str | None,
+    seeds: int,
+    until: Precision | None,
+    paired: str | None,
+    cc: str | None,
+    stack: str | None,
+    limit: str,
+    test: str | None,
+    sets: tuple[str, ...],
+    plot: Path | None,
+    html: Path | None,
+    wanted: Wanted,
+    jobs: int | None,
+    out: Path,
+    as_json: bool,
+) -> None:
+    """Send the same TCP traffic through several queue managers; print a table and draw a figure.
+
+    The reverse path follows the trace's sibling .up if there is one; else it has the rate of the link. Its queue is
+    tail drop with 1000 packets; with --test it is that of the link, as both directions are loaded. With several seeds
+    the table shows means ± half of their 95 % confidence interval, and a second table compares the queue managers seed
+    by seed. The exit code is 1 if --until was not reached.
+    """
+    from sojourn.apps.cli import output
+    from sojourn.base.progress import progress
+    from sojourn.figures.api import draw
+    from sojourn.figures.canvas import save
+    from sojourn.studies.comparison import compare
+    from sojourn.studies.flent_files import save_comparison
+
+    output.check_summary(["aqm"], of_test=test is not None)
+    wanted.check(plot)
+    with progress() as report:
+        found = compare(
+            options.queue_managers(aqms),
+            rate=_listed("--rate", rates) or None,
+            reverse_rate=reverse_rate,
+            trace=trace,
+            rtt=_listed("--rtt", rtts),
+            flows=flows,
+            ecn=ecn,
+            framing=framing,
+            duration=duration,
+            warmup=warmup,
+            seeds=seeds,
+            until=until,
+            cc=cc,
+            stack=stack,
+            limit=limit,
+            jobs=jobs,
+            out=out,
+            command=options.command_line(),
+            progress=report,
+            test=test,
+            sets=options.changes(sets),
+        )
+    options.warn(found.advice)
+    differences = found.paired(paired) if paired or found.has_pairs else None
+    figure = plot or out / f"compare-{figure_name(found)}{wanted.suffix}"
+    drawn, notes = draw("comparison", found.results, found.names, look=wanted.look)
+    wanted.save(drawn.figure, figure)
+    data = [] if test is None else save_comparison(found, out)
+    if html:
+        picture = figure if figure.suffix in (".svg", ".png") else save(drawn.figure, figure.with_suffix(".png"))
+        write_page(found, differences, picture, notes, html)
+        options.warn_without_run(html)
+    if as_json:
+        runs = [output.result_json(result) for result in found.results]
+        document: dict[str, Any] = {"setup": found.setup, "table": found.table.to_dicts(), "notes": found.notes}
+        document["warnings"] = found.advice
+        document["paired"] = differences.to_dicts() if differences is not None else []
+        document["until"] = output.until_json(found.reached) if found.reached else None
+        written = {"figure": str(figure), "page": str(html) if html else None, "flent": [str(path) for path in data]}
+        output.print_json(document | {"runs": runs} | written)
+    else:
+        if not (paired and output.one_table()):
+            print_comparison(found)
+        if differences is not None and (paired or not output.one_table()):
+            output.say("")
+            output.paired_table(differences, [*found.loads[0], "aqm"])
+        if found.reached:
+            output.say(output.until_sentence(found.reached))
+        output.say(f"Figure: {figure}")
+        if html:
+            output.say(f"Page: {html}")
+        for path in data:
+            output.say(f"Data: {path}")
+        for note in notes:
+            output.say(f"Note: {note}")
+        output.say(f"Results: {out}")
+    ctx.exit(1 if found.reached and not found.reached.reached else 0)
+
+
+def print_comparison(found: Comparison) -> None:
+    """Print the table, and below it what all runs share."""
+    from sojourn.apps.cli import output
+
+    output.summary_table(found.table, [*found.loads[0], "aqm"], title=output.title_of_means(found.table))
+    for sentence in [*found.notes, *setup_of(found)]:
+        output.say(f"  {sentence}")
+
+
+def setup_of(found: Comparison) -> list[str]:
+    """What all runs share, in sentences."""
+    from sojourn.apps.cli import output
+    from sojourn.model.analysis.warmup import described
+
+    return output.describe(found.setup | {"warmup": described(found.runs, found.setup["warmup"])})
+
+
+def write_page(
+    found: Comparison, differences: pl.DataFrame | None, picture: Path, remarks: Sequence[str], path: Path
+) -> None:
+    """Write the comparison as a page."""
+    from sojourn.apps.cli import output
+    from sojourn.base.files import write_file
+    from sojourn.papers.report.comparison import page
+
+    text = page(
+        found,
+        picture,
+        differences=differences,
+        title=output.title_of_means(found.table),
+        remarks=remarks,
+        setup=setup_of(found),
+        command=options.command_line(),
+    )
+    write_file(path, lambda file: file.write(text.encode()))
+
+
+def figure_name(found: Comparison) -> str:
+    """Name of a figure that stands for exactly these runs."""
+    from sojourn.model.analysis.metrics import joint_fingerprint
+
+    return joint_fingerprint([result.fingerprint for result in found.results])[:8]

@@ -1,0 +1,85 @@
+"""How `sojourn aqm diff` shows a difference."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from sojourn.apps.cli import output
+
+if TYPE_CHECKING:
+    from sojourn.studies.difference import Difference
+
+
+def print_difference(found: Difference) -> None:
+    """Print what was compared, how far they agree, and the first difference with both queues before it."""
+    output.say(f"A: {found.a}")
+    output.say(f"B: {found.b}")
+    output.say(f"Arrivals: {found.source}")
+    output.say(
+        f"Agreement: {_percent(found.agreeing, found)} % of {found.packets} packets have the same verdict at the same "
+        f"instant, {_percent(found.same_verdicts, found)} % the same verdict"
+    )
+    for note in _notes(found):
+        output.say(note)
+    first = found.first_difference
+    if first is None:
+        return
+    came = first["arrival"]
+    output.say(
+        f"First difference: packet {first['index']} (flow {came['flow']}, {came['bytes']} B, {came['ecn']}), "
+        f"arrived at {_seconds(came['time_ns'])}, treated differently at {_seconds(first['at_ns'])}"
+    )
+    output.print_text_table(["", "A", "B"], [*_fates(first["a"], first["b"]), *_states(first["a"], first["b"])])
+    output.say(
+        f"State: before it was judged; the queues' clock read {first['clock_ns'] / 1e9:.9f} s, times are in s of it"
+    )
+
+
+def _notes(found: Difference) -> Iterator[str]:
+    """What is to be known of the agreement."""
+    if found.shared_buckets:
+        pairs = ", ".join(f"{flow} and {other}" for flow, other in found.shared_buckets)
+        yield f"Buckets: flows {pairs} are taken to share one, which the recording does not name; else not all agree"
+    if found.differing_labels:
+        yield (
+            f"Labels: {found.differing_labels} packets are dropped on arrival by both, and recorded as "
+            "drop where we say drop_on_arrival or the other way round; that is no difference of verdict"
+        )
+    if found.instead:
+        yield f"The recording is Linux's; compare {found.instead}, which is the same discipline as Linux has it"
+
+
+def _percent(count: int, found: Difference) -> str:
+    """Two decimals, but 100 only where all agree."""
+    percent = 100 * count / found.packets
+    return f"{percent if count == found.packets else min(percent, 99.99):.2f}"
+
+
+def _fates(a: dict[str, Any], b: dict[str, Any]) -> list[list[str]]:
+    rows = [["verdict", *(fate["verdict"].replace("_", " ") for fate in (a, b))]]
+    for key, heading in (("departure_ns", "departure"), ("dropped_ns", "dropped at"), ("reason", "reason")):
+        if any(fate[key] is not None for fate in (a, b)):
+            rows.append([heading, *("" if fate[key] is None else _shown(key, fate[key]) for fate in (a, b))])
+    return rows
+
+
+def _states(a: dict[str, Any], b: dict[str, Any]) -> list[list[str]]:
+    states = [fate["state"] for fate in (a, b)]
+    names = dict.fromkeys(name for state in states for name in state or {})
+    return [[name, *(_value(state, name) for state in states)] for name in names]
+
+
+def _value(state: dict[str, Any] | None, name: str) -> str:
+    if state is None:
+        return "not recorded"
+    value = state.get(name)
+    return "" if value is None else f"{value:.12g}"
+
+
+def _shown(key: str, value: Any) -> str:
+    return _seconds(value) if key.endswith("_ns") else str(value)
+
+
+def _seconds(nanos: int) -> str:
+    return f"{nanos / 1e9:.9f} s"

@@ -1,0 +1,76 @@
+"""`sojourn doctor`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from sojourn.apps.cli import options
+
+
+@click.command("doctor")
+@options.tables
+@options.as_json
+def command(as_json: bool) -> None:
+    """Check what this machine can emulate faithfully, and what is missing. Takes some twenty seconds.
+
+    The exit code is 3 if shells are not possible at all.
+    """
+    import json
+
+    from sojourn import _core
+    from sojourn.base.progress import lines
+
+    # It forks, so it comes before whatever starts a thread.
+    with lines("measurements") as told:
+        found = json.loads(_core.doctor(told))
+
+    from sojourn.apps.cli import output
+
+    if as_json:
+        output.print_json(found)
+    else:
+        _print(found)
+    if not found["possible"]:
+        raise SystemExit(3)
+
+
+def _print(found: dict[str, Any]) -> None:
+    from sojourn.apps.cli import output
+
+    rows = [
+        [check["name"], "ok" if check["ok"] else "missing", check["text"], check["remedy"] or ""]
+        for check in found["checks"]
+    ]
+    output.print_text_table(["check", "", "", "remedy"], rows)
+    timer = found.get("timer_ns")
+    if timer:
+        median, late = timer["p50"] / 1e3, timer["p99"] / 1e3
+        output.say(f"A wait ends {median:.0f} us late (median), {late:.0f} us (99 %).")
+    rates = [
+        [
+            rate["rate"],
+            f"{rate['throughput_bps'] / 1e6:.0f}",
+            f"{rate['utilisation']:.3f}",
+            f"{rate['late_p99_ns'] / 1e3:.0f}",
+            str(rate["hidden_drops"]),
+            f"{rate['cpu_share'] * 100:.0f}",
+            f"{rate['faithful_runs']} of {rate['runs']}",
+        ]
+        for rate in found["rates"]
+    ]
+    if rates:
+        headings = ["rate", "Mbit/s", "utilisation", "late us (99 %)", "hidden drops", "CPU %", "faithful"]
+        output.print_table(headings, rows=rates, title="one TCP flow upward, medians")
+        output.say(_highest(found))
+
+
+def _highest(found: dict[str, Any]) -> str:
+    """The median of the rounds, and how far they are apart."""
+    best, rounds = found["highest_faithful_rate"], found["highest_faithful_rates"]
+    if best is None:
+        return "No rate that was tried is emulated faithfully now."
+    low, high = rounds[0] or "none", rounds[-1]
+    spread = f"the same in all {len(rounds)} rounds" if low == high else f"{low} to {high} in {len(rounds)} rounds"
+    return f"Highest faithful rate: {best} ({spread})."

@@ -1,0 +1,100 @@
+"""`sojourn import`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import click
+
+from sojourn.apps.cli import options
+from sojourn.apps.cli.groups import Group
+from sojourn.apps.cli.terminal import echo
+
+
+@click.group("import", cls=Group)
+def command() -> None:
+    """Make scenarios of what others wrote: tc's output and commands, OpenWrt's sqm-scripts, captures."""
+
+
+@command.command("tc")
+@click.argument("file", type=options.PATH)
+@click.option("-o", "--output", "target", type=options.NEW_FILE, metavar="FILE.toml", help="File to write [print it].")
+@click.option("--rate", metavar="RATE", help="Rate of the line; needed where nothing shapes [1 Gbit/s behind shapers].")
+@click.option("--download", metavar="DEV", help="Device that sends to the home [as ifb devices and filters tell].")
+@click.option("--upload", metavar="DEV", help="Device that sends to the Internet.")
+@click.option("--class", "class_id", metavar="ID", help="Class of htb that the traffic is in, e.g. 1:11.")
+@options.as_json
+def tc_command(
+    file: Path,
+    target: Path | None,
+    rate: str | None,
+    download: str | None,
+    upload: str | None,
+    class_id: str | None,
+    as_json: bool,
+) -> None:
+    """Make a scenario of a router's queues.
+
+    FILE has what tc -s qdisc show (and tc class show) prints, or commands of tc, or is OpenWrt's /etc/config/sqm. The
+    scenario has the two directions of the home's link and what a home does at the same time. What was understood
+    is said, and what was not, by line.
+    """
+    from sojourn.io.tc.scenario import Wanted, load
+
+    found = load(file, Wanted(download, upload, rate, class_id))
+    _write(found.text, target, {"understood": found.understood, "not_understood": found.notes}, as_json)
+
+
+@command.command("pcap")
+@click.argument("file", type=options.PATH)
+@click.option("-o", "--output", "target", type=options.NEW_FILE, metavar="FILE.toml", help="File to write [print it].")
+@click.option("--into", type=options.PATH, metavar="SCENARIO", help="Scenario that the flows are added to [a new one].")
+@click.option(
+    "--send",
+    type=options.Word(["packets", "transfers"]),
+    default="packets",
+    show_default=True,
+    help="Every packet at its instant, or each TCP connection's bytes as a transfer, with UDP's packets beside it.",
+)
+@click.option(
+    "--home", metavar="NET,…", help="Addresses or networks of the home [private ones, or what receives most]."
+)
+@click.option("--rate", default="100 Mbit/s", show_default=True, metavar="RATE", help="Rate of a new scenario's links.")
+@click.option("--rtt", default="40 ms", show_default=True, metavar="TIME", help="Round-trip time of the transfers.")
+@options.as_json
+def pcap_command(
+    file: Path,
+    target: Path | None,
+    into: Path | None,
+    send: str,
+    home: str | None,
+    rate: str,
+    rtt: str,
+    as_json: bool,
+) -> None:
+    """Make a scenario that replays a capture, or add it to one: what goes to the home forward, the rest back."""
+    from sojourn.io.pcap.replay import Wanted, replayed
+
+    found = replayed(file, target.parent if target else Path(), Wanted(send, home, rate, rtt, into))
+    _write(found.text, target, {"understood": found.understood}, as_json)
+
+
+def _write(text: str, target: Path | None, told: Mapping[str, Sequence[str]], as_json: bool) -> None:
+    """Write or print a scenario, and say on stderr what was understood of its source, and what was not."""
+    from sojourn.apps.cli import output
+    from sojourn.base.files import write_file
+
+    if target:
+        write_file(target, lambda out: out.write(text.encode()))
+    if as_json:
+        about = {"file": str(target) if target else None, "scenario": None if target else text}
+        output.print_json(about | {key: list(sentences) for key, sentences in told.items()})
+        return
+    if target is None:
+        echo(text.rstrip("\n"))
+    for key, begin in {"understood": "Understood, ", "not_understood": "Not understood: "}.items():
+        for sentence in told.get(key, ()):
+            echo(begin + sentence, err=True)
+    if target:
+        echo(f"Scenario: {target}")

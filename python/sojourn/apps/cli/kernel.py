@@ -1,0 +1,125 @@
+"""`sojourn kernel`."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import click
+
+from sojourn.apps.cli import options
+from sojourn.apps.cli.groups import Group
+from sojourn.apps.cli.terminal import echo
+
+
+@click.group("kernel", cls=Group)
+def command() -> None:
+    """Build the real Linux kernel for simulated time, and compare our queue managers with its own."""
+
+
+@command.command("build")
+@click.option("--version", default="6.1", show_default=True, metavar="V", help="Linux 6.1, 6.12 or 7.3.")
+@click.option("--cache", type=options.PATH, metavar="DIR", help="Folder for kernels [the user's cache].")
+@click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Number of parallel compilers [all cores].")
+@options.as_json
+def build_command(version: str, cache: Path | None, jobs: int | None, as_json: bool) -> None:
+    """Download, patch, configure, build and test a kernel. It is not installed, and root is not needed.
+
+    The source comes from the machine's package manager; that of 7.3 is in the backports of Debian 13. An interrupted
+    build continues where it stopped; a finished kernel is not built again. For all commands, $SOJOURN_KERNEL replaces
+    the cache folder.
+    """
+    from sojourn.apps.cli import output
+    from sojourn.base.progress import steps
+    from sojourn.engines.kernel.build import build
+    from sojourn.engines.kernel.cache import root
+
+    began = time.monotonic()
+    with steps() as report:
+        kernel = build(version, root(cache), jobs=jobs, progress=report)
+    if as_json:
+        about = {"linux": kernel.version, "digest": kernel.digest, "folder": str(kernel.image.parent)}
+        output.print_json(about | {"seconds": round(time.monotonic() - began, 1)})
+        return
+    echo(f"Linux {kernel.version} in simulated time, build {kernel.digest}: {kernel.image.parent}")
+
+
+@command.command("compare")
+@click.option(
+    "--aqm", "aqms", required=True, metavar="A,B,…", help="Disciplines, by their names in the kernel, or all."
+)
+@click.option(
+    "--patterns",
+    type=click.IntRange(min=1),
+    default=100,
+    show_default=True,
+    metavar="N",
+    help="Patterns per discipline.",
+)
+@click.option("--packets", type=click.IntRange(min=1, max=100_000), default=500, show_default=True, metavar="N")
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=1, show_default=True, metavar="N", help="Seed of the patterns."
+)
+@click.option(
+    "--version", default="6.1", show_default=True, metavar="V", help="Version of the kernel: 6.1, 6.12 or 7.3."
+)
+@options.jobs
+@options.tables
+@options.as_json
+@click.pass_context
+def compare_command(
+    ctx: click.Context,
+    aqms: str,
+    patterns: int,
+    packets: int,
+    seed: int,
+    version: str,
+    jobs: int | None,
+    as_json: bool,
+) -> None:
+    """Play random arrivals through the kernel's queue disciplines and ours; count equal verdicts.
+
+    Each pattern draws its own rate, loads, sizes, bursts, flows, ECN fields, limits and parameters. Verdicts are equal
+    if the packet was sent, marked or dropped at the same nanosecond. The exit code is 1 if any differs.
+    """
+    from sojourn.apps.cli import output
+    from sojourn.apps.cli.difference import print_difference
+    from sojourn.base.progress import progress
+    from sojourn.engines.kernel.cache import built
+    from sojourn.engines.kernel.compare import compare
+    from sojourn.engines.kernel.patterns import NAMES, has
+    from sojourn.studies.runs.runner import cores
+
+    kernel = built(version)
+    mine = [name for name in NAMES if has(kernel.version, name)]
+    names = mine if aqms == "all" else [name.strip() for name in aqms.split(",")]
+    with progress() as report:
+        found = compare(
+            kernel,
+            names,
+            patterns=patterns,
+            packets=packets,
+            seed=seed,
+            jobs=jobs or cores(),
+            progress=report,
+        )
+    if as_json:
+        output.print_json({"seed": seed, "compared": [one.to_dict() for one in found]})
+    else:
+        rows = [
+            [one.aqm, f"{one.percent:.4f}", f"{one.agreeing_patterns} of {one.patterns}", f"{one.packets}"]
+            for one in found
+        ]
+        output.print_table(["discipline", "agreement, %", "patterns alike", "packets"], rows)
+        for one in found:
+            if one.left_out:
+                packets = sum(one.left_out.values())
+                output.say(
+                    f"{one.aqm}: {packets} packets of {len(one.left_out)} patterns left out "
+                    f"({100 * packets / (one.packets + packets):.2f} %), from the first one on that the kernel's own "
+                    "queue lost"
+                )
+            if one.first:
+                output.say(f"{one.aqm}, pattern {one.first_pattern}, the first that differs:")
+                print_difference(one.first)
+    ctx.exit(1 if any(one.lines for one in found) else 0)

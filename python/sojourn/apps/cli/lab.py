@@ -1,0 +1,41 @@
+"""`sojourn lab`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from sojourn.apps.cli import options
+
+
+@click.command("lab")
+@click.argument("path", metavar="[SCENARIO|RESULT]", type=options.PATH, required=False)
+@click.option("--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="Port on this machine [any].")
+@click.option("--no-browser", is_flag=True, help="Print the address only.")
+@options.no_code
+def command(path: Path | None, port: int, no_browser: bool) -> None:
+    """Show the simulator in the browser: a SCENARIO, a RESULT (its folder), or a first scenario.
+
+    It serves the page to this machine only, until Ctrl-C. Exercises for a course are another thing: python -m
+    sojourn.apps.labs.
+    """
+    import signal
+    import webbrowser
+    from contextlib import ExitStack, suppress
+
+    from sojourn.apps.cli import output
+    from sojourn.apps.lab.server import Server
+    from sojourn.apps.lab.start import of_path
+
+    start = of_path(path)
+    # Nothing is lost when this ends, so there is nothing to say; where Ctrl-C is ignored, it stays so.
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    with suppress(KeyboardInterrupt), Server(start, port) as server:
+        output.say(f"Lab: {server.url}")
+        output.say("Ctrl-C ends it.")
+        with ExitStack() as kept:
+            if not no_browser:
+                webbrowser.open(kept.enter_context(server.page()).as_uri())
+            server.serve_forever()

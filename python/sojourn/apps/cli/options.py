@@ -1,0 +1,251 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Sequence
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from sojourn.apps.cli.tables import FORMATS
+from sojourn.apps.cli.terminal import echo
+from sojourn.engines import ENGINES, SIMULATE
+
+
+def _precision(ctx: click.Context, _param: click.Parameter, value: str | None) -> object:
+    """Make --until, --metric and --max-seeds one value; the other two come first."""
+    metric, most = ctx.params.pop("metric", None), ctx.params.pop("most", None)
+    if value is None:
+        if metric or most:
+            raise click.UsageError("--metric and --max-seeds belong to --until; write e.g. --until 5%")
+        return None
+    from sojourn.model.analysis.replicate import Precision
+
+    given = {"metric": metric, "most": most}
+    return Precision(percent(value, "5%"), **{key: one for key, one in given.items() if one is not None})
+
+
+class _Path(click.Path):
+    """The name of a file or folder; an empty one would mean the current folder."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Refuse an empty name."""
+        if value == "":
+            self.fail("the name is empty; write e.g. results", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+def _forbid_code(ctx: click.Context, _param: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        from sojourn.model.aqms.loading import no_code
+
+        ctx.with_resource(no_code())
+
+
+class _NewFile(_Path):
+    """A file to write. One missing folder is made for it; more may be a slip, which a terminal is asked about."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Refuse a place of which more than the last folder is missing, unless the user wants it."""
+        path: Path = super().convert(value, param, ctx)
+        folder = path.parent
+        if folder.parent.exists() or (ctx and ctx.resilient_parsing):
+            return path
+        asked = sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
+        if not asked or not click.confirm(f"There is no folder {folder}. Make it?", err=True):
+            self.fail(f"there is no folder {folder}; make it (mkdir -p), or choose another place", param, ctx)
+        return path
+
+
+class Word(click.Choice[str]):
+    """One of some words, without regard to case; of a misspelled one the nearest is suggested."""
+
+    def __init__(self, choices: Sequence[str]) -> None:
+        super().__init__(choices, case_sensitive=False)
+
+    def get_invalid_choice_message(self, value: object, ctx: click.Context | None) -> str:
+        """List the words, with the nearest one first."""
+        from sojourn.base.errors import near_name
+
+        said = (super().get_invalid_choice_message(value, ctx), near_name(str(value), self.choices))
+        return " ".join(filter(None, said))
+
+
+PATH = _Path(path_type=Path)
+NEW_FILE = _NewFile(path_type=Path)
+engine = click.option(
+    "--engine",
+    type=Word(list(ENGINES)),
+    default=SIMULATE,
+    show_default=True,
+    help="What runs the scenario: the simulator, an emulated link with real programs (Linux), a real Linux kernel, "
+    "6.1, 6.12 or 7.3, in simulated time (sojourn kernel build), or ns-2 with its own queues or with those of "
+    "Sojourn (sojourn ns2 build).",
+)
+sets = click.option(
+    "--set", "sets", multiple=True, metavar="KEY=VALUE", help='Change a key, e.g. link.rate="20 Mbit/s".'
+)
+seed = click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Seed [the scenario's].")
+as_json = click.option("--json", "as_json", is_flag=True, help="Print only machine-readable JSON.")
+no_code = click.option(
+    "--no-code",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_forbid_code,
+    help="Refuse queue managers in Python (x.py:X) and in shared libraries (x.so): do not run their code.",
+)
+jobs = click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Number of parallel runs [all cores].")
+dask = click.option("--dask", metavar="ADDRESS", help="Run on a Dask cluster: the address of its scheduler.")
+paired = click.option("--paired", metavar="AQM", help="Baseline queue manager of the table of differences [the first].")
+warmup = click.option(
+    "--warmup",
+    metavar="TIME",
+    help="Time left out of the statistics [for each load the latest that a queue manager and seed needs by MSER-5, or "
+    'half of the run where one does not settle]. "auto" is the default, but refuses runs that do not settle.',
+)
+until = click.option(
+    "--until",
+    metavar="SHARE",
+    callback=_precision,
+    help="Add seeds until half of each 95 % confidence interval is below this share of its mean, e.g. 5%.",
+)
+metric = click.option(
+    "--metric", metavar="NAME", is_eager=True, help="Metric that --until applies to [sojourn_mean_ms]."
+)
+max_seeds = click.option(
+    "--max-seeds",
+    "most",
+    type=click.IntRange(min=2),
+    metavar="N",
+    is_eager=True,
+    help="Upper limit on seeds for --until [100].",
+)
+out = click.option(
+    "-o",
+    "--output",
+    "out",
+    type=PATH,
+    default=Path("results"),
+    show_default=True,
+    metavar="DIR",
+    help="Folder of results; finished runs in it are not computed again.",
+)
+
+
+def of_study(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of a command that does many runs and prints tables about them."""
+    for option in (as_json, out, no_code, jobs, tables):
+        command = option(command)
+    return command
+
+
+def percent(text: str, example: str) -> float:
+    """Number in front of a percent sign; what is none is refused with an example."""
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*%\s*", text)
+    if not match:
+        raise click.BadParameter(f'"{text}" is no share; write e.g. {example}')
+    return float(match[1])
+
+
+def changes(sets: Sequence[str]) -> dict[str, str]:
+    """Keys and values of `--set`."""
+    pairs = [_split(text) for text in sets]
+    if len({key for key, _ in pairs}) < len(pairs):
+        raise click.UsageError("--set: a key is set twice; leave one of them out")
+    return dict(pairs)
+
+
+def _split(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals:
+        raise click.BadParameter(f'"{text}" has no "="; write e.g. link.rate="20 Mbit/s"', param_hint="--set")
+    return key.strip(), value.strip()
+
+
+def queue_managers(text: str) -> list[str]:
+    """Queue managers of a list with commas, also as `tc qdisc show` prints them; what is not in them is a warning."""
+    from sojourn.io.tc.pasted import ours
+    from sojourn.model.aqms.spelling import split_list
+
+    spelled, notes = ours(split_list(text))
+    warn(notes)
+    return spelled
+
+
+def is_given(name: str) -> bool:
+    """Whether an option of the running command was given on the command line."""
+    return click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE
+
+
+def warn(sentences: list[str]) -> None:
+    """Say on stderr what is no error."""
+    for sentence in sentences:
+        echo(f"Warning: {sentence}", err=True)
+
+
+def warn_without_run(page: Path) -> None:
+    """Say of a page that it has no run inside, where the page of the lab is not built, and how to have one."""
+    from sojourn.papers.report.runnable import lacks
+
+    if (why := lacks()) is not None:
+        warn([f"{page}: {why}"])
+
+
+def tables(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of a command that prints tables; `output.emit` does what they say."""
+
+    @wraps(command)
+    def with_tables(*args: Any, **given: Any) -> Any:
+        from sojourn.apps.cli.output import WANTED, Wanted
+
+        forms = [form for form in FORMATS if given.pop(f"table_{form}")]
+        if len(forms) + bool(given.get("as_json")) > 1:
+            raise click.UsageError("--json, --markdown, --latex and --csv exclude each other; choose one")
+        names = (name.strip() for name in (given.pop("table_columns") or "").split(","))
+        columns = tuple(dict.fromkeys(filter(None, names)))
+        wanted = Wanted(columns, given.pop("table_sort") or "", forms[0] if forms else "")
+        click.get_current_context().meta[WANTED] = wanted
+        return command(*args, **given)
+
+    for option in reversed(_TABLES):
+        with_tables = option(with_tables)
+    return with_tables
+
+
+_TABLES = (
+    click.option(
+        "--columns",
+        "table_columns",
+        metavar="A,B,…",
+        help="Columns to print, e.g. mean,p95; all prints every one [the usual ones].",
+    ),
+    click.option(
+        "--sort", "table_sort", metavar="COLUMN", help="Sort rows by this column; -COLUMN puts the largest first."
+    ),
+    click.option("--markdown", "table_markdown", is_flag=True, help="Print only the tables, as Markdown."),
+    click.option("--latex", "table_latex", is_flag=True, help="Print only the tables, as LaTeX (booktabs)."),
+    click.option("--csv", "table_csv", is_flag=True, help="Print only the tables, as comma-separated values."),
+)
+
+
+def command_line() -> list[str]:
+    """Command line as typed, for the manifest."""
+    return ["sojourn", *sys.argv[1:]]
+
+
+def quantity(option: str, text: str, reader: str) -> int:
+    """Number of a quantity with its unit, read by a function of the core; what is wrong with it names the option."""
+    from sojourn import _core
+    from sojourn.base.errors import InputError
+
+    try:
+        number: int = getattr(_core, reader)(text)
+    except InputError as error:
+        raise InputError(f"{option}: {error}") from None
+    return number

@@ -1,0 +1,318 @@
+"""What commands print: JSON on stdout, or tables (`tables.py`) that fit the terminal."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sojourn.apps.cli.tables import ALL, WIDTH, Cell, Column, Table, render
+from sojourn.apps.cli.terminal import echo, printable_json
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from sojourn.model.analysis.metrics import Metric
+    from sojourn.model.analysis.replicate import Reached
+    from sojourn.model.results.result import Result
+
+
+def print_json(value: Any) -> None:
+    """Print one JSON document; what has no number is null."""
+    echo(printable_json(json.dumps(_plain(value), indent=1, ensure_ascii=False, allow_nan=False)))
+
+
+def say(text: str) -> None:
+    """Print a line beside the tables; where these go to a document or a program, to the standard error."""
+    echo(text, err=bool(_chosen().form))
+
+
+def one_table() -> bool:
+    """Whether there can be one table only, as in a file of comma-separated values."""
+    return _chosen().form == "csv"
+
+
+def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1, title: str = "") -> None:
+    """Print a table of numbers; its first `left` columns are names. A heading may have its unit in a second line."""
+    columns = [_column(heading, left=place < left, key=place < left) for place, heading in enumerate(headings)]
+    emit(Table(columns, [[_cell(text) for text in row] for row in rows], title))
+
+
+def print_text_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a table of words, which wrap."""
+    columns = [_column(heading, left=True, key=place == 0) for place, heading in enumerate(headings)]
+    emit(Table(columns, [[Cell(text) for text in row] for row in rows]))
+
+
+def emit(table: Table, idle: Sequence[str] = (), lacking: Sequence[Column] = ()) -> None:
+    """Print a table as the command line asks for it; columns `idle` are left out where all their numbers are zero.
+
+    Columns `lacking` are those of another table of the command: nothing is printed where all that are asked for are.
+    """
+    wanted = _chosen()
+    own = {word for column in table.columns for word in column.words}
+    words = {word for column in lacking for word in column.words} - own
+    columns = [word for word in wanted.columns if word not in words]
+    if wanted.columns and not columns:
+        return
+    # A file of comma-separated values is for programs, which leave out what they do not need.
+    columns = columns or ([ALL] if one_table() else [])
+    order = "" if wanted.sort.removeprefix("-") in words else wanted.sort
+    text = render(table.sorted(order).chosen(columns, idle), wanted.form, _width())
+    echo(text if one_table() else f"{text}\n")
+
+
+def check_summary(names: Sequence[str], *, of_test: bool = False) -> None:
+    """Refuse columns that a summary table named by `names` will not have, before there is work."""
+    from sojourn.model.analysis.metrics import ALL, METRICS, of_group
+
+    wanted = _chosen()
+    of_groups = filter(None, map(of_group, (*wanted.columns, wanted.sort.removeprefix("-"))))
+    metrics = [*(ALL if of_test else METRICS), *of_groups]
+    table = Table([*_keys(names), *map(_of_metric, metrics), *OF_RUNS], [])
+    table.sorted(wanted.sort).chosen(wanted.columns)
+
+
+def summary_table(table: pl.DataFrame, names: Sequence[str], *, title: str = "") -> None:
+    """Print one row per row of `table`, named by its columns `names`: every metric ± its confidence interval."""
+    from sojourn.model.analysis.metrics import those_of
+
+    metrics = those_of(table.columns)
+    of_runs = OF_RUNS if "not_settled" in table.columns else ()
+    rows = [
+        [
+            *(_named(row[name]) for name in names),
+            *(_number(metric, row[metric.column], row.get(f"{metric.column}_ci95")) for metric in metrics),
+            *((_warmup(row), Cell(_state(row)), Cell(str(row["fingerprint"]))) if of_runs else ()),
+        ]
+        for row in table.iter_rows(named=True)
+    ]
+    columns = [*_keys(names), *map(_of_metric, metrics), *of_runs]
+    emit(Table(columns, rows, title), idle=[metric.column for metric in metrics if metric.idle])
+
+
+def traffic_table(result: Result) -> None:
+    """Print one row per group of flows, unless there is one and no more to tell, or columns or a file are asked for."""
+    from sojourn.model.analysis.metrics import Metric
+    from sojourn.model.analysis.traffic import traffic
+
+    wanted = _chosen()
+    if wanted.form == "csv" or wanted.columns or wanted.sort or not result.totals["groups"]:
+        return
+    metrics = (
+        Metric("goodput_bps", "goodput", "Mbit/s", 1e-6, 2),
+        Metric("rtt_ms", "RTT", "ms"),
+        Metric("delay_ms", "delay", "ms"),
+        Metric("resent", "sent again", "%", 100),
+        Metric("loss_rate", "lost", "%", 100),
+    )
+    table = traffic(result.scenario.document["flows"], result.totals["groups"])
+    rows = [
+        [_named(row["flows"]), *(_number(metric, row[metric.column], None) for metric in metrics)]
+        for row in table.iter_rows(named=True)
+    ]
+    emit(Table([*_keys(["flows"]), *map(_of_metric, metrics)], rows))
+
+
+def _warmup(row: dict[str, Any]) -> Cell:
+    """What a row's runs left out."""
+    least, most = (row[name] for name in ("warmup_min_s", "warmup_max_s"))
+    span = f"{least:.2f}" if least == most else f"{least:.2f}–{most:.2f}"
+    return Cell(span, least if least == most else None)
+
+
+def _state(row: dict[str, Any]) -> str:
+    """How many of a row's runs have not settled, or that none can; empty where all have, or were not asked."""
+    unsettled = row["not_settled"]
+    if not unsettled:
+        return "a tenth" if row["changing"] else ""
+    return "not settled" if unsettled == row["seeds"] else f"{unsettled} not settled"
+
+
+def title_of_means(table: pl.DataFrame) -> str:
+    """What the rows of an aggregated table are: means with their intervals where there are several distinct runs."""
+    seeds, distinct = (max(table[name].to_list()) for name in ("seeds", "distinct"))
+    if seeds == 1:
+        return "one seed"
+    if distinct == 1:
+        return f"{seeds} seeds, 1 distinct run"
+    return f"means over {seeds} seeds ± half width of the 95 % confidence interval"
+
+
+def paired_table(differences: pl.DataFrame, names: Sequence[str]) -> None:
+    """Print one row per queue manager compared with the baseline, and place named by `names`: differences by metric."""
+    from sojourn.model.analysis.metrics import ALL as ALL_METRICS
+    from sojourn.model.analysis.metrics import groups, those_of
+
+    metrics = those_of(differences["metric"])
+    rows = []
+    for key, group in groups(differences, names):
+        found = {row["metric"]: row for row in group.iter_rows(named=True)}
+        rows.append([*map(_named, key), *(_difference(metric, found.get(metric.column)) for metric in metrics)])
+    title = f"difference to {differences['baseline'][0]}"
+    if differences["ci95"].is_not_null().any():
+        tests = _tests(max(differences["n"].to_list()))
+        title = f"{title}, seed by seed ± half width of its 95 % confidence interval; {tests}"
+    idle = [metric.column for metric in metrics if metric.idle]
+    there = {metric.column for metric in metrics}
+    others = [_of_metric(metric) for metric in ALL_METRICS if metric.column not in there]
+    emit(Table([*_keys(names), *map(_of_metric, metrics)], rows, title), idle, [*OF_RUNS, *others])
+
+
+def _difference(metric: Metric, row: dict[str, Any] | None) -> Cell:
+    if row is None:
+        return Cell("–")
+    if row["same"]:
+        return Cell("same", row["difference"])
+    star = " *" if row["significant"] else "  "
+    return Cell(f"{metric.show_difference(row['difference'], row['ci95'])}{star}", row["difference"], row["ci95"])
+
+
+def _number(metric: Metric, value: float | None, half: float | None) -> Cell:
+    return Cell(metric.show(value, half), value, None if metric.counts else half)
+
+
+def _named(value: Any) -> Cell:
+    return Cell(str(value), value if isinstance(value, int | float) else None)
+
+
+def _keys(names: Sequence[str]) -> list[Column]:
+    return [Column(name, name, left=True, key=True) for name in names]
+
+
+def _of_metric(metric: Metric) -> Column:
+    return Column(metric.column, metric.label, metric.unit, metric.group, shown=metric.shown)
+
+
+def _column(heading: str, *, left: bool, key: bool) -> Column:
+    name, _, unit = heading.partition("\n")
+    return Column(re.sub(r"\W+", "_", name).strip("_").lower() or "what", name, unit, left=left, key=key)
+
+
+def _cell(text: str) -> Cell:
+    try:
+        return Cell(text, float(text))
+    except ValueError:
+        return Cell(text)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the command line asks of tables."""
+
+    columns: tuple[str, ...] = ()
+    sort: str = ""
+    form: str = ""
+    """One of `tables.FORMATS`; empty: for a terminal."""
+
+
+def _chosen() -> Wanted:
+    context = click.get_current_context(silent=True)
+    found: Wanted = context.meta.get(WANTED, Wanted()) if context else Wanted()
+    return found
+
+
+WANTED = f"{__name__}.tables"
+OF_RUNS = (
+    Column("warmup_s", "warm-up", "s", shown=False),
+    Column("state", ""),
+    Column("fingerprint", "fingerprint", shown=False),
+)
+"""Columns about the runs of a row, not their numbers."""
+
+
+def _width() -> int:
+    return shutil.get_terminal_size((WIDTH, 24)).columns if sys.stdout.isatty() else WIDTH
+
+
+def _tests(n: int) -> str:
+    from sojourn.model.analysis.stats import FEWEST_FOR_WILCOXON
+
+    wilcoxon = " and Wilcoxon's" if n >= FEWEST_FOR_WILCOXON else ""
+    return f"* p < 0.05 in the paired t test{wilcoxon}"
+
+
+def until_json(reached: Reached) -> dict[str, Any]:
+    """How precise the results are, and what was wanted."""
+    goal = {"metric": reached.goal.metric, "percent": reached.goal.percent, "max_seeds": reached.goal.most}
+    found = {"seeds": reached.seeds, "widest_percent": reached.widest_percent, "reached": reached.reached}
+    return goal | found | {"varies": reached.varies}
+
+
+def until_sentence(reached: Reached) -> str:
+    """The same in words."""
+    goal = reached.goal
+    if not reached.varies:
+        return (
+            f"{goal.percent:g} % not reached: with {reached.seeds} seeds there is 1 distinct run, which no repetition "
+            "makes more precise; set `spread`"
+        )
+    word = "reached" if reached.reached else "not reached"
+    return (
+        f"Half width of {goal.metric}: at most {reached.widest_percent:.2g} % of the mean with {reached.seeds} seeds; "
+        f"{goal.percent:g} % {word}"
+    )
+
+
+def result_json(result: Result) -> dict[str, Any]:
+    """What identifies a run and its summary."""
+    return {
+        "aqm": result.scenario.aqm,
+        "seed": result.seed,
+        "fingerprint": result.fingerprint,
+        "folder": str(result.folder) if result.folder else None,
+        "summary": result.totals,
+    }
+
+
+def describe(setup: dict[str, Any]) -> list[str]:
+    """Sentences about a scenario: link, reverse path, flows, times."""
+    alike: dict[str, list[Any]] = {}
+    for flow in setup["flows"]:
+        what = f"{flow['kind']}{_tcp(flow)} {_direction(flow)}, access delay {flow['access_delay']}"
+        alike.setdefault(what, []).append(flow["count"])
+    flows = [f"{counts[0] if len(counts) == 1 else sum(map(int, counts))} {what}" for what, counts in alike.items()]
+    return [
+        f"link: {_link(setup['link'])}",
+        f"reverse: {_link(setup['reverse'])}",
+        *(f"{hop['name']}: {_link(hop)}; back {_link(hop['reverse'])}" for hop in setup.get("links", [])),
+        f"flows: {'; '.join(flows)}",
+        f"time: {setup['duration']}, the first {setup['warmup']} not counted",
+    ]
+
+
+def _link(link: dict[str, Any]) -> str:
+    from sojourn.model.aqms.spelling import spelled_aqm
+
+    service = f"trace {link['trace']}" if link.get("trace") else link["rate"]
+    limits = link["limit"] if isinstance(link["limit"], str) else " and ".join(link["limit"])
+    aqm = f", {spelled_aqm(link['aqm'])}" if "aqm" in link else ""
+    framing = "" if link["framing"] == "ethernet" else f", framing {link['framing']}"
+    framing += "".join(f", {key} {link[key]}" for key in ("overhead", "mpu") if link[key] != "0 B")
+    return f"{service}, delay {link['delay']}{framing}{aqm}, limit {limits}"
+
+
+def _tcp(flow: dict[str, Any]) -> str:
+    ecn = " with ECN" if flow.get("ecn") else ""
+    return f" {flow['cc']} ({flow['stack']}){ecn}" if "cc" in flow else f" of {flow['rate']}"
+
+
+def _direction(flow: dict[str, Any]) -> str:
+    return str(flow.get("direction", "forward"))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

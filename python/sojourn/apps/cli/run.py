@@ -1,0 +1,190 @@
+"""`sojourn run`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import click
+
+from sojourn.apps.cli import options
+from sojourn.apps.cli.terminal import echo
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from sojourn.model.results.result import Result
+    from sojourn.model.scenarios.scenario import Scenario
+
+
+@click.command("run")
+@click.argument("scenario", type=options.PATH)
+@options.sets
+@options.seed
+@options.engine
+@options.no_code
+@options.out
+@click.option(
+    "--qlog",
+    type=options.PATH,
+    metavar="DIR",
+    help="Also write what each TCP sender does as qlog, a file for each in DIR/<hash>, as qvis reads it.",
+)
+@click.option(
+    "--enter",
+    metavar="NODE",
+    help="With --engine emulate: open your shell in a node while the flows run. It ends the run, and nothing is kept.",
+)
+@click.option(
+    "--name", metavar="NAME", help="With --engine emulate: the name by which sojourn ctl changes links meanwhile."
+)
+@click.option(
+    "--meter", metavar="LINK", help="With --engine emulate: show rates, sojourn times and drops of this link."
+)
+@click.option(
+    "--pcap",
+    type=options.PATH,
+    metavar="PREFIX",
+    help="With --engine emulate: captures of every link, PREFIX.NUMBER-LINK.down.in.pcapng and so on.",
+)
+@options.tables
+@options.as_json
+def command(
+    scenario: Path,
+    sets: tuple[str, ...],
+    seed: int | None,
+    engine: str,
+    out: Path,
+    qlog: Path | None,
+    enter: str | None,
+    name: str | None,
+    meter: str | None,
+    pcap: Path | None,
+    as_json: bool,
+) -> None:
+    """Run SCENARIO, a TOML file, once; print its summary and store its results.
+
+    `sojourn scenario schema` prints the JSON Schema of scenario files, for editors.
+    """
+    from sojourn.apps.cli import output
+    from sojourn.base.progress import progress
+    from sojourn.model.analysis.applications import applications
+    from sojourn.model.analysis.fairness import fairness
+    from sojourn.model.analysis.warmup import of_run
+    from sojourn.model.scenarios.advice import advice
+    from sojourn.model.scenarios.scenario import Scenario
+    from sojourn.studies.runs.runner import Run, run_all
+
+    parsed = Scenario.load(scenario, options.changes(sets), seed=seed)
+    seed = parsed.seed if seed is None else seed
+    wishes = {"name": name, "meter": meter, "pcap": pcap}
+    _refuse_wishes({"enter": enter, **wishes}, engine)
+    if enter is not None:
+        _enter(parsed, seed, enter, wishes)
+    if qlog is not None:
+        parsed = _with_senders(parsed, qlog, engine)
+    if any(wish is not None for wish in wishes.values()):
+        result = _watched(parsed, seed, wishes, out)
+    else:
+        with progress() as report:
+            [result] = run_all([Run(parsed, seed, engine)], out, command=options.command_line(), progress=report)
+    files = _write_qlog(result, qlog) if qlog is not None else []
+    told = advice([parsed])
+    options.warn(told)
+    if as_json:
+        about: dict[str, Any] = {"engine": result.engine, "scenario": parsed.document, "warnings": told}
+        if qlog is not None:
+            about["qlog"] = [str(file) for file in files]
+        output.print_json(output.result_json(result) | about)
+        return
+    output.summary_table(_with_queues(result), ["link"], title=f"{parsed.name or scenario.stem}, seed {result.seed}")
+    output.traffic_table(result)
+    # No flow makes it -0.0.
+    goodput, delivered = (result.totals[key] + 0.0 for key in ("goodput_bps", "delivered_bps"))
+    unit, bits = ("Mbit/s", 1e6) if not 0 < goodput < 1e5 else ("kbit/s", 1e3)
+    output.say(
+        f"Goodput {goodput / bits:.2f} {unit} (delivered in order: {delivered / bits:.2f}), "
+        f"Jain index {fairness(result.totals)}, fingerprint {result.fingerprint}"
+    )
+    for sentence in filter(None, (*applications(result.totals), of_run(result))):
+        output.say(sentence)
+    if engine != "simulate":
+        output.say(f"Engine: {result.engine}")
+    for fault in result.totals.get("emulation", {}).get("faults", []):
+        echo(f"not faithful: {fault}", err=True)
+    if result.scenario != parsed:
+        output.say("Changed while it ran; the scenario of the result has that in [[changes]]")
+    output.say(f"Results: {result.folder}")
+    if files:
+        output.say(f"qlog: {files[0].parent}, {len(files)} sender{'s' if len(files) > 1 else ''}")
+
+
+def _with_queues(result: Result) -> pl.DataFrame:
+    """The links, each with the queues within its discipline below it, if it has several."""
+    import polars as pl
+
+    within = result.queues_within
+    if within.is_empty():
+        return result.links
+    named = within.with_columns(link=pl.concat_str("link", pl.lit(": "), "queue"), of=pl.col("link"))
+    both = pl.concat([result.links.with_columns(of=pl.col("link")), named.drop("queue")], how="diagonal")
+    order = {name: number for number, name in enumerate(result.links["link"])}
+    return both.sort(pl.col("of").replace_strict(order, return_dtype=pl.Int64), maintain_order=True).drop("of")
+
+
+def _refuse_wishes(wishes: dict[str, Any], engine: str) -> None:
+    """Refuse what only real time has."""
+    from sojourn import engines
+    from sojourn.base.errors import InputError
+
+    option = next((option for option, wish in wishes.items() if wish is not None), None)
+    if option is not None and engine != engines.EMULATE:
+        raise InputError(f"--{option}: only an emulated run goes on in real time; add --engine emulate")
+
+
+def _enter(scenario: Scenario, seed: int, node: str, wishes: dict[str, Any]) -> NoReturn:
+    """Open the user's shell in a node, and end with its exit code."""
+    from sojourn.engines.emulated.entered import enter
+    from sojourn.engines.emulated.topology import Wishes
+
+    code = enter(scenario, seed, node, Wishes(**wishes))
+    sys.exit(code if code >= 0 else 128 - code)
+
+
+def _watched(scenario: Scenario, seed: int, wishes: dict[str, Any], root: Path) -> Result:
+    """Emulate a scenario, whether or not that was done before; the live view has the place of the progress bar."""
+    from sojourn.base.files import check_writable
+    from sojourn.base.progress import progress
+    from sojourn.engines.emulated import engine
+    from sojourn.engines.emulated.topology import Wishes
+    from sojourn.studies.runs import store
+
+    check_writable(root)
+    if wishes["meter"] is not None:
+        result = engine.run(scenario, seed, None, Wishes(**wishes))
+    else:
+        with progress() as report:
+            result = engine.run(scenario, seed, lambda share: report(share, 0, 1), Wishes(**wishes))
+    return store.save(result, root, options.command_line())
+
+
+def _with_senders(scenario: Scenario, folder: Path, engine: str) -> Scenario:
+    """Return the scenario with the probe that qlog is made of; refused where no files can be made."""
+    from sojourn import engines
+    from sojourn.base.errors import InputError
+    from sojourn.io.qlog.files import check
+
+    if engine != engines.SIMULATE:
+        raise InputError(f"--qlog: the engine {engine} does not know what senders do; leave it out, or simulate")
+    check(folder)
+    return scenario.replace({"probes.senders": True})
+
+
+def _write_qlog(result: Result, folder: Path) -> list[Path]:
+    from sojourn.base.progress import progress
+    from sojourn.io.qlog.files import write
+
+    assert result.folder is not None
+    with progress("folders of qlog") as report:
+        return write(result, folder, name=result.folder.name, progress=report)

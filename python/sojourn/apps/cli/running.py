@@ -1,0 +1,38 @@
+"""Who does the runs of a command: this machine, or a Dask cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from sojourn.apps.cli import options
+
+if TYPE_CHECKING:
+    from sojourn.base.progress import Progress
+    from sojourn.studies.runs.runner import Runner
+
+
+@contextmanager
+def opened(
+    out: Path, jobs: int | None, merge: Sequence[Path] = (), dask: str | None = None, progress: Progress | bool = False
+) -> Iterator[Runner]:
+    """Give a runner that keeps its runs in `out`; with the address of a scheduler the runs are done by its cluster."""
+    from sojourn.studies.runs.runner import Runner
+
+    if dask and jobs:
+        raise click.UsageError(
+            "--jobs is for this machine; the workers at --dask decide how many runs they do at a time"
+        )
+    runner = Runner(out, jobs, merge=merge, command=options.command_line(), progress=progress)
+    if not dask:
+        yield runner
+        return
+    from sojourn.studies.runs.cluster import cluster
+
+    with cluster(dask) as (executor, watch):
+        yield replace(runner, executor=executor, watch=watch)

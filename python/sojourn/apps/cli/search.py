@@ -1,0 +1,55 @@
+"""What `sojourn reproduce PAPER --search N` does and prints."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from sojourn.apps.cli import output
+from sojourn.base.files import check_writable, write_file
+from sojourn.base.progress import progress
+from sojourn.papers import Paper
+from sojourn.papers.judge import claims_of
+from sojourn.papers.search import Judge, Judged, Setup, search
+from sojourn.papers.search_report import report, section
+from sojourn.papers.search_runs import Kept
+
+OTHERS = 4
+"""How often the usual set-up is judged with other seeds, to tell what of a score is chance."""
+
+
+def search_paper(
+    paper: Paper, figure: str | None, number: int, seeds: int, jobs: int | None, out: Path, as_json: bool
+) -> None:
+    """Search, write what was found beside the set-ups that were tried, and print it."""
+    figures = (paper.figure_name(figure),) if figure else paper.searched
+    folder = out / paper.id / "search"
+    check_writable(folder)
+    chosen = [list(range(1 + seeds * part, 1 + seeds * (part + 1))) for part in range(1 + OTHERS)]
+    judges = [Kept(paper, figures, folder / "tried", seeds=part, jobs=jobs) for part in chosen]
+    with progress("set-ups") as tell:
+        done, total = 0, number + 1 + OTHERS
+
+        def counting(judge: Kept) -> Judge:
+            def judged(setup: Setup) -> Judged:
+                nonlocal done
+                found = judge(setup)
+                done += 1
+                tell(min(1.0, done / total), done, total)
+                return found
+
+            return judged
+
+        claims = {name: [claim["id"] for claim in claims_of(paper.id, name)] for name in figures}
+        first, *others = map(counting, judges)
+        found = search(paper, figures, number, first, claims=claims, others=others)
+    told = report(found, seeds=chosen[0], other_seeds=[part[0] for part in chosen[1:]])
+    text = json.dumps(told, indent=1, ensure_ascii=False) + "\n"
+    data = write_file(folder / "search.json", lambda file: file.write(text.encode()))
+    page = write_file(folder / "search.md", lambda file: file.write("\n".join([*section(told), ""]).encode()))
+    if as_json:
+        output.print_json(told | {"files": [str(data), str(page)], "computed": sum(one.computed for one in judges)})
+        return
+    output.say("\n".join(section(told)))
+    output.say(f"\nSet-ups run now: {sum(one.computed for one in judges)} of {told['tried'] + OTHERS}")
+    output.say(f"Report: {page}, data: {data}")

@@ -1,0 +1,151 @@
+"""The congestion control of several connections, each with an agent: an environment of PettingZoo."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from gymnasium import spaces
+from gymnasium.utils import seeding
+from numpy.typing import NDArray
+
+from sojourn.apps.gym.cc_settings import CcOptions, CcSettings
+from sojourn.apps.gym.ending import ending
+from sojourn.apps.gym.source import Turns
+from sojourn.apps.gym.suites import Suite
+from sojourn.base.errors import InputError
+from sojourn.model.scenarios.scenario import Scenario
+
+try:
+    from pettingzoo import ParallelEnv
+except ModuleNotFoundError as missing:
+    if missing.name != "pettingzoo":
+        raise
+    text = "sojourn.gym.cc_parallel needs PettingZoo, which is not installed; run: pip install 'sojourn[gym]'"
+    raise ModuleNotFoundError(text, name="pettingzoo") from None
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+Observation = NDArray[np.float32]
+Told = dict[str, Any]
+
+
+class CcParallelEnv(ParallelEnv[str, Observation, Any]):  # type: ignore[misc]  # PettingZoo has no types
+    """Steers every flow of a group of TCP, by agents `flow0`, `flow1`, …; other groups keep their congestion control.
+
+    `flows`: how many agents there are at most, which has to be said where the scenario has `[draw]`; else the group's
+    `count`. `options` are those of `CcSettings`. With `raw` each agent's `info` has what was counted in its step.
+
+    All agents are there from the start: one whose connection is not open yet sees zeros, and its actions count for
+    nothing. An agent is truncated when its flow's application stops, or at the end of the scenario; what follows a
+    scenario's end is told to the last agents (`summary`, `fingerprint`).
+
+    With `step="rtt"` agents act at instants of their own: `step` runs until the next step of one ends, and each agent's
+    `info` says by `due` whether its own has. One that is not due sees what it saw before, with a reward of zero, and
+    its action counts for nothing.
+    """
+
+    metadata = {"name": "sojourn_cc_v0", "render_modes": []}  # noqa: RUF012 (PettingZoo's own form)
+    render_mode = None
+
+    def __init__(
+        self,
+        scenario: str | Path | Scenario | Suite,
+        *,
+        flows: int | None = None,
+        raw: bool = False,
+        **options: Unpack[CcOptions],
+    ) -> None:
+        self._settings, self._turns, self._raw = CcSettings(**options), Turns(scenario), raw
+        source = self._turns.source
+        if flows is None and source.is_drawn:
+            raise InputError("flows: what is drawn may have any number of them; say how many have agents at most")
+        if flows is None:
+            flows = int(self._group(source.scenario(0)).get("count", 1))
+        if flows < 1:
+            raise InputError(f"flows: {flows} of them have no agent; give at least 1")
+        self._episodes = self._settings.episodes(flows)
+        self.possible_agents = [f"flow{i}" for i in range(flows)]
+        self.agents: list[str] = []
+        self._places = {agent: i for i, agent in enumerate(self.possible_agents)}
+        self.action_spaces = {agent: self._settings.action_space() for agent in self.possible_agents}
+        self.observation_spaces = {agent: self._settings.observation_space() for agent in self.possible_agents}
+        self._count = 0
+        self._random: np.random.Generator | None = None
+
+    def reset(self, seed: int | None = None, options: Told | None = None) -> tuple[dict[str, Observation], Told]:
+        """Begin an episode, as `CcEnv.reset` does."""
+        if seed is not None or self._random is None:
+            self._random = seeding.np_random(seed)[0]
+        seed = self._turns.next(seed, self._random, options, self._take)
+        self._episodes.reset(seed)
+        self.agents = self.possible_agents[: self._count]
+        return self._observations(), {agent: {**info, "seed": seed} for agent, info in self._infos().items()}
+
+    def step(
+        self, actions: dict[str, Any]
+    ) -> tuple[dict[str, Observation], dict[str, float], dict[str, bool], dict[str, bool], Told]:
+        """Act for a step, with an action for each of `agents`."""
+        values = np.full(len(self.possible_agents), np.nan)
+        for agent, action in actions.items():
+            values[self._places[agent]] = action[0] if np.ndim(action) else action
+        if missing := [agent for agent in self.agents if agent not in actions]:
+            raise InputError(f"actions: {', '.join(missing)} are missing; give one for each of `agents`")
+        self._episodes.step(values)
+        judge, places = self._settings.judge, {agent: self._places[agent] for agent in self.agents}
+        rewards = {
+            agent: float(self._episodes.rewards[i])
+            if judge is None
+            else float(judge(self._episodes.raw(i)))
+            if self._episodes.due[i]
+            else 0.0
+            for agent, i in places.items()
+        }
+        truncations = {agent: bool(self._episodes.over[i]) for agent, i in places.items()}
+        observations, infos = self._observations(), self._infos()
+        if all(truncations.values()):
+            told = ending(self._episodes.finish())
+            infos = {agent: {**info, **told} for agent, info in infos.items()}
+        terminations = dict.fromkeys(self.agents, False)
+        self.agents = [agent for agent in self.agents if not truncations[agent]]
+        return observations, rewards, terminations, truncations, infos
+
+    def observation_space(self, agent: str) -> spaces.Space[Any]:
+        """What an agent sees."""
+        return self.observation_spaces[agent]
+
+    def action_space(self, agent: str) -> spaces.Space[Any]:
+        """What an agent does."""
+        return self.action_spaces[agent]
+
+    @property
+    def scenario(self) -> Scenario | None:
+        """The scenario of the present episode; what was drawn is written into it."""
+        return self._turns.scenario
+
+    def _group(self, scenario: Scenario) -> dict[str, Any]:
+        groups: list[dict[str, Any]] = scenario.document["flows"]
+        if self._settings.group >= len(groups):
+            raise InputError(f"group: {self._settings.group} is not there; the scenario has {len(groups)} groups")
+        return groups[self._settings.group]
+
+    def _take(self, text: str, sets: list[tuple[str, str]], base: str) -> None:
+        self._count = self._episodes.set(text, sets, base)
+
+    def _observations(self) -> dict[str, Observation]:
+        return {agent: self._episodes.observations[self._places[agent]].copy() for agent in self.agents}
+
+    def _infos(self) -> Told:
+        time, due = self._episodes.time_s(), self._episodes.due
+        infos: Told = {agent: {"time": time, "due": bool(due[self._places[agent]])} for agent in self.agents}
+        if self._raw:
+            for agent, info in infos.items():
+                info["raw"] = self._episodes.raw(self._places[agent])
+        return infos
+
+
+def cc_parallel_env(scenario: str | Path | Scenario | Suite, **settings: Any) -> CcParallelEnv:
+    """An environment of PettingZoo; `settings` are those of `CcParallelEnv`."""
+    return CcParallelEnv(scenario, **settings)

@@ -1,0 +1,103 @@
+"""Scenarios that a page has run by the native core: what is recorded for it, and what a request may name."""
+
+from __future__ import annotations
+
+import binascii
+from base64 import b64decode
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+from sojourn.apps.lab.payload import payload
+from sojourn.base.errors import InputError, explain
+from sojourn.base.files import temporary_folder
+from sojourn.base.units import seconds
+from sojourn.model.aqms.loading import no_code
+from sojourn.model.aqms.spelling import escape
+from sojourn.model.scenarios.scenario import Scenario
+
+if TYPE_CHECKING:
+    from sojourn.model.results.result import Result
+
+SAMPLES = 4000
+"""Samples of states and flows over a run."""
+SHORTEST_S = 0.001
+LONGEST_NAME, LONGEST_PART = 900, 255
+"""Characters of the name of a file with its folders, and bytes of one of these: what file systems take."""
+
+
+def recorded(scenario: Scenario, seed: int | None) -> Result:
+    """Run a scenario with the probes that views are made of, where it has none of its own."""
+    step = max(seconds(scenario.document["duration"]) / SAMPLES, SHORTEST_S)
+    present = scenario.document["probes"]
+    steps = {f"probes.{name}": f"{step:.6f} s" for name in ("state", "flows") if name not in present}
+    return scenario.replace({"probes.packets": True, **steps}).run(seed, progress=False)
+
+
+def requested(request: Any) -> bytes:
+    """Run what a page asks for: a text, perhaps a seed, and files that it has given; the result as the page reads it.
+
+    Nothing else of this machine is read, and no code of anybody's is run.
+    """
+    if not isinstance(request, Mapping) or not isinstance(request.get("text"), str):
+        raise InputError('the request has no text; send {"text": "…"}')
+    if _in_bytes(request["text"]) is None:
+        raise InputError("text: has half a surrogate pair, which is no character; send Unicode")
+    seed, files = request.get("seed"), request.get("files") or {}
+    if seed is not None and (not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed < 2**64):
+        raise InputError(f"seed: {seed!r} is no whole number from 0 to {2**64 - 1}")
+    if not isinstance(files, Mapping):
+        raise InputError("files: names with their contents are expected")
+    with temporary_folder("sojourn-lab-") as folder, no_code("run it outside of the lab (sojourn run)"):
+        folder = folder.resolve()
+        try:
+            for name, data in files.items():
+                _write(folder / _plain(name), str(name), _decoded(name, data))
+            scenario = Scenario.parse(request["text"], base=folder, within=True)
+            return payload(recorded(scenario, seed), folder)
+        except Exception as error:
+            if (known := explain(error)) is None:
+                raise
+            raise InputError(without(folder, known[1])) from None
+
+
+def without(folder: Path, text: str) -> str:
+    """A text with the files of a folder by their names alone."""
+    for place in (str(folder), escape(str(folder))):
+        text = text.replace(f"{place}/", "").replace(place, ".")
+    return text
+
+
+def _write(place: Path, name: str, contents: bytes) -> None:
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(contents)
+    except (FileExistsError, NotADirectoryError, IsADirectoryError):
+        raise InputError(f"files: {name!r} is within another file; give each a name of its own") from None
+
+
+def _in_bytes(text: str) -> bytes | None:
+    """A text in UTF-8; None for half of a surrogate pair, which JSON can spell and no file or core can have."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return None
+
+
+def _plain(name: Any) -> PurePosixPath:
+    """The name of a file below a folder."""
+    path = PurePosixPath(str(name))
+    parts = [_in_bytes(part) for part in path.parts]
+    if any(part is None or len(part) > LONGEST_PART for part in parts) or len(str(name)) > LONGEST_NAME:
+        limits = f"{LONGEST_NAME} characters of Unicode, {LONGEST_PART} bytes between two slashes"
+        raise InputError(f"files: {str(name)[:40]!r}… is no name of a file; give up to {limits}")
+    if path.is_absolute() or ".." in path.parts or "\\" in str(name) or not path.name or "\0" in str(name):
+        raise InputError(f"files: {name!r} is no name of a file beside the scenario")
+    return path
+
+
+def _decoded(name: str, data: Any) -> bytes:
+    try:
+        return b64decode(data, validate=True)
+    except (binascii.Error, TypeError, ValueError):
+        raise InputError(f"files: {name!r} is not base64") from None

@@ -1,0 +1,95 @@
+"""What the page begins with: a scenario with the files that it names, or a result."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sojourn.apps.lab.files import files_beside, small
+from sojourn.apps.lab.native import recorded
+from sojourn.apps.lab.payload import payload
+from sojourn.apps.lab.written import written
+from sojourn.base.errors import InputError
+from sojourn.base.inputs import parse_toml, read_bytes, read_text
+from sojourn.model.scenarios.scenario import Scenario
+from sojourn.studies.drawn import drawn_text
+from sojourn.studies.runs.store import MANIFEST, load
+
+if TYPE_CHECKING:
+    from sojourn.model.results.result import Result
+
+
+@dataclass(frozen=True)
+class Start:
+    """A scenario's text, or a result's bytes; with neither, the page begins with a scenario of its own."""
+
+    name: str = ""
+    text: str | None = None
+    seed: int | None = None
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    result: bytes | None = None
+
+    def to_json(self, *, native: str | None = None, result: str | None = None) -> dict[str, Any]:
+        """As the page reads it (`Start` in web/src/core).
+
+        `native` and `result` are the addresses for native runs and of the result, relative to the page. A result
+        without an address is within.
+        """
+        told: dict[str, Any] = {"name": self.name}
+        if self.text is not None:
+            told["text"] = self.text
+        if self.seed is not None:
+            told["seed"] = self.seed
+        if self.files:
+            told["files"] = {name: _base64(data) for name, data in self.files.items()}
+        if self.result is not None:
+            told["payload"] = {"base64": _base64(self.result)} if result is None else {"url": result}
+        if native is not None:
+            told["native"] = native
+        return told
+
+
+def of_path(path: Path | None) -> Start:
+    """What is in a scenario file, or in the folder of a result.
+
+    A scenario whose queue manager is in Python or in a shared library is run here, since the page has no such code.
+    """
+    if path is None:
+        return Start()
+    if path.is_dir() or path.name == MANIFEST:
+        return of_result(load(path.parent if path.name == MANIFEST else path))
+    text = read_text(path)
+    document = parse_toml(text)
+    if "draw" in document:
+        text = drawn_text(path, None)
+        document = parse_toml(text)
+    scenario = Scenario.load(path)
+    if scenario.user_aqms():
+        return of_result(recorded(scenario, scenario.seed))
+    return Start(scenario.name or path.stem, text, None, files_beside(document, path.parent))
+
+
+def of_scenario(scenario: Scenario) -> Start:
+    """A scenario with every default written out, and the files that it names by their whole paths."""
+    if scenario.user_aqms():
+        return of_result(recorded(scenario, scenario.seed))
+    files = {str(path): read_bytes(path) for path in scenario.traces()}
+    return Start(scenario.name, written(scenario), scenario.seed, small(files))
+
+
+def of_result(result: Result) -> Start:
+    """What a result has recorded; where packets were not, its scenario, which the page runs again with its seed."""
+    if result.is_shell:
+        remedy = "look at it with sojourn plot timeseries, or run a scenario with flows in the lab"
+        raise InputError(f"{result.folder or result}: log of a shell, whose command made the traffic; {remedy}")
+    has_packets = "packets" in result.table_names
+    if has_packets or result.engine != "simulate" or result.scenario.user_aqms():
+        return Start(result.scenario.name, None, result.seed, {}, payload(result))
+    return replace(of_scenario(result.scenario), seed=result.seed)
+
+
+def _base64(data: bytes) -> str:
+    return b64encode(data).decode("ascii")

@@ -1,0 +1,209 @@
+"""Pages through mitmproxy: recorded by a proxy, replayed by servers behind emulated links.
+
+mitmproxy is a program of its own here (``mitmdump``): its wheel asks for exact versions of libraries that others of
+this environment need in newer ones.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ipaddress
+import json
+import os
+import shlex
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+from sojourn.base.errors import InputError, MissingError
+
+ADDON = Path(__file__).with_name("addon.py")
+READY_S = 60.0
+"""How long mitmproxy may take to start: it makes a certificate first."""
+GRACE_S = 10.0
+"""How long it may take to end."""
+REMEDY = "install mitmproxy 10 or newer (pipx install mitmproxy), or name its program in SOJOURN_MITMDUMP"
+
+
+class Answer(NamedTuple):
+    """A request and what was answered, without its contents; `bytes` is the length of the body as it was sent."""
+
+    scheme: str
+    host: str
+    port: int
+    method: str
+    path: str
+    status: int
+    bytes: int
+    made_up: bool
+
+    @property
+    def url(self) -> str:
+        """The request's address."""
+        usual = {"http": 80, "https": 443}.get(self.scheme) == self.port
+        return f"{self.scheme}://{self.host}{'' if usual else f':{self.port}'}{self.path}"
+
+    @property
+    def is_named(self) -> bool:
+        """Whether its host has a name that can lead elsewhere: it is no address, and not this machine."""
+        with contextlib.suppress(ValueError):
+            ipaddress.ip_address(self.host.strip("[]"))
+            return False
+        return self.host != "localhost" and not self.host.endswith(".localhost")
+
+
+def mitmdump() -> str:
+    """Where mitmproxy's program is: what SOJOURN_MITMDUMP names, beside this Python, or on PATH."""
+    beside = Path(sys.executable).with_name("mitmdump")
+    named = os.environ.get("SOJOURN_MITMDUMP") or (str(beside) if beside.exists() else "mitmdump")
+    found = shutil.which(named)
+    if found is None:
+        raise MissingError(f"{named} is absent; {REMEDY}")
+    return found
+
+
+def recorded(file: Path) -> list[Answer]:
+    """Return what a recording has, in its order."""
+    if not file.is_file():
+        raise InputError(f"{file}: there is no such file; make it with `sojourn web record {file} -- COMMAND`")
+    with _scratch() as folder:
+        words = [mitmdump(), "-q", "-n", "-r", str(file), *_settings(folder)]
+        done = subprocess.run(words, env=_told_to(folder), capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise InputError(f"{file}: mitmproxy cannot read it: {_last_line(done.stdout + done.stderr)}")
+        return _told(folder)
+
+
+def record(file: Path, command: Sequence[str]) -> tuple[int, list[Answer]]:
+    """Run a command with a proxy in its environment (``http_proxy``, ``https_proxy``), whose flows `file` gets.
+
+    Returns the command's exit code and what was recorded. Programs that believe ``SSL_CERT_FILE`` take the proxy's
+    certificates; others have to be told to.
+    """
+    if file.exists():
+        raise InputError(f"{file} is there already; name another file")
+    with _scratch() as folder:
+        port = _free_port()
+        words = [mitmdump(), "-q", "--mode", f"regular@127.0.0.1:{port}", "-w", str(file), *_settings(folder)]
+        proxy = subprocess.Popen(
+            words, env=_told_to(folder), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+        )
+        try:
+            wait_for("127.0.0.1", port, proxy)
+            url = f"http://127.0.0.1:{port}"
+            names = ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY")
+            code = _run(command, dict.fromkeys(names, url) | _certificate(folder))
+        finally:
+            _end(proxy)
+        return code, _told(folder)
+
+
+def replay(file: Path, command: Sequence[str]) -> tuple[int, list[Answer], list[Answer]]:
+    """Run a command in a network where the hosts of a recording are, and answer as they did.
+
+    Each host's name leads to the other end of a shell, where every port that was used is served, with TLS where that
+    was; so a browser opens the connections that it would open, through whatever shells the command starts. Returns the
+    command's exit code, what it asked for, and what of the recording cannot be replayed, as its hosts have no names.
+    """
+    answers = recorded(file)
+    named = [answer for answer in answers if answer.is_named]
+    if not named:
+        raise InputError(f"{file}: no request in it is to a host with a name; record such a page")
+    places = sorted({(answer.scheme, answer.port) for answer in named})
+    with _scratch() as folder:
+        # Nobody is at that port: what is not recorded is answered with 404, nothing is asked of anybody.
+        modes = [word for scheme, port in places for word in ("--mode", f"reverse:{scheme}://127.0.0.1:9@{port}")]
+        settings = ["connection_strategy=lazy", "upstream_cert=false", "keep_host_header=true"]
+        settings += ["server_replay_extra=404", "server_replay_reuse=true", "server_replay_ignore_port=true"]
+        words = [mitmdump(), "-q", *modes, "--server-replay", str(file.resolve()), *_settings(folder)]
+        words += [word for setting in settings for word in ("--set", setting)]
+        peer = f"exec env SOJOURN_WEB_TOLD={shlex.quote(str(folder / 'told'))} {shlex.join(words)}"
+        shell = [sys.executable, "-m", "sojourn", "delay", "0s", "--quiet"]
+        shell += ["--peer", f"{peer} >{shlex.quote(str(folder / 'said'))} 2>&1"]
+        shell += [word for host in sorted({answer.host for answer in named}) for word in ("--host", host)]
+        ready = [sys.executable, "-m", "sojourn.apps.web.ready", str(places[0][1]), str(folder / "said")]
+        code = _run([*shell, "--", *ready, *command], _certificate(folder))
+        return code, _told(folder), [answer for answer in answers if not answer.is_named]
+
+
+def wait_for(host: str, port: int, proxy: subprocess.Popen[str] | None = None) -> None:
+    """Wait until somebody listens there; an error if `proxy`, which is to, ends, or nobody does within a minute."""
+    end = time.monotonic() + READY_S
+    while True:
+        with contextlib.suppress(OSError), socket.create_connection((host, port), timeout=READY_S):
+            return
+        if proxy is not None and proxy.poll() is not None:
+            raise MissingError(f"mitmproxy does not start: {_last_line(proxy.communicate()[0])}")
+        if time.monotonic() > end:
+            raise MissingError(f"nobody listens at {host}:{port} within {READY_S:.0f} s; start again")
+        time.sleep(0.02)
+
+
+@contextlib.contextmanager
+def _scratch() -> Iterator[Path]:
+    with TemporaryDirectory(prefix="sojourn-web-") as folder:
+        yield Path(folder)
+
+
+def _settings(folder: Path) -> list[str]:
+    """A certificate authority of this run alone, and our addon."""
+    return ["--set", f"confdir={folder}", "-s", str(ADDON)]
+
+
+def _told_to(folder: Path) -> dict[str, str]:
+    return {**os.environ, "SOJOURN_WEB_TOLD": str(folder / "told")}
+
+
+def _certificate(folder: Path) -> dict[str, str]:
+    file = str(folder / "mitmproxy-ca-cert.pem")
+    return {"SSL_CERT_FILE": file, "CURL_CA_BUNDLE": file, "SOJOURN_WEB": "yes"}
+
+
+def _told(folder: Path) -> list[Answer]:
+    with contextlib.suppress(FileNotFoundError):
+        lines = (folder / "told").read_text(encoding="utf-8").splitlines()
+        return [Answer(**told) for line in lines if isinstance(told := json.loads(line), dict)]
+    return []
+
+
+def _run(command: Sequence[str], variables: dict[str, Any]) -> int:
+    """Run a command; its exit code, 128 and the signal's number where one ended it. Ctrl-C is for the command."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        # The command itself has the usual effect of Ctrl-C.
+        process = subprocess.Popen(
+            command, env={**os.environ, **variables}, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)
+        )
+        code = process.wait()
+    except FileNotFoundError:
+        raise InputError(f"{command[0]}: there is no such program; give its name after --") from None
+    finally:
+        signal.signal(signal.SIGINT, before)
+    return 128 - code if code < 0 else code
+
+
+def _end(proxy: subprocess.Popen[str]) -> None:
+    """End a proxy, which writes what it has; a client that goes on keeps it for a while at most."""
+    proxy.send_signal(signal.SIGINT)
+    try:
+        proxy.communicate(timeout=GRACE_S)
+    except subprocess.TimeoutExpired:
+        proxy.kill()
+        proxy.communicate()
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port: int = server.getsockname()[1]
+        return port
+
+
+def _last_line(text: str) -> str:
+    return (text.strip().splitlines() or ["it says nothing"])[-1]

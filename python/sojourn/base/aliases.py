@@ -1,0 +1,88 @@
+"""Public module paths: `sojourn.gym` is `sojourn.apps.gym`, and `python -m sojourn.kernel.vectors` runs.
+
+Documents and users' programs name packages without their group, and both names give the same module. A finder in front
+of Python's own does this, because those would load a second copy of a module by the path of its parent.
+"""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from importlib.machinery import ModuleSpec
+    from types import CodeType
+
+GROUPS = {
+    **dict.fromkeys(("aqms", "analysis", "results", "scenarios"), "model"),
+    **dict.fromkeys(("traces", "logs", "pcap", "qlog", "flent", "tc"), "io"),
+    **dict.fromkeys(("kernel", "ns2", "emulated", "validation"), "engines"),
+    **dict.fromkeys(("runs", "fitting", "hunting", "score"), "studies"),
+    "report": "papers",
+    **dict.fromkeys(("cli", "lab", "labs", "gym", "web"), "apps"),
+}
+"""Group of each package that has a public path without it."""
+
+
+def target(name: str) -> str | None:
+    """Path of the module that a public path names; `None` if it is no alias."""
+    root, _, rest = name.partition(".")
+    package, dot, inner = rest.partition(".")
+    if root != "sojourn" or package not in GROUPS:
+        return None
+    return f"sojourn.{GROUPS[package]}.{package}{dot}{inner}"
+
+
+def install() -> None:
+    """Make the public paths importable; a second call has no effect."""
+    if not any(isinstance(finder, _Aliases) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _Aliases())
+
+
+class _Aliases:
+    """Finder and loader of public paths."""
+
+    def __init__(self) -> None:
+        self._own_specs: dict[str, ModuleSpec | None] = {}
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, module: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        path_of = target(name)
+        if path_of is None:
+            return None
+        from importlib.machinery import ModuleSpec
+
+        real = _spec_of(path_of)
+        if real is None:
+            return None
+        is_package = real.submodule_search_locations is not None
+        spec = ModuleSpec(name, self, origin=real.origin, is_package=is_package)  # type: ignore[arg-type]
+        if is_package:
+            spec.submodule_search_locations = real.submodule_search_locations
+        return spec
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        from importlib import import_module
+
+        module = import_module(str(target(spec.name)))
+        self._own_specs[module.__name__] = module.__spec__
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Give the module back its own spec: the import system has set that of the alias."""
+        module.__spec__ = self._own_specs.pop(module.__name__)
+
+    def get_code(self, name: str) -> CodeType | None:
+        """Code for `python -m`, which asks a loader for it."""
+        real = _spec_of(str(target(name)))
+        code: CodeType | None = real.loader.get_code(real.name) if real else None  # type: ignore[union-attr]
+        return code
+
+
+def _spec_of(name: str) -> ModuleSpec | None:
+    from importlib.util import find_spec
+
+    return find_spec(name)

@@ -1,0 +1,96 @@
+"""A scenario on the real kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from sojourn import _core
+from sojourn.engines.heard import Heard
+from sojourn.engines.kernel import cache, changes
+from sojourn.engines.kernel.guest import boot, job_folder
+from sojourn.engines.kernel.network import START_NS, Network, lay_out
+from sojourn.engines.kernel.refuse import refuse
+from sojourn.engines.kernel.routers import directions
+from sojourn.engines.kernel.trace import entries, read_trace, timeouts
+from sojourn.engines.kernel.traffic import traffic
+from sojourn.engines.recorded import Ends, result
+from sojourn.model.results.result import Result
+from sojourn.model.scenarios.scenario import Scenario
+
+NO_PROBES = {
+    "headers": "does not record transport headers",
+    "senders": "does not know what its senders do",
+    "state": "does not look into its queue disciplines",
+}
+
+
+def identity(version: str = cache.VERSIONS[0]) -> str:
+    """Name of this engine in the hash of a run: the build is part of it."""
+    return cache.built(version).identity
+
+
+def check(scenario: Scenario) -> None:
+    """Refuse what the kernel cannot express."""
+    _job(scenario, 0, "")
+
+
+def run(
+    scenario: Scenario,
+    seed: int,
+    progress: Callable[[float], None] | None = None,
+    *,
+    version: str = cache.VERSIONS[0],
+) -> Result:
+    """Run a scenario once in a guest of its own, on the built kernel of a version."""
+    kernel = cache.built(version)
+    with job_folder() as folder:
+        network, files, flows, groups, limits = _job(scenario, seed, str(folder))
+        boot(kernel, folder, files, seed=seed, tick=progress)
+        changes.check_done(folder, network)
+        heard = Heard.read((folder / "out").read_text().splitlines())
+        events = read_trace(folder / "trace")
+    ends = Ends(heard, flows, groups, timeouts(events, heard.opened), len(events))
+    found = entries(events, START_NS, heard.opened, groups, network.replacements)
+    output = _core.summarise(scenario.canonical, seed, limits, found)
+    return result(scenario, seed, output, ends)
+
+
+def _job(
+    scenario: Scenario, seed: int, folder: str
+) -> tuple[Network, dict[str, str | bytes], list[int | None], list[int], list[tuple[str, bool]]]:
+    """The network, files of the job, flows and groups of the sources, limits of the queues."""
+    document = scenario.document
+    for name, reason in NO_PROBES.items():
+        if document["probes"].get(name):
+            refuse(f"probes.{name}", reason, "leave it out")
+    network = lay_out(document)
+    changes.add(document, network)
+    plan = _core.plan(scenario.canonical, seed)
+    told = traffic(document, plan, network.ends, _core.starts(scenario.canonical).tolist())
+    router, device = network.traced
+    job = [
+        *network.job,
+        *_streams(document, seed),
+        f"at {router}",
+        f"controls {device} {seed}",
+        f"trace {device} {folder}/trace",
+        "at -",
+        "run traffic out",
+        f"at {router}",
+        f"flush {device}",
+        "at -",
+    ]
+    files: dict[str, str | bytes] = {**network.files, **told.files, "traffic": told.text}
+    files["job"] = "\n".join([*job, ""])
+    limits = [(queue.limit, queue.judges_arrivals) for queue in network.queues]
+    return network, files, told.flows, [ends.group for ends in network.ends], limits
+
+
+def _streams(document: Mapping[str, Any], seed: int) -> list[str]:
+    """Lines of the job by which each queue draws what it draws in the simulator."""
+    return [
+        line
+        for link in directions(document)
+        for line in (f"at {link.router}", f"random {link.device} {_core.state_of_queue(seed, link.number)}", "at -")
+    ]

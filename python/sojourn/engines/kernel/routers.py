@@ -1,0 +1,69 @@
+"""The routers of a scenario's network in the guest, the links between them, and the path of each flow group.
+
+The routers of a dumbbell are L and R. In a row r0 is before the first bottleneck, r1 behind it and so on; in a graph r0
+is the first node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sojourn.model.scenarios.paths import paths as numbers_of_links
+
+
+@dataclass(frozen=True)
+class Direction:
+    """One direction of a bottleneck."""
+
+    number: int
+    """Number of the link, in the trace and in results."""
+    place: str
+    """Where it is in the scenario."""
+    keys: Mapping[str, Any]
+    device: str
+    router: str
+    """Namespace where its queue is."""
+    next: str
+    """Namespace to which it leads."""
+
+
+@dataclass(frozen=True)
+class Path:
+    """The links that the packets of a flow group cross."""
+
+    data: Sequence[Direction]
+    acks: Sequence[Direction]
+
+
+def directions(document: Mapping[str, Any]) -> list[Direction]:
+    """Both directions of every bottleneck of a canonical scenario, by the number of the link."""
+    found: list[Direction] = []
+    for device, place, hop, reverse, (near, far) in _hops(document):
+        back = f"{place}.reverse" if place != "link" else "reverse"
+        found.append(Direction(len(found), place, hop, device, near, far))
+        found.append(Direction(len(found), back, reverse, device, far, near))
+    return found
+
+
+def paths(document: Mapping[str, Any], links: Sequence[Direction]) -> list[Path]:
+    """The links that each flow group crosses."""
+    numbers = numbers_of_links(document)
+    return [Path([links[link] for link in data], [links[link] for link in acks]) for data, acks in numbers]
+
+
+def _hops(
+    document: Mapping[str, Any],
+) -> Iterator[tuple[str, str, Mapping[str, Any], Mapping[str, Any], tuple[str, str]]]:
+    """Device, place, both directions, and the routers at the ends of each bottleneck."""
+    listed = document.get("links", [])
+    if "nodes" in document:
+        names = {node["name"]: f"r{index}" for index, node in enumerate(document["nodes"])}
+        for index, hop in enumerate(listed):
+            yield f"f{index}", f"links[{index}]", hop, hop["reverse"], (names[hop["from"]], names[hop["to"]])
+        return
+    ends = ("r0", "r1") if listed else ("L", "R")
+    yield "f0" if listed else "f", "link", document["link"], document["reverse"], ends
+    for index, hop in enumerate(listed, 1):
+        yield f"f{index}", f"links[{index - 1}]", hop, hop["reverse"], (f"r{index}", f"r{index + 1}")

@@ -1,0 +1,56 @@
+"""Whether a kernel does what it has to: twice the same run, and packets that leave when they must."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from sojourn.base.errors import MissingError
+from sojourn.engines.kernel.cache import Kernel
+from sojourn.engines.kernel.guest import boot, job_folder
+from sojourn.engines.kernel.trace import EVENT, OFFERED, REFUSED, SENT
+
+RATE, BYTES, LIMIT, COUNT = 10_000_000, 1250, 5, 8
+START_NS = 2_000_333_333
+AFTER_NS = 20 * 10**9
+"""From the burst to the end: all of it has been sent."""
+_QDISC = f"exec tc qdisc add dev f root handle 1: prio bands 2 priomap {' '.join('0' * 16)}"
+
+
+def run(kernel: Kernel) -> None:
+    """Boot a kernel twice on a burst of packets into a short queue; an error tells what it did wrong."""
+    first, second = (_burst(kernel) for _ in range(2))
+    if first != second:
+        raise MissingError("the kernel does not do the same twice; its results cannot be used")
+    events = np.frombuffer(first, EVENT)
+    sent = events["at"][events["what"] == SENT] - START_NS
+    gap = BYTES * 8 * 10**9 // RATE
+    wanted = [number * gap for number in range(LIMIT + 1)]
+    counts = [int((events["what"] == what).sum()) for what in (OFFERED, REFUSED)]
+    if sent.tolist() != wanted or counts != [COUNT, COUNT - LIMIT - 1]:
+        did = f"sent packets at {sent.tolist()} ns instead of {wanted} and dropped {counts[1]} of {counts[0]}"
+        raise MissingError(f"the kernel {did}; its results cannot be used")
+
+
+def _burst(kernel: Kernel) -> bytes:
+    with job_folder() as folder:
+        arrivals = "".join(f"{START_NS + number} {BYTES} 1000 0 0 0 1 2\n" for number in range(COUNT))
+        files = {"job": _job(folder), "arrivals": arrivals}
+        boot(kernel, folder, files, seed=1)
+        return (folder / "trace").read_bytes()
+
+
+def _job(folder: Path) -> str:
+    lines = [
+        "exec ip link add f type sojourn",
+        f"link f 0 0 0 0 0 0 0 0 {RATE}",
+        "exec ip link set f.p up",
+        "exec ip link set f up",
+        _QDISC,
+        f"exec tc qdisc add dev f parent 1:1 handle 10: pfifo limit {LIMIT}",
+        f"trace f {folder}/trace",
+        f"replay f arrivals told {START_NS + AFTER_NS}",
+        "flush f",
+    ]
+    return "\n".join([*lines, ""])

@@ -1,0 +1,39 @@
+"""Running `ns` on a script."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from sojourn.base.children import child
+from sojourn.base.errors import MissingError
+from sojourn.engines.ns2 import installed
+
+LAST_LINES = 6
+DONE = "done"
+
+
+def run(script: Path, trace: Path, more: Sequence[str] = (), tick: Callable[[float], None] | None = None) -> list[str]:
+    """Run a script; the lines it prints. `tick` gets the share done; what it raises ends ns."""
+    command = [str(installed.ns()), str(script), str(trace), *more]
+    errors = trace.with_name("errors")
+    said: list[str] = []
+    with errors.open("w") as stderr, child(command, stderr=stderr, text=True, cwd=trace.parent) as ns:
+        for line in ns.stdout or ():
+            word, _, rest = line.rstrip("\n").partition(" ")
+            if word != "@":
+                said.append(line.rstrip("\n"))
+            elif tick:
+                tick(float(rest))
+    if not said or said[-1] != DONE:
+        raise MissingError(_why(said, errors.read_text(errors="replace").splitlines()))
+    return said[:-1]
+
+
+def _why(said: Sequence[str], errors: Sequence[str]) -> str:
+    """What ns said last."""
+    lines = [line for line in [*said, *errors] if line.strip() and not line.startswith(("flow ", "sample "))]
+    if any(os.strerror(28) in line for line in lines):
+        return "ns-2 stopped: no space is left in the folder of temporary files; free some, or set TMPDIR"
+    return "\n  ".join(["ns-2 stopped before the end; it said:", *(lines[-LAST_LINES:] or ["nothing"])])

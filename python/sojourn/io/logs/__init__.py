@@ -1,0 +1,104 @@
+"""Logs of other tools by format: adding one is a file here and a line in `FORMATS`.
+
+A format's module has `SUFFIX`, `ABOUT`, `recognises(line)`, `read(path, lines, nodes)` and `write(result, link)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import polars as pl
+
+from sojourn.base.errors import InputError
+from sojourn.base.files import write_file
+from sojourn.base.inputs import read_text
+from sojourn.model.results.result import FATES, Result
+from sojourn.model.results.tables import in_memory
+
+FORMATS = ("mahimahi", "ns2")
+
+
+class Log(NamedTuple):
+    """What a log holds, with the columns of a result's tables as far as the format has them."""
+
+    packets: pl.DataFrame
+    """Packets sent and dropped: `time_ns`, `link`, `bytes`, `sojourn_ns` (null where it is not known), `fate`, …."""
+    waiting: pl.DataFrame
+    """Packets that arrived and were neither sent nor dropped: `time_ns` of the arrival, `link`, `bytes`."""
+    end_ns: int
+    """Time of the last line."""
+
+
+class Format(Protocol):
+    """What a format of logs is."""
+
+    SUFFIX: str
+    ABOUT: str
+
+    def recognises(self, line: str) -> bool:
+        """Whether a log of this format can begin with `line`."""
+
+    def read(self, path: Path, lines: Iterable[tuple[int, str]], nodes: tuple[int, int] | None) -> Log:
+        """Read numbered lines that are not empty; of several links, the one between `nodes`."""
+
+    def write(self, result: Result, link: str | None) -> Iterator[str]:
+        """Lines about the packets of a link (by default, of what the format holds)."""
+
+
+def load_log(path: Path | str, nodes: tuple[int, int] | None = None) -> Result:
+    """Read a log as a result without a scenario, which figures of its packets can be drawn from.
+
+    Its tables are `packets`, `waiting` and `sojourn_histogram`. Where the format does not say why a packet was dropped,
+    its fate is "dropped: unknown".
+    """
+    path = Path(path)
+    lines = [(number, line) for number, line in enumerate(read_text(path, "log").splitlines(), 1) if line.strip()]
+    if not lines:
+        raise InputError(f"{path}: empty; give a log of {_names()}")
+    known = next((found for found in map(log_format, FORMATS) if found.recognises(lines[0][1])), None)
+    if known is None:
+        raise InputError(f"{path}: line {lines[0][0]} is of no known log; give one of {_names()}")
+    log = known.read(path, lines, nodes)
+    sent = log.packets.filter(pl.col("fate") < FATES.index("dropped: limit"))
+    edges = pl.col("sojourn_ns")
+    histogram = sent.group_by("link", lower_ns=edges, upper_ns=edges).agg(count=pl.len().cast(pl.UInt64))
+    frames = {"packets": log.packets, "waiting": log.waiting, "sojourn_histogram": histogram.sort("link", "lower_ns")}
+    totals = {"duration_s": log.end_ns / 1e9, "hops": []}
+    result = Result(None, 0, totals, in_memory(frames))
+    result.folder = path
+    return result
+
+
+def write_log(result: Result, path: Path | str, link: str | None = None) -> Path:
+    """Write the packets of a result or of a log; the suffix of `path` names the format."""
+    suffix = Path(path).suffix
+    known = next((found for found in map(log_format, FORMATS) if suffix == found.SUFFIX), None)
+    if known is None:
+        endings = ", ".join(f"{log_format(name).SUFFIX} ({log_format(name).ABOUT})" for name in FORMATS)
+        raise InputError(f'{path}: "{suffix}" names no format of logs; end the name in {endings}')
+    numbers = [result.link_number(link)] if link else [0, 1]
+    if all(result.table(name).filter(pl.col("link").is_in(numbers)).is_empty() for name in ("packets", "waiting")):
+        where = result.folder or result
+        raise InputError(f"{where}: no packet reached the link; give a longer duration or another --link")
+    lines = known.write(result, link)
+    return write_file(path, lambda file: file.writelines(f"{line}\n".encode() for line in lines))
+
+
+def log_format(name: str) -> Format:
+    """Module of a format."""
+    module: Format = import_module(f"sojourn.io.logs.{name}")
+    return module
+
+
+def plain_link(result: Result, number: int) -> dict[str, Any] | None:
+    """Keys of a link in the scenario; None for a log or a link behind the first bottleneck."""
+    if result.is_log or number > 1:
+        return None
+    return list(result.scenario.links.values())[number]
+
+
+def _names() -> str:
+    return " or ".join(log_format(name).ABOUT for name in FORMATS)

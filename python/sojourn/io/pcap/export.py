@@ -1,0 +1,135 @@
+"""A pcapng file of what passed one side of a queue."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import polars as pl
+
+from sojourn import _core
+from sojourn.base.errors import InputError, unknown
+from sojourn.base.files import write_file
+from sojourn.io.pcap.wire import Recorded, address, headers, ports
+from sojourn.model.results.result import FATES, Result
+
+SIDES = ("in", "out")
+BOTH = "both"
+
+
+def export(result: Result, path: Path | str, *, side: str, link: str | None = None, payload: bool = False) -> int:
+    """Write the packets on one side of a link's queue, and return how many there are.
+
+    On side `in` a packet has the time of its arrival, and those that were dropped later are there too; on side `out` it
+    has the time at which its transmission began, so that both differ by the sojourn time. Without `link` it is the
+    first one. With "both" it is what a tap on that side of the bottleneck sees: `in` shows what enters the forward
+    queue and what leaves the reverse one, on the senders' side; which way a packet went is in its flags, as seen from
+    the hosts on that side. Without `payload` only the headers are written.
+    """
+    chosen = [(_number(result, link or result.link), side)] if link != BOTH else [(0, side), (1, SIDES[side == "in"])]
+    tables = [_seen(result, number, where) for number, where in chosen]
+    frame = pl.concat(tables).sort("stamp_ns", "arrival", maintain_order=True)
+    if frame.is_empty():
+        raise InputError(f"{result.folder or result}: no packet passed there; give a longer duration")
+    name = ", ".join(f"{result.link_names[number]} {where}" for number, where in chosen)
+    ways = {number: OUTBOUND if where == "in" else INBOUND for number, where in chosen if len(chosen) > 1}
+    about = f"{result.scenario.aqm}, seed {result.seed}, fingerprint {result.fingerprint}"
+
+    def write(file: IO[bytes]) -> None:
+        file.write(_section(about))
+        file.write(_interface(name))
+        for row, packet in zip(frame.iter_rows(named=True), _recorded(result, frame), strict=True):
+            head, size = headers(packet)
+            data = head + bytes(size - len(head)) if payload else head
+            file.write(_packet(row["stamp_ns"], data, size, _comment(row), ways.get(row["link"])))
+
+    write_file(path, write)
+    return frame.height
+
+
+def _number(result: Result, link: str) -> int:
+    try:
+        return result.link_number(link)
+    except InputError:
+        raise unknown("link", link, [*result.link_names, BOTH]) from None
+
+
+def _seen(result: Result, link: int, side: str) -> pl.DataFrame:
+    """Packets on one side of a link's queue: the time at which they pass as `stamp_ns`, their headers, their fate."""
+    of_link = pl.col("link") == link
+    packets = result.table("packets").filter(of_link)
+    if side == "out":
+        packets = packets.filter(pl.col("fate") <= _MARKED)
+        marked = pl.when(pl.col("fate") == _MARKED).then(pl.lit(3, pl.UInt8)).otherwise("ecn")
+        packets = packets.with_columns(stamp_ns="time_ns", ecn=marked)
+    else:
+        waiting = result.table("waiting").filter(of_link).with_columns(stamp_ns="time_ns")
+        packets = packets.with_columns(stamp_ns=pl.col("time_ns") - pl.col("sojourn_ns"))
+        packets = pl.concat([packets, waiting], how="diagonal")
+    own = packets.select("stamp_ns", "link", "arrival", "flow", "ecn", "from_host", "to_host", "sojourn_ns", "fate")
+    joined = own.join(result.table("headers"), on=["link", "arrival"], how="left", validate="1:1")
+    if joined["flags"].null_count():
+        raise InputError(f"{result.folder or result}: some packets have no header; run it again")
+    return joined
+
+
+def _recorded(result: Result, frame: pl.DataFrame) -> Iterator[Recorded]:
+    if (largest := int(frame.select(pl.col("ip_bytes").max()).item())) > LARGEST:
+        raise InputError(
+            f"{result.folder or result}: a packet of {largest} bytes; an IPv4 packet has at most {LARGEST}"
+        )
+    for row in frame.iter_rows(named=True):
+        near, far = ports(row["flow"]) if row["to_sink"] else reversed(ports(row["flow"]))
+        yield Recorded(
+            identification=row["arrival"],
+            ecn=row["ecn"],
+            source=(address(row["from_host"]), near),
+            destination=(address(row["to_host"]), far),
+            sack=tuple(block for n in (1, 2, 3) if (block := (row[f"sack{n}_from"], row[f"sack{n}_to"]))[1]),
+            **{name: row[name] for name in _TAKEN},
+        )
+
+
+def _comment(row: dict[str, Any]) -> str:
+    if row["sojourn_ns"] is None:
+        return "waiting at the end of the run"
+    fate = FATES[row["fate"]]
+    return f"sojourn {row['sojourn_ns'] / 1e6:.6f} ms" + ("" if fate == "sent" else f", {fate}")
+
+
+def _section(comment: str) -> bytes:
+    body = struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1)
+    return _block(0x0A0D0D0A, body, [(1, comment.encode()), (4, f"sojourn {_core.version()}".encode())])
+
+
+def _interface(name: str) -> bytes:
+    return _block(1, struct.pack("<HHI", RAW_IP, 0, 0), [(2, name.encode()), (9, bytes([NANOSECONDS]))])
+
+
+def _packet(stamp_ns: int, data: bytes, size: int, comment: str, way: int | None) -> bytes:
+    head = struct.pack("<IIIII", 0, stamp_ns >> 32, stamp_ns & 0xFFFFFFFF, len(data), size)
+    flags = [] if way is None else [(2, struct.pack("<I", way))]
+    return _block(6, head + _padded(data), [(1, comment.encode()), *flags])
+
+
+def _block(kind: int, body: bytes, options: list[tuple[int, bytes]]) -> bytes:
+    parts = [struct.pack("<HH", code, len(value)) + _padded(value) for code, value in options]
+    body += b"".join(parts) + b"\0\0\0\0"
+    size = struct.pack("<I", 12 + len(body))
+    return struct.pack("<I", kind) + size + body + size
+
+
+def _padded(data: bytes) -> bytes:
+    return data + bytes(-len(data) % 4)
+
+
+RAW_IP = 101
+"""LINKTYPE_RAW: a packet begins with its IP header. Of this type libpcap reads no file with two interfaces."""
+INBOUND, OUTBOUND = 1, 2
+"""The direction in a packet's `epb_flags`."""
+NANOSECONDS = 9
+LARGEST = 65_535
+_MARKED = FATES.index("marked")
+_TAKEN = ("ip_bytes", "seq", "ack", "payload", "flags", "ts_val", "ts_ecr")

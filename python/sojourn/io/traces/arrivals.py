@@ -1,0 +1,294 @@
+"""Arrivals at a queue, to be played through others: made up, from a kernel vector, or from the log of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from sojourn import _core
+from sojourn.base.errors import InputError
+from sojourn.base.inputs import parse_json, read_bytes, read_text
+from sojourn.base.packed import unpacked
+from sojourn.base.units import seconds
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from sojourn.model.results.result import Result
+
+Columns = dict[str, "npt.NDArray[Any]"]
+
+
+@dataclass(frozen=True)
+class Arrivals:
+    """Arrivals, the link that they meet, and, if they were recorded, what became of them."""
+
+    source: str
+    """Where they come from, as part of a sentence."""
+    columns: Columns
+    setup: dict[str, Any]
+    """Link, limit and conventions, as `_core.diff` takes them."""
+    recorded: Columns | None = None
+    line: str | None = None
+    """The recorded queue as tc writes it."""
+    recorded_aqm: str = ""
+    created_ns: int | None = None
+    """The kernel's clock when it made the recorded queue."""
+    flows: npt.NDArray[Any] | None = None
+    """The packets' own flows, where the column `flow` has the bucket that the kernel hashed each to."""
+    buckets_unknown: bool = False
+    """Whether the kernel hashed flows to buckets, and the recording does not say to which."""
+
+    def with_limit(self, limit: str) -> Arrivals:
+        """Return the same arrivals at a queue with another limit."""
+        return replace(self, setup={**self.setup, "limit": limit})
+
+    def sharing(self, flow: int, other: int) -> Arrivals:
+        """Return the same arrivals with the packets of flow `other` in the bucket of `flow`."""
+        column = self.columns["flow"]
+        merged = np.where(column == other, np.uint32(flow), column)
+        return replace(
+            self, columns={**self.columns, "flow": merged}, flows=column if self.flows is None else self.flows
+        )
+
+    def with_seed(self, seed: int) -> Arrivals:
+        """Return the same arrivals at a queue with another random stream."""
+        return replace(self, setup={**self.setup, "seed": seed})
+
+
+def made_up(rate: str, limit: str, packets: int, seed: int) -> Arrivals:
+    """Poisson arrivals of eight flows under a load that changes between 0.4 and 1.6 of `rate`."""
+    columns = _core.made_up_arrivals(seed, packets, rate)
+    setup = _setup(rate=rate, limit=limit, seed=seed)
+    return Arrivals(f"{packets} made-up arrivals (seed {seed})", columns, setup)
+
+
+def from_log(result: Result) -> Arrivals:
+    """Arrivals at the forward link of a run with the probe `packets`, and what became of them.
+
+    Of a shell at the direction that most packets took.
+    """
+    if result.is_shell:
+        result = max(result.directions, key=lambda one: one.number("arrived") or 0)
+    document, where = result.scenario.document, result.folder or result
+    link, number = result.setup, result.link_number(result.link)
+    if (key := unlike_a_replay(link)) is not None:
+        raise InputError(f"{where}: its link has {key}; only runs over a link of constant rate can be replayed")
+    if "changes" in document:
+        raise InputError(f"{where}: its queues change on the way; only runs without changes of them can be replayed")
+    sent, waiting = (result.table(name).filter(pl.col("link") == number) for name in ("packets", "waiting"))
+    sent = sent.with_columns(fate_ns="time_ns", time_ns=pl.col("time_ns") - pl.col("sojourn_ns"))
+    end_ns = pl.lit(round(1e9 * seconds(document["duration"])), pl.UInt64)
+    waiting = waiting.with_columns(fate=pl.lit(WAITING, pl.UInt8), fate_ns=end_ns)
+    table = pl.concat([sent.select(_LOG_COLUMNS), waiting.select(_LOG_COLUMNS)]).sort("arrival")
+    if table.is_empty():
+        raise InputError(f"{where}: no packet reached the link; give a longer duration")
+    limit = link["limit"] if isinstance(link["limit"], str) else " + ".join(link["limit"])
+    mtu = sum(int(link[key].split()[0]) for key in ("mtu", "overhead"))
+    setup = _setup(rate=link["rate"], limit=limit, seed=result.seed, mtu=mtu, link=number)
+    columns = {name: table[name].to_numpy() for name in _LOG_COLUMNS}
+    columns["dscp"] = np.zeros(table.height, np.uint8)
+    recorded = {name: columns.pop(name) for name in ("fate", "fate_ns")}
+    aqm, way = result.scenario.aqm, ""
+    if result.is_shell:
+        aqm, way = str(result.summary["aqm"][0]), f" {result.link}"
+    source = f"{table.height} arrivals recorded from {aqm}{way}, seed {result.seed}"
+    return Arrivals(source, columns, setup, recorded, recorded_aqm=aqm)
+
+
+def unlike_a_replay(link: Mapping[str, Any]) -> str | None:
+    """Return a key in which a link differs from a replay's, which serves bytes as queued at a constant rate."""
+    if "@" in (link.get("rate") or ""):
+        return "change"
+    return next(
+        (key for key, value in sorted(link.items()) if key not in _OF_ANY_VALUE and value != _PLAIN.get(key)), None
+    )
+
+
+def from_vector(path: Path | str) -> Arrivals:
+    """Arrivals that the Linux kernel's qdisc was given, and what it made of them.
+
+    `path` is `NAME.jsonl.gz` or `NAME.jsonl`, or NAME alone; `NAME.meta.json` lies beside it.
+    """
+    data, meta_path = _vector_files(Path(path))
+    meta = _read_meta(meta_path)
+    lines = _read_lines(data)
+    rows = [_read_row(f"{data}: line {number}", line) for number, line in enumerate(lines, 1)]
+    if not rows:
+        raise InputError(f"{data}: holds no packet")
+    late = _lateness(rows[0])
+    origin = meta["t0_mono_ns"]
+    table = {name: np.array([row[name] for row in rows], dtype=np.int64) for name in _NUMBERS}
+    named = {
+        name: np.array([row.get(name, otherwise) for row in rows], dtype=kind)
+        for name, (kind, otherwise) in _NAMED.items()
+    }
+    columns: Columns = {
+        "time_ns": (table["arrival_ns"] + origin + late).astype(np.uint64),
+        "bytes": table["size"].astype(np.uint32),
+        "flow": table["flow"].astype(np.uint32),
+        "ecn": table["ecn"].astype(np.uint8),
+        **named,
+    }
+    departures = np.where(table["departure_ns"] < 0, 0, table["departure_ns"] + origin)
+    recorded: Columns = {
+        "fate": np.array([_VERDICTS[row["verdict"]] for row in rows], dtype=np.uint8),
+        "fate_ns": departures.astype(np.uint64),
+    }
+    setup = _setup(
+        rate=_rate(meta["rate_bps"]),
+        seed=meta["seed"],
+        overhead=meta["overhead"],
+        mtu=ETHERNET_MTU,
+        kernel=True,
+        origin_ns=origin,
+    )
+    qdisc = meta["qdisc"]
+    hashes = qdisc.split()[:1] in (["fq_codel"], ["fq_pie"], ["sfq"])
+    flows, known = columns["flow"], _buckets(data, rows)
+    if hashes and known is not None:
+        columns["flow"] = known
+    return Arrivals(
+        f"{len(rows)} arrivals of {data.name.split('.jsonl')[0]}",
+        columns,
+        setup,
+        recorded,
+        qdisc,
+        f"recorded: {qdisc}",
+        meta["created"],
+        flows,
+        buckets_unknown=hashes and known is None,
+    )
+
+
+def _buckets(data: Path, rows: list[Mapping[str, Any]]) -> npt.NDArray[Any] | None:
+    """The bucket of each packet's flow in the kernel; None where none was recorded."""
+    having = ["bucket" in row for row in rows]
+    if not any(having):
+        return None
+    if not all(having):
+        raise InputError(f'{data}: line {having.index(False) + 1} lacks "bucket", which others have')
+    return np.array([row["bucket"] for row in rows], dtype=np.uint32)
+
+
+def _setup(**given: object) -> dict[str, Any]:
+    defaults = {"overhead": 0, "mtu": 1500, "limit": "unlimited", "link": 0, "kernel": False, "origin_ns": 0}
+    return {**defaults, "told": TOLD_OF_ALL, "drops_on_arrival": False, **given}
+
+
+def _rate(bps: int) -> str:
+    units = (("Gbit/s", 10**9), ("Mbit/s", 10**6), ("kbit/s", 10**3))
+    return next((f"{bps // size} {unit}" for unit, size in units if bps % size == 0), f"{bps} bit/s")
+
+
+def _vector_files(path: Path) -> tuple[Path, Path]:
+    base = path.name
+    for suffix in (".jsonl.gz", ".jsonl", ".meta.json"):
+        base = base.removesuffix(suffix)
+    choices = [path.with_name(base + suffix) for suffix in (".jsonl.gz", ".jsonl")]
+    meta = path.with_name(base + ".meta.json")
+    for data in choices:
+        if data.is_file():
+            if not meta.is_file():
+                raise InputError(f"{data}: {meta.name} is missing beside it")
+            return data, meta
+    raise InputError(f"{path}: no such vector; give NAME.jsonl.gz, with NAME.meta.json beside it")
+
+
+def _read_lines(path: Path) -> list[str]:
+    try:
+        raw = read_bytes(path)
+        if path.suffix == ".gz" and raw[:2] != b"\x1f\x8b":
+            raise InputError(f"{path}: not a whole gzip file; fetch it again")
+        return unpacked(path, raw).decode().splitlines()
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not a text file (byte {error.start} is not UTF-8)") from None
+
+
+def _read_meta(path: Path) -> dict[str, Any]:
+    text = read_text(path, "JSON")
+    try:
+        meta = parse_json(text)
+    except ValueError:
+        raise InputError(f"{path}: not valid JSON") from None
+    for key, kind, least in _META_KEYS:
+        if not isinstance(meta, dict) or key not in meta:
+            raise InputError(f'{path}: "{key}" is missing')
+        if type(meta[key]) is not kind or (kind is int and not least <= meta[key] < 2**63):
+            raise InputError(f'{path}: "{key}" is {meta[key]!r}; expected a {_WORDS[kind]}')
+    overhead = meta.get("overhead", 0)
+    if type(overhead) is not int or not 0 <= overhead <= 65_535:
+        raise InputError(f'{path}: "overhead" is {overhead!r}; expected a number of bytes from 0 to 65535')
+    if (ties := meta.get("ties", "arrival-first")) != "arrival-first":
+        raise InputError(f'{path}: "ties" is {ties!r}; only "arrival-first" is known')
+    return {**meta, "overhead": overhead, "created": _created(path, meta.get("created"))}
+
+
+def _created(path: Path, text: object) -> int | None:
+    """Nanoseconds of "mono N …"; None where it was not recorded."""
+    if text is None:
+        return None
+    words = str(text).split()
+    if len(words) < 2 or words[0] != "mono" or not words[1].isdigit():
+        raise InputError(f'{path}: "created" is {text!r}; expected e.g. "mono 91000333332"')
+    return int(words[1])
+
+
+def _read_row(place: str, line: str) -> Mapping[str, Any]:
+    try:
+        row = parse_json(line)
+    except ValueError:
+        raise InputError(f"{place} is not valid JSON; the file may be cut off") from None
+    if not isinstance(row, dict):
+        raise InputError(f'{place} is not an object such as {{"arrival_ns": 0, …}}')
+    for key in (*_NUMBERS, "verdict"):
+        if key not in row:
+            raise InputError(f'{place} lacks "{key}"')
+    for key, (least, most) in (_NUMBERS | _OPTIONAL).items():
+        if key in row and (type(row[key]) is not int or not least <= row[key] <= most):
+            raise InputError(f'{place}: "{key}" is {row[key]!r}; expected a whole number from {least} to {most}')
+    if not isinstance(row["verdict"], str) or row["verdict"] not in _VERDICTS:
+        raise InputError(f'{place}: "verdict" is {row["verdict"]!r}; there is {", ".join(_VERDICTS)}')
+    if (row["verdict"] in ("pass", "mark")) != (row["departure_ns"] >= 0):
+        raise InputError(f'{place}: a departure of {row["departure_ns"]} ns does not go with "{row["verdict"]}"')
+    return row
+
+
+def _lateness(first: Mapping[str, Any]) -> int:
+    """How much later than noted the packets were offered: an idle link takes the first one at once."""
+    return max(0, int(first["departure_ns"]) - int(first["arrival_ns"])) if first["departure_ns"] >= 0 else 0
+
+
+ETHERNET_MTU = 1514
+"""The largest packet of a vector: 1500 bytes of IP behind 14 of Ethernet."""
+WAITING = 8
+TOLD_OF_ALL = (True, True, True)
+"""Senders are told of every drop on arrival: early, of a full queue, and of a packet that was queued first."""
+_VERDICTS = {"pass": 0, "mark": 1, "drop_on_arrival": 6, "drop": 7}
+_TIME = (0, 2**62)
+_NUMBERS = {
+    "arrival_ns": _TIME,
+    "size": (1, 1_000_000_000),
+    "flow": (0, 2**32 - 1),
+    "ecn": (0, 3),
+    "departure_ns": (-1, 2**62),
+}
+_OPTIONAL = {
+    "bucket": (0, 2**32 - 1),
+    "dscp": (0, 63),
+    "from_host": (0, 2**32 - 1),
+    "to_host": (0, 2**32 - 1),
+}
+_NAMED = {"dscp": (np.uint8, 0), "from_host": (np.uint32, 1), "to_host": (np.uint32, 2)}
+"""What a row may say of its packet, with the type of its column and what holds if it does not."""
+_META_KEYS = (("qdisc", str, 0), ("rate_bps", int, 1), ("t0_mono_ns", int, 0), ("seed", int, 0))
+_WORDS = {str: "text", int: "whole number that is not negative"}
+_BEHIND_THE_QUEUE = {"delay", "reorder", "tick", "loss"}
+_PLAIN = {"framing": "ethernet", "account": "adjusted", "mpu": "0 B"}
+_OF_ANY_VALUE = {"gro", "rate", "overhead", "mtu", "aqm", "limit"} | _BEHIND_THE_QUEUE
+_LOG_COLUMNS = ["arrival", "time_ns", "bytes", "flow", "ecn", "from_host", "to_host", "fate", "fate_ns"]

@@ -1,0 +1,1 @@
+"""What users hold: queue managers, scenarios, results, and statistics of results."""

@@ -1,0 +1,162 @@
+"""Short names for results that are shown together: what they differ in."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sojourn.model.aqms.spelling import spelled_aqm
+
+if TYPE_CHECKING:
+    from sojourn.model.results.result import Result
+
+
+@dataclass(frozen=True)
+class Name:
+    """What a result is called among others, in two parts that figures show in two ways, such as colour and line."""
+
+    aqm: str
+    """Its queue manager; empty where all have the same, and something else tells them apart."""
+    load: str = ""
+    """Everything else that it differs in."""
+    remark: str = field(default="", compare=False)
+    """What a legend says behind it, such as "not settled"."""
+
+    def __str__(self) -> str:
+        return ", ".join(filter(None, (self.aqm, self.load, self.remark)))
+
+
+def names_of(results: Sequence[Result]) -> list[Name]:
+    """Name each result by the keys in which it differs from the others; by its AQM if in none.
+
+    Runs that differ in nothing but the seed have the same name, unless that is all there is.
+    A log has the name of its file.
+    """
+    of_runs = iter(_names_of_runs([result for result in results if not result.is_log]))
+    return [Name(Path(str(result.folder)).name) if result.is_log else next(of_runs) for result in results]
+
+
+def _names_of_runs(results: Sequence[Result]) -> list[Name]:
+    rows = [of_direction(result) for result in results]
+    keys = differing(rows)
+    if "link" in keys:
+        keys += [key for key in ("link.aqm",) if key not in keys]
+    elif set(keys) <= {"seed"}:  # the queue manager is that of the link which is shown
+        rows = [row | {"link.aqm": spelled_aqm(result.setup["aqm"])} for row, result in zip(rows, results, strict=True)]
+    return name_rows(rows, keys if keys == ["seed"] else [key for key in keys if key != "seed"])
+
+
+def name_rows(rows: Sequence[Mapping[str, Any]], keys: Collection[str]) -> list[Name]:
+    """Name each row by its values of `keys`; by its AQM if there are none."""
+    loads = [key for key in keys if key != "link.aqm"]
+    named = "link.aqm" in keys or not keys
+    aqms = shortened([str(row["link.aqm"]) if named else "" for row in rows])
+    return [Name(aqm, ", ".join(word(key, row.get(key)) for key in loads)) for aqm, row in zip(aqms, rows, strict=True)]
+
+
+def shortened(aqms: Sequence[str]) -> list[str]:
+    """Queue managers as they fit into a title: of what is in braces what others with the same words lack."""
+    long = [aqm for aqm in dict.fromkeys(aqms) if "{" in aqm and len(aqm) > FITS]
+    shared: dict[str, set[str]] = {}
+    for aqm in long:
+        words, held = aqm.partition("{")[0], set(_held(aqm))
+        shared[words] = shared.get(words, held) & held
+    return [_with_own(aqm, shared[aqm.partition("{")[0]]) if aqm in long else aqm for aqm in aqms]
+
+
+def _with_own(aqm: str, shared: Collection[str]) -> str:
+    held = _held(aqm)
+    own = [part for part in held if part not in shared]
+    shown = [*(["…"] if len(own) < len(held) else []), *own]
+    return f"{aqm.partition('{')[0]}{{ {'; '.join(shown)} }}"
+
+
+def _held(aqm: str) -> list[str]:
+    """What is in a queue manager's braces, parted by its semicolons."""
+    inside = aqm.partition("{")[2].rpartition("}")[0]
+    parts, depth = [""], 0
+    for character in inside:
+        depth += (character == "{") - (character == "}")
+        if character == ";" and not depth:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return [part.strip() for part in parts]
+
+
+def differing(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Keys in which rows differ; not those of the reverse link where it only follows the forward one."""
+    keys = list(dict.fromkeys(key for row in rows for key in row))
+    found = [key for key in keys if len({repr(row.get(key)) for row in rows}) > 1]
+    forward = {key: f"link.{key.removeprefix('reverse.')}" for key in found if key.startswith("reverse.")}
+    follows = {key for key, other in forward.items() if all(row.get(key) == row.get(other) for row in rows)}
+    return [key for key in found if key not in follows]
+
+
+def flatten(result: Result) -> dict[str, Any]:
+    """What was run by dotted path, AQMs in tc's spelling; a flow's `rtt` where delays are constant."""
+    document = result.scenario.document
+    row: dict[str, Any] = {"link.aqm": result.scenario.aqm}
+    row |= {f"link.{key}": value for key, value in document.get("link", {}).items() if key != "aqm"}
+    reverse = {key: spelled_aqm(value) if key == "aqm" else value for key, value in document.get("reverse", {}).items()}
+    row |= {f"reverse.{key}": value for key, value in reverse.items()}
+    for index, hop in enumerate(document.get("links", [])):
+        known = ("aqm",) if result.scenario.is_graph and not index else ()  # of a graph's first link: link.aqm
+        known = (*known, "wlan")
+        keys = {key: spelled_aqm(value) if key == "aqm" else value for key, value in hop.items() if key not in known}
+        row |= {f"links.{index}.{key}": value for key, value in keys.items()} | _flat_wlan(f"links.{index}.wlan", hop)
+    row |= _flat_wlan("wlan", document)
+    links = result.scenario.links
+    routes = result.scenario.routes
+    for index, flow in enumerate(document["flows"]):
+        keys = dict(flow)
+        shared = [links[name]["delay"] for route in routes[index] for name in route]
+        if "access_delay" in keys and not any("@" in delay for delay in shared):
+            del keys["access_delay"]
+            keys["rtt"] = f"{1e3 * result.scenario.base_rtt_s(index):.6g} ms"
+        row |= {f"flows.{index}.{key}": value for key, value in keys.items()}
+    return row | {"duration": document["duration"], "warmup": document["warmup"], "seed": result.seed}
+
+
+def of_direction(result: Result) -> dict[str, Any]:
+    """The same, of a shell with the direction that is shown, as `link`, and its queue manager."""
+    row = flatten(result)
+    return row | {"link": result.link, "link.aqm": spelled_aqm(result.setup["aqm"])} if result.is_shell else row
+
+
+def _flat_wlan(path: str, keys: Mapping[str, Any]) -> dict[str, Any]:
+    """Keys of the wireless LAN among `keys` by their dotted path; none without one."""
+    wlan = keys.get("wlan", {"stations": []})
+    row = {f"{path}.{key}": value for key, value in wlan.items() if key != "stations"}
+    for index, stations in enumerate(wlan["stations"]):
+        row |= {f"{path}.stations.{index}.{key}": value for key, value in stations.items()}
+    return row
+
+
+def first_of_each(results: Sequence[Result], names: Sequence[Name]) -> dict[Name, Result]:
+    """The first result of every name, in the order of the names."""
+    return {name: own[0] for name, own in all_of_each(results, names).items()}
+
+
+def all_of_each(results: Sequence[Result], names: Sequence[Name]) -> dict[Name, list[Result]]:
+    """All results of every name, in the order of the names."""
+    found: dict[Name, list[Result]] = {}
+    for result, name in zip(results, names, strict=True):
+        found.setdefault(name, []).append(result)
+    return found
+
+
+def word(key: str, value: Any) -> str:
+    """A value of a key, by its dotted path, as part of a name: "4 flows", "rtt 40 ms"."""
+    if key == "link":  # the direction of a shell
+        return str(value)
+    if key.endswith(".count"):
+        what = "station" if ".stations." in key else "flow"
+        return f"1 {what}" if value == 1 else f"{value} {what}s"
+    return f"{key.removeprefix('link.').removeprefix('flows.0.').removeprefix('wlan.')} {value}"
+
+
+FITS = 60
+"""Characters of a queue manager that are no burden in a title or a legend."""

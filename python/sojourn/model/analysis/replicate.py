@@ -1,0 +1,113 @@
+"""As many seeds as a wanted precision takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import ceil
+from typing import TypeVar
+
+import polars as pl
+
+from sojourn.base.errors import InputError, unknown
+from sojourn.model.analysis.metrics import ALL
+
+Outcome = TypeVar("Outcome")
+
+FEWEST_SEEDS = 5
+"""Replications before the first look: with fewer, samples that are alike by chance would end it too often."""
+
+
+@dataclass(frozen=True)
+class Precision:
+    """Replicate until the half width of the 95 % confidence interval of a metric is small beside its mean."""
+
+    percent: float
+    """Widest half width accepted, in percent of the mean."""
+    metric: str = "sojourn_mean_ms"
+    """Column of the summary."""
+    most: int = 100
+    """Most seeds."""
+
+    def __post_init__(self) -> None:
+        known = [metric.column for metric in ALL]
+        if self.metric not in known:
+            raise unknown("--metric: metric", self.metric, known)
+        if not self.percent > 0:
+            raise InputError(f"--until: {self.percent:g}% cannot be reached; write e.g. 5%")
+        if self.most < 2:
+            raise InputError(f"--max-seeds: {self.most} gives no confidence interval; write e.g. 100")
+
+
+@dataclass(frozen=True)
+class Reached:
+    """How precise the results are."""
+
+    goal: Precision
+    seeds: int
+    widest_percent: float
+    """Widest half width of all rows, in percent of the mean; infinite where there is none."""
+    varies: bool = True
+    """Whether there is more than one distinct run in every row: else more seeds make nothing more precise."""
+
+    @property
+    def reached(self) -> bool:
+        """Whether every row is as precise as wanted."""
+        return self.widest_percent <= self.goal.percent
+
+
+def replicate(
+    goal: Precision, seeds: int, run: Callable[[list[int]], Outcome], table: Callable[[Outcome], pl.DataFrame]
+) -> tuple[Outcome, Reached]:
+    """Run with seeds 1 to `seeds`, then with more of them, until every row of the table is precise or `goal.most`.
+
+    It ends at once where a row has a single distinct run, which no repetition makes more precise. All rows get the same
+    seeds, so that their differences stay paired. How many come next follows from the widest row alone: its half width
+    shrinks with the square root of their number. They are at most doubled, and the same results give the same steps,
+    whoever did the runs.
+    """
+
+    def judged(outcome: Outcome) -> tuple[float, bool]:
+        rows = table(outcome)
+        return widest_percent(rows, goal.metric), bool((rows["distinct"] > 1).all())
+
+    outcome, widest, varies, count = until_narrow(goal.percent, goal.most, seeds, run, judged)
+    return outcome, Reached(goal, count, widest, count < 2 or varies)
+
+
+def until_narrow(
+    percent: float,
+    most: int,
+    seeds: int,
+    run: Callable[[list[int]], Outcome],
+    judge: Callable[[Outcome], tuple[float, bool]],
+) -> tuple[Outcome, float, bool, int]:
+    """The same by any judge, which gives the widest half width in percent and whether anything varies with the seed.
+
+    Returns the outcome, what the judge said of it, and the number of seeds.
+    """
+    count = min(max(seeds, FEWEST_SEEDS), most)
+    while True:
+        outcome = run(list(range(1, count + 1)))
+        widest, varies = judge(outcome)
+        if widest <= percent or (count >= 2 and not varies) or count >= most:
+            return outcome, widest, varies, count
+        needed = ceil(min(2.0, (widest / percent) ** 2) * count - 1e-9)  # 25, not 25.000…1
+        count = min(max(count + 1, needed), most)
+
+
+def widest_percent(table: pl.DataFrame, metric: str) -> float:
+    """Widest half width of a metric over the rows of an aggregated table, in percent of the mean.
+
+    A row without the metric, such as the sojourn time of a link that sent nothing, does not count.
+    """
+    if metric not in table.columns:
+        raise InputError(f"--metric: {metric} is a measure of Flent's tests (compare --test); choose another metric")
+    rows: Sequence[tuple[float | None, float | None]] = table.select(metric, f"{metric}_ci95").rows()
+    return max((_percent(mean, half) for mean, half in rows if mean is not None), default=0.0)
+
+
+def _percent(mean: float, half: float | None) -> float:
+    if half is None:
+        return float("inf")
+    return 100 * half / abs(mean) if mean else 0.0 if half == 0 else float("inf")

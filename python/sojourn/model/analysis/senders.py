@@ -1,0 +1,129 @@
+"""What is read off the tables of TCP senders: which flow, which time, what was newly SACKed, delivered, dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from sojourn.base.errors import InputError
+from sojourn.model.analysis.packets import dropped
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from sojourn.model.results.result import Result
+
+Block = tuple[int, int]
+"""Sequence numbers from the first up to, not including, the second."""
+
+
+def of_flow(table: pl.DataFrame, flow: int) -> pl.DataFrame:
+    """Rows of the sender at a flow's source."""
+    return table.filter((pl.col("flow") == flow) & (pl.col("end") == "source"))
+
+
+def chosen_flows(result: Result, wanted: Sequence[int] | None) -> list[int]:
+    """The flows that are wanted, or the first that has sent something; refused if their source has no TCP sender."""
+    own = result.segments.filter(pl.col("end") == "source")["flow"].unique().sort().to_list()
+    if not own:
+        raise InputError(f"{result.folder or result}: no TCP sender has sent anything; give a longer duration")
+    for flow in wanted or ():
+        if flow not in own:
+            some = ", ".join(map(str, own[:SHOWN])) + (", …" if len(own) > SHOWN else "")
+            raise InputError(f"--flow {flow}: has no TCP sender that has sent anything; there is {some}")
+    return list(wanted) if wanted else own[:1]
+
+
+def span_of(
+    result: Result, flows: Sequence[int], length_s: float, from_s: float | None, to_s: float | None
+) -> tuple[float, float]:
+    """From when to when some flows are shown: so many seconds in the middle of what they sent, or what is asked for."""
+    own = result.segments.filter(pl.col("flow").is_in(list(flows)) & (pl.col("end") == "source"))["time_s"].to_numpy()
+    first, last = own.min(), min(own.max() + LEAST_S, result.duration_s)
+    start = first if last - first <= length_s else (first + last) / 2
+    end = min(start + length_s, last)
+    if from_s is not None:
+        start, end = from_s, min(from_s + length_s, result.duration_s)
+    return start, end if to_s is None else to_s
+
+
+def sack_blocks(acks: pl.DataFrame) -> list[list[Block]]:
+    """Blocks of each acknowledgment in the order of its header."""
+    columns = [(f"sack{n}_from", f"sack{n}_to") for n in (1, 2, 3)]
+    pairs = [list(zip(acks[start], acks[end], strict=True)) for start, end in columns]
+    return [[block for block in row if block[1]] for row in zip(*pairs, strict=True)]
+
+
+def newly_sacked(acks: pl.DataFrame) -> list[list[Block]]:
+    """What each acknowledgment of a sender is the first to SACK, in order of sequence."""
+    known: list[Block] = []
+    found = []
+    for ack, blocks in zip(acks["ack"], sack_blocks(acks), strict=True):
+        known = [block for block in known if block[1] > ack]
+        news: list[Block] = []
+        for block in sorted(blocks):
+            own = without((max(block[0], ack), block[1]), known)
+            news += own
+            known = joined([*known, *own])
+        found.append(news)
+    return found
+
+
+def without(block: Block, known: Iterable[Block]) -> list[Block]:
+    """What of a block lies in none of the known ones, which are apart and in order."""
+    left, (start, end) = [], block
+    for since, to in known:
+        if since >= end:
+            break
+        if to <= start:
+            continue
+        if since > start:
+            left.append((start, since))
+        start = max(start, to)
+    return [*left, (start, end)] if start < end else left
+
+
+def joined(blocks: Sequence[Block]) -> list[Block]:
+    """Blocks in order, those that meet as one."""
+    found: list[Block] = []
+    for start, end in sorted(blocks):
+        if found and start <= found[-1][1]:
+            found[-1] = (found[-1][0], max(end, found[-1][1]))
+        else:
+            found.append((start, end))
+    return found
+
+
+def delivered(acks: pl.DataFrame) -> NDArray[np.int64]:
+    """Bytes that a sender knows to have arrived, after each of its acknowledgments: acknowledged or SACKed."""
+    above: list[Block] = []
+    una, totals = 1, []
+    for ack, news in zip(acks["ack"], newly_sacked(acks), strict=True):
+        una = max(una, ack)
+        above = [(max(start, una), end) for start, end in joined([*above, *news]) if end > una]
+        totals.append(una - 1 + sum(end - start for start, end in above))
+    return np.asarray(totals, dtype=np.int64)
+
+
+def at_queues(result: Result, flow: int) -> pl.DataFrame | None:
+    """Segments with data of a flow's source that a queue has dropped or marked: `time_s`, `seq`, `payload`, `dropped`.
+
+    None where the run did not record packets with their headers.
+    """
+    if not {"packets", "headers"} <= set(result.table_names):
+        return None
+    found = result.packets.filter((pl.col("flow") == flow) & (pl.col("fate") != "sent"))
+    own = result.headers.filter((pl.col("to_sink") == 1) & (pl.col("payload") > 0)).select(
+        "link", "arrival", "seq", "payload"
+    )
+    both = found.join(own, on=["link", "arrival"], maintain_order="left")
+    return both.select("time_s", "seq", "payload", dropped().alias("dropped"))
+
+
+LEAST_S = 1e-3
+"""Time that is shown behind the last segment."""
+SHOWN = 8
+"""Flows that are named in an error."""

@@ -1,0 +1,141 @@
+"""Warm-up: what runs that are compared leave out, and what there is to say of it.
+
+A run with `warmup = "auto"` finds its warm-up from its own backlog (MSER-5, in the core), and its tables have its
+statistics from every later instant on. Runs that differ in the queue manager and the seed only are a cell: all of them
+are seen from the same instant on, the latest that one of them needs. Else their differences would be over different
+traffic, and means over different times. A run that does not settle needs half of its time. Where link or load change on
+purpose nothing settles, and a tenth is left out.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from sojourn.base.errors import InputError
+from sojourn.model.analysis.labels import Name, differing, flatten
+
+if TYPE_CHECKING:
+    from sojourn.model.results.result import Result
+
+AUTO = "auto"
+"""The warm-up that is found from the run."""
+
+
+def aligned(results: Sequence[Result]) -> list[Result]:
+    """Each result from the same instant on as all of its cell; those with a given warm-up, and logs, as they are.
+
+    A cell is every queue manager and every seed with the same other keys. Keys that the queue manager or the seed
+    decides, such as a limit that changes with it or a rate that is drawn, make no cell of their own.
+    """
+    searched = [result for result in results if not result.is_log and result.settled is not None]
+    cells = _cells(searched)
+    needs: dict[Hashable, float] = {}
+    for result, cell in zip(searched, cells, strict=True):
+        needs[cell] = max(needs.get(cell, 0.0), result.warmup_s)
+    moved = iter([result.since(needs[cell]) for result, cell in zip(searched, cells, strict=True)])
+    return [result if result.is_log or result.settled is None else next(moved) for result in results]
+
+
+def summaries(results: Sequence[Result]) -> list[dict[str, Any]]:
+    """Summary of each result as a row, from the same instant on as all of its cell."""
+    return [result.summary.row(0, named=True) for result in aligned(results)]
+
+
+def refuse_unsettled(results: Sequence[Result]) -> None:
+    """Refuse runs whose warm-up was asked for and not found."""
+    for result in results:
+        if result.settled is False:
+            raise InputError(f"warmup: {_why(result)}; give a longer duration, or a warmup")
+
+
+def described(runs: pl.DataFrame, warmup: str) -> str:
+    """What a scenario's warm-up was in some runs, in words: `3 s`, or the least and the most that was found."""
+    if warmup != AUTO:
+        return warmup
+    found = runs.filter(pl.col("settled").is_not_null())["warmup_s"].to_list()
+    least, most = (f"{value:.4g}" for value in (min(found), max(found)))
+    span = f"{least} s" if least == most else f"{least} to {most} s"
+    return f"{span} ({AUTO})"
+
+
+def of_run(result: Result) -> str:
+    """What a run found of its warm-up, in words; empty where it was given."""
+    if result.settled is None:
+        return ""
+    notes = ["", *not_settled([result], [""], remedy="--set duration=…")]
+    return f"Warm-up {result.warmup_s:.4g} s ({AUTO}){'; '.join(notes)}"
+
+
+def is_unsettled(not_settled: str | None) -> bool:
+    """Whether a summary's `not_settled` says that the run takes longer to settle, not that link or load change."""
+    return not_settled == NO_STEADY_STATE
+
+
+def marked(names: Sequence[Name], results: Sequence[Result]) -> list[Name]:
+    """The names with the remark "not settled" on those of which a run has not."""
+    unsettled = {name for name, result in zip(names, results, strict=True) if is_unsettled(result.not_settled)}
+    return [replace(name, remark="not settled") if name in unsettled else name for name in names]
+
+
+def not_settled(results: Sequence[Result], names: Sequence[str], *, remedy: str = "--duration") -> list[str]:
+    """A sentence for each reason why runs have not settled, with the names of those runs unless they are all.
+
+    `remedy` is the option that gives a longer duration.
+    """
+    reasons: dict[str, list[str]] = {}
+    for result, name in zip(results, names, strict=True):
+        if result.not_settled is not None:
+            reasons.setdefault(result.not_settled, []).append(name)
+    return [_sentence(why, _who(own, names), remedy) for why, own in reasons.items()]
+
+
+def _sentence(why: str, who: str, remedy: str) -> str:
+    if is_unsettled(why):
+        return (
+            f"not settled: {why}{who}; half of the run is left out, also of what it is compared with: "
+            f"give a longer duration ({remedy})"
+        )
+    return (
+        f"{why}{who}, so that nothing settles; a tenth of the time, at most 10 s, is left out, unless a warmup is given"
+    )
+
+
+def _who(unsettled: Sequence[str], names: Sequence[str]) -> str:
+    if len(unsettled) == len(names):
+        return ""
+    runs, all_runs = Counter(unsettled), Counter(names)
+    each = [name if runs[name] == all_runs[name] else f"{name}: {runs[name]} of {all_runs[name]}" for name in runs]
+    more = [f"{len(each) - MOST_NAMES} more"] if len(each) > MOST_NAMES else []
+    return f" ({'; '.join([*each[:MOST_NAMES], *more])})"
+
+
+def _why(result: Result) -> str:
+    if is_unsettled(result.not_settled):
+        duration = result.scenario.document["duration"]
+        return f"the backlog under {result.scenario.aqm} has not settled in the first half of {duration}"
+    return f"{result.not_settled}, so that nothing settles"
+
+
+def _cells(results: Sequence[Result]) -> list[Hashable]:
+    """The cell of each result: what it differs in beside queue managers and the seed."""
+    rows = [{**flatten(result), "engine": result.engine} for result in results]
+    keys = differing(rows)
+    managers = [key for key in keys if key == "aqm" or key.endswith(".aqm")]
+    chosen = [tuple(repr(row.get(key)) for key in (*managers, "seed")) for row in rows]
+
+    def is_decided(key: str) -> bool:
+        return len({(given, repr(row.get(key))) for given, row in zip(chosen, rows, strict=True)}) == len(set(chosen))
+
+    others = [key for key in keys if key not in (*managers, "seed") and not is_decided(key)]
+    return [tuple(repr(row.get(key)) for key in others) for row in rows]
+
+
+NO_STEADY_STATE = "the backlog has no steady state"
+"""What the core says of a run in which nothing changes."""
+MOST_NAMES = 4
+"""More runs that have not settled are counted, not named: the rows say which they are."""

@@ -1,0 +1,86 @@
+"""A class of a user as an algorithm of the core: its parameters, its methods, and the name by which it is found."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
+
+from sojourn import _core
+from sojourn.base.errors import InputError
+from sojourn.model.aqms.hooks import hooks_of
+from sojourn.model.aqms.source import digest_of
+from sojourn.model.aqms.spelling import escape, param_text
+
+if TYPE_CHECKING:
+    from sojourn.model.aqms.aqm import Aqm
+
+LIVE: dict[str, type[Aqm]] = {}
+"""Classes that this process alone knows, by name: those of a notebook or of a program."""
+
+
+def algorithm(cls: type[Aqm]) -> _core.Algorithm:
+    """The class as an algorithm of the core, made once."""
+    name = reference(cls)
+    known: dict[str, _core.Algorithm] = cls.__dict__.get("_algorithms") or {}
+    if name not in known:
+        doc = next(iter((cls.__doc__ or "").strip().splitlines()), "").rstrip(".")
+        methods = hooks_of(cls)
+        known[name] = _core.Algorithm(name, doc, _parameters(cls), make(cls), methods, bool(cls.judges_overflow))
+        type.__setattr__(cls, "_algorithms", known)
+    return known[name]
+
+
+def configure(cls: type[Aqm], args: tuple[object, ...], given: Mapping[str, object]) -> tuple[str, dict[str, Any]]:
+    """Spelling of the class called with these arguments, and what its `__init__` gets."""
+    names = [name for name, _, _ in _parameters(cls)]
+    if len(args) > len(names):
+        raise InputError(f"{cls.__qualname__} takes {len(names)} parameters, {len(args)} were given")
+    texts = {**dict(zip(names, args, strict=False)), **given}
+    return algorithm(cls).configure([(name, param_text(value)) for name, value in texts.items()])
+
+
+def make(cls: type[Aqm]) -> Any:
+    """A function that makes an instance from what `__init__` gets, without reading texts."""
+
+    def instance(params: dict[str, Any]) -> Aqm:
+        made = cls.__new__(cls)
+        cls.__init__(made, **params)
+        return made
+
+    return instance
+
+
+def reference(cls: type[Aqm]) -> str:
+    """Name by which every process finds the class; where none can, one that this process knows."""
+    module = sys.modules.get(cls.__module__)
+    path = getattr(module, "__file__", None) or ""
+    importable = cls.__module__ != "__main__" and "<locals>" not in cls.__qualname__
+    if importable and path.endswith(".py") and cls._digest == digest_of(path):
+        return f"{escape(path)}:{cls.__qualname__}"
+    name = f"{cls.__module__}:{cls.__qualname__}"
+    LIVE[name] = cls
+    return name
+
+
+def _parameters(cls: type[Aqm]) -> list[tuple[str, Any, list[str]]]:
+    """Name, default and words of each parameter of `__init__`."""
+    if cls.__init__ is object.__init__:
+        return []
+    taken = list(inspect.signature(cls.__init__).parameters.values())[1:]
+    found = [param for param in taken if param.kind not in (param.VAR_POSITIONAL, param.VAR_KEYWORD)]
+    for param in found:
+        if param.default is param.empty:
+            raise InputError(f'{cls.__qualname__}: parameter {param.name} needs a default, e.g. {param.name}="5 ms"')
+    words = _words(cls)
+    return [(param.name, param.default, words.get(param.name, [])) for param in found]
+
+
+def _words(cls: type[Aqm]) -> dict[str, list[str]]:
+    """Words of the parameters annotated as Literal."""
+    try:
+        hints = get_type_hints(cls.__init__)
+    except (NameError, AttributeError, TypeError):
+        return {}
+    return {name: [str(word) for word in get_args(hint)] for name, hint in hints.items() if get_origin(hint) is Literal}

@@ -1,0 +1,63 @@
+"""Writes the crate of a queue manager in Rust, to be built into a shared library."""
+
+from __future__ import annotations
+
+import re
+from importlib.resources import files
+from pathlib import Path
+
+from sojourn import _core
+from sojourn.base.errors import InputError
+from sojourn.base.files import new_folder
+
+CHECKOUT = Path(__file__).parents[4]
+"""Where the sources of a checkout are, of which this package is a part."""
+RESERVED = ("crate", "self", "super", "type", "match", "move", "async", "final", "abstract", "test", "core", "std")
+
+
+def write_crate(name: str, folder: Path, sources: Path | None = None) -> Path:
+    """Write a crate into a new folder, for the crates of Sojourn in `sources`: by default the checkout that runs.
+
+    The library is `lib{name}_aqm.so`, the algorithm is called `name`. Raises `InputError` for a name that no crate can
+    have, a folder that is there, and sources without the crates.
+    """
+    if not re.fullmatch(r"[a-z][a-z0-9_]{0,40}", name) or name in RESERVED:
+        raise InputError(f'"{name}" is no name of a crate; write small letters, digits and _, e.g. my_red')
+    if folder.exists():
+        raise InputError(f"{folder} is there already; choose another folder")
+    root = (sources or CHECKOUT).resolve()
+    if not (root / "crates" / "library" / "Cargo.toml").is_file():
+        raise InputError(f"{root}: the crates of Sojourn are not there; give its sources, --sources DIR")
+    with new_folder(folder) as part:
+        (part / "src").mkdir()
+        (part / "Cargo.toml").write_text(_manifest(name, root), encoding="utf-8")
+        (part / "src" / "lib.rs").write_text(source(name), encoding="utf-8")
+    return folder
+
+
+def source(name: str) -> str:
+    """Source of the crate, with its own names in it."""
+    text = files("sojourn.model.aqms.template").joinpath("lib.rs").read_text(encoding="utf-8")
+    upper, camel = name.upper(), "".join(word.capitalize() for word in name.split("_"))
+    text = text.replace("libmy_aqm", f"lib{name}_aqm").replace('"my"', f'"{name}"')
+    return re.sub(r"\bMY\b", upper, re.sub(r"\bMy\b", camel, text))
+
+
+def _manifest(name: str, root: Path) -> str:
+    paths = {crate: str(root / "crates" / crate).replace("\\", "/") for crate in ("aqm", "library")}
+    return f"""\
+[package]
+name = "{name}_aqm"
+version = "0.1.0"
+edition = "2024"
+description = "The queue manager {name} for Sojourn {_core.version()}"
+
+[lib]
+crate-type = ["cdylib"]
+
+[dependencies]
+sojourn-aqm = {{ path = "{paths["aqm"]}" }}
+sojourn-library = {{ path = "{paths["library"]}" }}
+
+[workspace]
+"""

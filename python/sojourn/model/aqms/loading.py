@@ -1,0 +1,162 @@
+"""Queue managers written in Python, by name: `my_aqm.py:MyAqm` for a class in a file, `module:MyAqm` for another one.
+
+The core loads those in shared libraries (`blue.so`); what may run and what a result's hash covers is said here too.
+
+A file is read and executed once for each version of it, as a module of its own; what ran and what a result's hash
+covers is the same text. A class that was defined elsewhere (in a notebook, in a program) is known in this process only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+from urllib.parse import unquote
+
+from sojourn import _core
+from sojourn.base.errors import AqmError, InputError, said
+from sojourn.model.aqms.algorithm import LIVE, algorithm
+from sojourn.model.aqms.aqm import Aqm
+from sojourn.model.aqms.registered import Registered
+from sojourn.model.aqms.source import digest_of
+from sojourn.model.aqms.spelling import POLICY, is_library, is_policy
+
+
+def algorithm_named(name: str, base: str) -> _core.Algorithm:
+    """The class called `name` as an algorithm of the core; the core calls this. Relative paths start from `base`."""
+    with _judging(name):
+        return algorithm(find(name, base))
+
+
+def find(name: str, base: Path | str = ".") -> type[Aqm]:
+    """The class called `name`; the file or module that it is in is executed, so `no_code` refuses it."""
+    place, _, qualified = name.rpartition(":")
+    is_file = place.endswith(".py")
+    if not is_file and name in LIVE:
+        return LIVE[name]
+    refuse_code(name)
+    found: Any = _load(_file(place, Path(base))) if is_file else _module(place)
+    for part in qualified.split("."):
+        if not hasattr(found, part):
+            raise InputError(f"{place} has no class {qualified!r}; {_hint(found)}")
+        found = getattr(found, part)
+    return _checked(found, name)
+
+
+def refuse_code(name: str) -> None:
+    """Refuse code that is named by its file where `no_code` is in force; the core asks about shared libraries."""
+    if _forbidden:
+        raise InputError(f"{name}: would run that code; {_forbidden[-1]}")
+
+
+def digest(name: str) -> str:
+    """SHA-256 of the source that the class called `name` was defined in, of the shared library, or of the policy."""
+    is_file = is_library(name) or is_policy(name)
+    found = digest_of(unquote(name.removeprefix(POLICY))) if is_file else find(name)._digest
+    if found is None:
+        raise InputError(f"{name}: its source cannot be read, so a stored result would not tell what ran; use a file")
+    return found
+
+
+def refuse_while_loading() -> None:
+    """Refuse to start runs from a file that is being loaded as a queue manager."""
+    if path := getattr(_loading, "path", None):
+        raise InputError(f'{path}: starts runs while it is loaded; put them below `if __name__ == "__main__":`')
+
+
+def _file(place: str, base: Path) -> Path:
+    """The file that a name means: from the folder of the scenario, else from the current one."""
+    path = Path(unquote(place))
+    for folder in (base, Path.cwd()):
+        if (folder / path).is_file():
+            return (folder / path).resolve()
+    where = f" in {base.resolve()}" if not path.is_absolute() else ""
+    raise InputError(f'{place}: no such file{where}; write e.g. "my_aqm.py:MyAqm"')
+
+
+def _load(path: Path) -> ModuleType:
+    """The module of a file, in its present version."""
+    try:
+        source = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}; give the path of a readable Python file") from None
+    digest = hashlib.sha256(source).hexdigest()
+    name = f"sojourn_aqm_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}_{digest[:16]}"
+    with _lock:
+        if name not in sys.modules:
+            module = ModuleType(name)
+            module.__file__ = str(path)
+            module.__dict__["__source_digest__"] = digest
+            sys.modules[name] = module
+            try:
+                with _loading_of(path):
+                    exec(compile(source, str(path), "exec"), module.__dict__)
+            except BaseException as error:
+                del sys.modules[name]
+                if isinstance(error, InputError | KeyboardInterrupt):
+                    raise
+                raise AqmError(f"{path}: cannot be loaded: {said(error)}") from error
+        return sys.modules[name]
+
+
+@contextmanager
+def no_code(remedy: str = "leave out --no-code if you trust it") -> Iterator[None]:
+    """Refuse, within the block and in every thread, to run queue managers that are named by their files.
+
+    That is those in Python, and those in shared libraries. Errors end with the `remedy`.
+    """
+    _forbidden.append(remedy)
+    try:
+        yield
+    finally:
+        _forbidden.pop()
+
+
+@contextmanager
+def _judging(name: str) -> Iterator[None]:
+    """Tell whatever a class raises while it is looked at as an error of that class."""
+    try:
+        yield
+    except (InputError, AqmError, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        raise AqmError(f"{name}: cannot be used: {said(error)}") from error
+
+
+@contextmanager
+def _loading_of(path: Path) -> Iterator[None]:
+    outer = getattr(_loading, "path", None)
+    _loading.path = path
+    try:
+        yield
+    finally:
+        _loading.path = outer
+
+
+def _module(name: str) -> ModuleType:
+    try:
+        return import_module(name)
+    except (ImportError, ValueError, TypeError) as error:
+        raise InputError(f'{name}: no such module ({error}); write e.g. "my_aqm.py:MyAqm"') from None
+
+
+def _checked(found: Any, name: str) -> type[Aqm]:
+    if not isinstance(found, type) or not issubclass(found, Aqm) or issubclass(found, Registered):
+        raise InputError(f"{name} is no queue manager; derive the class from sojourn.Aqm")
+    return found
+
+
+def _hint(module: Any) -> str:
+    names = [name for name, item in vars(module).items() if isinstance(item, type) and issubclass(item, Aqm)]
+    return f"it has {', '.join(names)}" if names else "derive one from sojourn.Aqm"
+
+
+_forbidden: list[str] = []
+_loading = threading.local()
+_lock = threading.RLock()

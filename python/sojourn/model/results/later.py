@@ -1,0 +1,105 @@
+"""A result's statistics from a later instant than its own: tables that the core writes where a warm-up is to be found.
+
+`windows` has the summary of each link from each instant on, `flow_windows` that of each flow that lasts,
+`group_windows` that of each group, `airtime_windows` the airtimes of a wireless LAN; `sojourn_windows` has histograms
+between the instants, which add up.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from sojourn.base.errors import InputError
+from sojourn.model.analysis.stats import merged_bins
+from sojourn.model.results.flat import jains
+from sojourn.model.results.payload import payload_summary
+
+if TYPE_CHECKING:
+    from sojourn.model.results.result import Result
+
+WINDOWS, SOJOURNS, FLOWS = "windows", "sojourn_windows", "flow_windows"
+GROUPS, AIRTIMES = "group_windows", "airtime_windows"
+
+
+def start_ns(result: Result, start_s: float) -> int:
+    """The first instant in ns, not before `start_s`, at which the statistics of a run can begin; else the last one."""
+    starts = _table(result, WINDOWS).filter(link=0)["start_ns"]
+    later = starts.filter(starts >= round(1e9 * start_s))
+    return int(later[0] if len(later) else starts[-1])
+
+
+def summary_row(result: Result, start: int, link: int, *, whole: bool = True) -> dict[str, Any]:
+    """Columns of the summary of a link, by its number, from `start` on; empty of a link without a packet.
+
+    Unless `whole`, without those of the whole run.
+    """
+    rows = _table(result, WINDOWS).filter((pl.col("start_ns") == start) & (pl.col("link") == link))
+    rows = rows.drop("start_ns", "link", *(() if whole else OF_RUN))
+    return {} if rows.is_empty() else rows.fill_nan(None).row(0, named=True)
+
+
+def whole_row(result: Result, start: int) -> dict[str, Any]:
+    """What `summary_row` has of the whole run."""
+    row = summary_row(result, start, 0)
+    return {key: row[key] for key in OF_RUN} | jains(groups(result, start))
+
+
+def histogram(result: Result, start: int) -> pl.DataFrame:
+    """The table `sojourn_histogram` from `start` on."""
+    return merged_bins(_table(result, SOJOURNS).filter(pl.col("start_ns") >= start).drop("start_ns"))
+
+
+def flows(result: Result, start: int) -> list[dict[str, Any]]:
+    """Entries of `flows` in the summary from `start` on."""
+    moved = _moved(result, start, FLOWS, "flow")
+    return [flow | {key: moved[flow["id"]].get(key) for key in flow.keys() & MOVED} for flow in result.totals["flows"]]
+
+
+def groups(result: Result, start: int) -> list[dict[str, Any]]:
+    """Entries of `groups` in the summary from `start` on, without video and media, of which nothing later is known."""
+    if not result.totals["groups"]:
+        return []
+    moved = _moved(result, start, GROUPS, "group")
+    found = []
+    for number, group in enumerate(result.totals["groups"]):
+        row = moved[number]
+        times = {key: row.pop(f"completion_{key}_ms", None) for key in group["completion_ms"]}
+        kept = {key: value for key, value in group.items() if key not in ("video", "media")}
+        found.append(kept | {key: row[key] for key in kept.keys() & row.keys()} | {"completion_ms": times})
+    return found
+
+
+def _moved(result: Result, start: int, table: str, key: str) -> dict[int, dict[str, Any]]:
+    """Rows of a table of flows or groups from `start` on, by number, with rates of their payload."""
+    rows = _table(result, table).filter(pl.col("start_ns") == start).drop("start_ns").fill_nan(None)
+    span_s = result.duration_s - start / 1e9
+    return {
+        row.pop(key): row | payload_summary(row["bytes"], row["delivered_bytes"], span_s)
+        for row in rows.iter_rows(named=True)
+    }
+
+
+def airtimes(result: Result, start: int, first: int, stations: int) -> list[dict[str, float]]:
+    """Airtimes of the stations of a wireless LAN whose first queue has the number `first`, from `start` on."""
+    rows = _table(result, AIRTIMES).filter(pl.col("start_ns") == start)
+    own = rows.filter(pl.col("node").is_between(first + 1, first + stations)).sort("node")
+    return own.select("airtime", "airtime_down").to_dicts()
+
+
+def _table(result: Result, name: str) -> pl.DataFrame:
+    if name not in result.table_names or (name == WINDOWS and "link" not in result.table(name).columns):
+        where = result.folder or result
+        raise InputError(
+            f"{where}: lacks the statistics from later instants on, which this version of Sojourn writes; "
+            "run it again into another folder (-o)"
+        )
+    return result.table(name)
+
+
+OF_RUN = ("goodput_bps", "delivered_bps", "jain")
+"""Columns of `windows` that are of the whole run."""
+DATAGRAMS = ("delay_ms", "delay_variation_ms", "loss_rate", "mos")
+MOVED = frozenset(("goodput_bps", "bytes", "delivered_bps", "delivered_bytes", "rtt_ms", *DATAGRAMS))
+"""What of a flow is counted from the start of the statistics on; the rest is over the whole run."""

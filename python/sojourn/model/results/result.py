@@ -1,0 +1,657 @@
+"""The result of one run: its summary and its tables as Polars frames."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
+from functools import cached_property, partial
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from sojourn.base.errors import InputError, unknown
+from sojourn.base.frames import readable_table, to_pandas
+from sojourn.base.notebook import lab_of
+from sojourn.figures.api import Plots
+from sojourn.model.analysis.labels import names_of
+from sojourn.model.analysis.metrics import in_html
+from sojourn.model.analysis.stats import quantile
+from sojourn.model.aqms.registry import own_parameters, parameters
+from sojourn.model.aqms.spelling import references, spelled_aqm
+from sojourn.model.results import later
+from sojourn.model.results.flat import flat_group, flat_link, flat_node, flat_queue, flat_summary
+from sojourn.model.results.queues import SIDES, Queue, queues_of
+from sojourn.model.results.tables import in_memory, of_columns
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sojourn._core import Output
+    from sojourn.model.scenarios.scenario import Scenario
+
+ECN = ("not-ect", "ect1", "ect0", "ce")
+FATES = (
+    "sent",
+    "marked",
+    "dropped: limit",
+    "dropped: early",
+    "dropped: late",
+    "dropped: hard limit",
+    "dropped: unknown",
+    "dropped: replaced",
+)
+"""What became of a packet, by its number; "unknown" is of logs that do not say why."""
+
+
+OUTCOMES = ("acknowledged", "collided", "lost", "acknowledgment lost")
+"""What became of an attempt to send a frame over a channel, by its number."""
+
+SENDER_STATES = ("open", "disorder", "cwr", "recovery", "loss")
+"""Where a sender's congestion avoidance stands, by its number."""
+TIMERS = ("none", "time-out", "early retransmit", "loss probe", "reordering")
+"""What a sender's timer is set for, or was set for when it expired, by its number."""
+LOSSES = ("first", "again", "none")
+"""What is lost: a segment as it was sent first, its last retransmission, or nothing after all; by its number."""
+SENDER_WORDS = {
+    "ecn": ECN,
+    "end": ("source", "sink"),
+    "state": SENDER_STATES,
+    "expired": TIMERS,
+    "timer": TIMERS,
+    "loss": LOSSES,
+}
+"""Numbers of the tables of senders in words, by column."""
+
+LOG_FIGURES = "only timeseries, cdf, ccdf, box, drops, window, bytes and rates can be drawn of it"
+
+
+class Result:
+    """One run. Frames carry units in their names: `time_s`, `sojourn_ms`; a link is "forward", "reverse" or named.
+
+    Of a shell (`sojourn link --log`) the directions are "down" and "up", and summary and figures have both.
+    """
+
+    def __init__(
+        self,
+        scenario: Scenario | None,
+        seed: int,
+        totals: Mapping[str, Any],
+        tables: Mapping[str, Callable[[], pl.DataFrame]],
+    ) -> None:
+        """Combine a summary with tables that are made or read when asked for; a log has no scenario."""
+        self._scenario = scenario
+        self.seed = seed
+        self.totals = dict(totals)
+        self.folder: Path | None = None
+        self.engine = "simulate"
+        """What ran it, and which build of it where that matters."""
+        self.found = False
+        """Whether it was read from earlier results instead of being simulated now."""
+        self.own_parameters: dict[str, dict[str, Any]] | None = None
+        """Every parameter of the queue managers in Python, by path of the AQM, as noted when they ran."""
+        self.written: Mapping[str, int] = {}
+        """Rows of the tables that are files already, in the folder that the result is going to be stored in."""
+        self.files: Mapping[str, Callable[[], Path]] = {}
+        """Tables that are files, each checked when it is asked for."""
+        self._tables = dict(tables)
+        self._link: str | None = None
+        self._start_ns: int | None = None
+        """When the statistics begin, if later than the summary says."""
+
+    @classmethod
+    def of(cls, scenario: Scenario, seed: int, output: Output, folder: Path | None = None) -> Result:
+        """Wrap what the core returned; the tables that it has written are in `folder`."""
+        tables = of_columns(output.tables())
+        if folder is not None:
+            tables |= {name: partial(pl.read_parquet, folder / f"{name}.parquet") for name in output.written}
+        result = cls(scenario, seed, json.loads(output.summary), tables)
+        result.written = output.written
+        return result
+
+    @property
+    def scenario(self) -> Scenario:
+        """What was run; refused for a log, which does not know."""
+        if self._scenario is None:
+            raise InputError(f"{self.folder}: a log has no scenario; {LOG_FIGURES}")
+        return self._scenario
+
+    @property
+    def is_log(self) -> bool:
+        """Whether it was read from a log of packets, and has neither scenario nor summary."""
+        return self._scenario is None
+
+    @property
+    def is_shell(self) -> bool:
+        """Whether it is of a shell, whose command made the traffic: no direction of its link is the data's."""
+        return self._scenario is not None and self.engine == "emulate" and not self._scenario.document["flows"]
+
+    @property
+    def directions(self) -> list[Result]:
+        """What figures show unless a link was chosen: of a shell both directions that had packets, else the run."""
+        if not self.is_shell or self._link is not None:
+            return [self]
+        both = [self.at(name) for name in self.link_names]
+        return [one for one in both if one.number("arrived")] or both
+
+    @property
+    def duration_s(self) -> float:
+        """Length of the run in seconds; of a log, the time of its last line."""
+        return float(self.totals["duration_s"])
+
+    @property
+    def warmup_s(self) -> float:
+        """What the statistics leave out, in seconds: as the scenario says, or as was found; of a log nothing."""
+        return float(self.totals.get("warmup_s", 0.0)) if self._start_ns is None else self._start_ns / 1e9
+
+    @property
+    def settled(self) -> bool | None:
+        """Whether a steady state was found; None where the warm-up was given."""
+        found = self.totals.get("settled")
+        return None if found is None else bool(found)
+
+    @property
+    def not_settled(self) -> str | None:
+        """Why no steady state was found; None where one was, or where the warm-up was given."""
+        found = self.totals.get("not_settled")
+        return None if found is None else str(found)
+
+    @property
+    def fingerprint(self) -> str:
+        """64-bit fingerprint of all verdicts and departures, as 16 hexadecimal digits."""
+        return str(self.totals["fingerprint"])
+
+    @cached_property
+    def aqm_parameters(self) -> dict[str, Any]:
+        """Every parameter of every queue manager by its path, e.g. link.aqm.target, also of those in brackets of fq."""
+        noted = self.own_parameters
+        if noted is None:
+            noted = {} if self.folder else own_parameters(self.scenario)
+        found: dict[str, Any] = {}
+        for path, table in self.scenario.aqm_tables.items():
+            values = noted.get(path, table) if references(table) else parameters(table)
+            found |= {f"{path}.{name}": value for name, value in values.items() if name not in ("name", "profile")}
+        return found
+
+    @property
+    def plot(self) -> Plots:
+        """Figures of this run, a method for each kind, such as `plot.cdf()`."""
+        return Plots(lambda: (self.directions, names_of(self.directions)))
+
+    def lab(self) -> Any:
+        """Return a widget for Jupyter and marimo (extra `lab`): the run played back, or run again by its seed.
+
+        It is played back where packets were recorded (probe `packets`).
+        """
+        return lab_of(self)
+
+    def add_table(self, name: str, table: pl.DataFrame) -> None:
+        """Add what somebody else recorded of the run."""
+        self._tables |= in_memory({name: table})
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything that the result holds, its tables too: whoever loads a pickle need not have the folder."""
+        if self.own_parameters is None and not self.is_log and not self.folder:
+            self.own_parameters = own_parameters(self.scenario)
+        return self.__dict__ | {
+            "files": {},
+            "_tables": in_memory({name: self.table(name) for name in self.table_names}),
+        }
+
+    @property
+    def table_names(self) -> list[str]:
+        """Names of the tables that this run recorded."""
+        return sorted(self._tables)
+
+    def table(self, name: str) -> pl.DataFrame:
+        """Return a table as recorded: integer nanoseconds, links and fates by number."""
+        if name not in self._tables:
+            where = self.folder or "this result"
+            if self.is_log:
+                raise InputError(f"{where}: a log has no table {name!r}; {LOG_FIGURES}")
+            if self.is_shell:
+                remedy = "capture it (sojourn link --pcap), or run it as a scenario (sojourn run --engine emulate)"
+                raise InputError(f"{where}: a shell does not see {name!r}, which only its programs know; {remedy}")
+            raise InputError(f"{where} has no table {name!r}; run it again with {_PROBES.get(name, 'its probe')}")
+        return self._tables[name]()
+
+    @cached_property
+    def summary(self) -> pl.DataFrame:
+        """One row about `link`: utilisation, goodput, delays, drops, marks, fairness, warm-up, fingerprint.
+
+        `goodput_bps` is payload that arrived for the first time in the window, `delivered_bps` what was delivered in
+        order in it. Of a shell it is a row for each direction, down and up, by name in `link`, unless one was chosen.
+        """
+        links = self.link_names if self.is_shell and self._link is None else [self.link]
+        rows = [self._about(link) for link in links]
+        return pl.DataFrame(rows, schema_overrides={"settled": pl.Boolean}, infer_schema_length=None)
+
+    def _about(self, link: str) -> dict[str, Any]:
+        """A row of the summary."""
+        about = flat_summary(self.totals)
+        if link != self.link_names[0]:
+            own = self._links.filter(pl.col("link") == link).drop("link")
+            if own.is_empty():
+                raise InputError(f"link {link!r}: the summary has all stations together; leave the link out")
+            about |= own.row(0, named=True)
+        if self._start_ns is not None:
+            about |= later.whole_row(self, self._start_ns) | {"warmup_s": self.warmup_s}
+            about |= later.summary_row(self, self._start_ns, self.link_number(link))
+        row = {"aqm": spelled_aqm(self.at(link).setup["aqm"]), "seed": self.seed, **about}
+        if not self.is_shell:
+            return row
+        told = self.totals["emulation"]["links"].get(link, {})
+        first = row["goodput_bps"] if link == self.link_names[0] else None  # of the other one older results say nothing
+        return {"link": link, **row, "goodput_bps": told.get("goodput_bps", first)}
+
+    def number(self, column: str) -> float | None:
+        """A column of `summary`; None where the run has nothing to say, as of the delay of no packet."""
+        found = self.summary[column][0] if column in self.summary.columns else None
+        return None if found is None else float(found)
+
+    def sojourn_ms(self, q: float) -> float | None:
+        """The quantile `q`, 0 to 1, of the sojourn time at `link` in the statistics window; None without a packet."""
+        return quantile(self.histogram.filter(link=self.link), q)
+
+    def summary_from(self, start_s: float) -> dict[str, Any]:
+        """The row of `summary` if the statistics began at `start_s`, of a run whose warm-up was found.
+
+        No earlier than they did, and at the next instant at which they can begin: half a per cent of the run apart.
+        """
+        return self.since(start_s).summary.row(0, named=True)
+
+    def since(self, start_s: float) -> Result:
+        """Return this result with statistics that begin at `start_s` s, if its warm-up was found from the run.
+
+        No earlier than they did, and at the next instant at which they can begin: half a per cent of the run apart, at
+        the latest after half of it. `summary`, `number`, `sojourn_ms`, `histogram`, `flow_totals` and figures are over
+        that time, and so are `links` and `groups` but for video and media; `nodes`, and `links` beside a wireless LAN,
+        are known from the run's own warm-up on only, and refused.
+        """
+        if start_s <= self.warmup_s:
+            return self
+        start = later.start_ns(self, start_s)
+        other = self._copy()
+        other._start_ns = start
+        return other
+
+    @property
+    def links(self) -> pl.DataFrame:
+        """One row per link: of the first bottleneck, then of the others; all stations of a cell are one."""
+        if self._start_ns is None:
+            return self._links
+        if any("wlan" in hop for hop in (self.totals, *self.totals["hops"])):
+            self._refuse_later("links")
+        rows = self._links.rows(named=True)
+        return pl.DataFrame(
+            [row | later.summary_row(self, self._start_ns, number, whole=False) for number, row in enumerate(rows)]
+        )
+
+    @cached_property
+    def _links(self) -> pl.DataFrame:
+        names = dict.fromkeys(queue.direction for queue in self._queues)
+        links = zip(names, self._link_totals, strict=True)
+        return pl.DataFrame([{"link": name, **flat_link(link)} for name, link in links])
+
+    @property
+    def _link_totals(self) -> list[Mapping[str, Any]]:
+        pairs = [self.totals["links"], *self.totals["hops"]]
+        return [pair[direction] for pair in pairs for direction in ("forward", "reverse")]
+
+    @property
+    def queues_within(self) -> pl.DataFrame:
+        """One row per queue within a discipline that has several: `link`, `queue`, and columns as in `links`.
+
+        These are DualPI2's L4S and classic queue, CAKE's tins, bands and classes.
+        """
+        pairs = zip(self.links["link"], self._link_totals, strict=True)
+        rows = [
+            {"link": name, "queue": queue["name"], **flat_queue(queue)}
+            for name, link in pairs
+            for queue in link.get("queues", [])
+        ]
+        return pl.DataFrame(rows, infer_schema_length=None)
+
+    @cached_property
+    def link_names(self) -> list[str]:
+        """Names of the links by their number: those of the first bottleneck are "forward" and "reverse".
+
+        In a graph every link has its name, and its reverse direction "NAME reverse".
+
+        In a wireless LAN the access point's queue is "forward", and those of its stations "station 0" and so on; in a
+        graph they are "NAME" and "NAME station 0". The directions of a shell's link are "down" and "up".
+        """
+        return [queue.name for queue in self._queues]
+
+    @cached_property
+    def _queues(self) -> list[Queue]:
+        """Every queue by its number."""
+        is_graph = self._scenario is not None and self._scenario.is_graph
+        return queues_of(self.totals, list(self.scenario.links) if is_graph else None, of_shell=self.is_shell)
+
+    @property
+    def _queue(self) -> Queue:
+        """The queue that `link` calls."""
+        return next(queue for queue in self._queues if queue.name == self.link)
+
+    @property
+    def link(self) -> str:
+        """Name of the link about which `summary` and figures are: the first one, or what `at` chose."""
+        return self._link or self.link_names[0]
+
+    @property
+    def is_link_chosen(self) -> bool:
+        """Whether figures say which link they show: one that `at` chose, or one of a graph."""
+        return self._link is not None or (self._scenario is not None and self._scenario.is_graph)
+
+    def at(self, link: str) -> Result:
+        """Return this result with `summary` and figures about another link, by one of `link_names`."""
+        other = self._copy()
+        other._link = self.link_names[self.link_number(link)]
+        return other
+
+    def link_number(self, link: str) -> int:
+        """Number of a link in tables, by its name."""
+        name = SIDES.get(link, link) if self.is_shell else link
+        if name not in self.link_names:
+            raise unknown("link", link, self.link_names)
+        return self.link_names.index(name)
+
+    def _copy(self) -> Result:
+        """Return this result without the frames that depend on the link or on the start of the statistics."""
+        other = copy(self)
+        for name in ("summary", "nodes", "groups", "flow_totals"):
+            other.__dict__.pop(name, None)
+        return other
+
+    def _refuse_later(self, frame: str) -> None:
+        if self._start_ns is not None:
+            own = float(self.totals["warmup_s"])
+            raise InputError(f"{frame}: known from the run's own warm-up of {own:g} s on only; ask its own result")
+
+    @property
+    def setup(self) -> dict[str, Any]:
+        """Keys of `link` in the scenario."""
+        names = {name: name for name in self.scenario.links}
+        if self.is_shell:
+            names |= {own: name for name, own in SIDES.items()}
+        return self.scenario.links.get(names.get(self._queue.direction, ""), {})
+
+    @property
+    def wlan(self) -> dict[str, Any] | None:
+        """What the summary says of the wireless LAN that `link` belongs to; None where it belongs to none."""
+        found: dict[str, Any] | None = [self.totals, *self.totals["hops"]][self._queue.hop].get("wlan")
+        return found
+
+    @property
+    def stations(self) -> int:
+        """Stations of the wireless LAN that `link` belongs to; 0 where it belongs to none."""
+        return len(self.wlan["stations"]) if self.wlan else 0
+
+    @cached_property
+    def nodes(self) -> pl.DataFrame:
+        """One row per sender of a wireless LAN, the access point first: airtime, frames, times, aggregates.
+
+        Of several wireless LANs that of `link`.
+        """
+        self._refuse_later("nodes")
+        wlan = self.wlan
+        if wlan is None:
+            raise InputError(no_wlan(self))
+        names = ["access point", *(f"station {number}" for number in range(self.stations))]
+        nodes = [{"airtime_down": None, **wlan["access_point"]}, *wlan["stations"]]
+        rows = [{"node": name, **flat_node(node)} for name, node in zip(names, nodes, strict=True)]
+        return pl.DataFrame(rows, infer_schema_length=None)
+
+    @cached_property
+    def groups(self) -> pl.DataFrame:
+        """One row per group of flows: goodput, connections, times (`completion_p50_ms`), calls, video, RPM, media."""
+        return pl.DataFrame([flat_group(group) for group in self.group_totals], infer_schema_length=None)
+
+    @property
+    def group_totals(self) -> list[dict[str, Any]]:
+        """Entries of `groups` in the summary, from the start of the statistics on."""
+        found: list[dict[str, Any]] = self.totals["groups"]
+        return found if self._start_ns is None else later.groups(self, self._start_ns)
+
+    @cached_property
+    def flow_totals(self) -> pl.DataFrame:
+        """One row per flow that lasts for the whole run: goodput, bytes, retransmissions, timeouts."""
+        flows = self.totals["flows"]
+        if self._start_ns is not None and flows:
+            flows = later.flows(self, self._start_ns)
+        return pl.DataFrame(flows, infer_schema_length=None)
+
+    @property
+    def station_airtimes(self) -> list[dict[str, float]]:
+        """Of each station of the wireless LAN that `link` belongs to: `airtime` and `airtime_down`, shares of time."""
+        if self.wlan is None:
+            raise InputError(no_wlan(self))
+        if self._start_ns is None:
+            return [{key: one[key] for key in ("airtime", "airtime_down")} for one in self.wlan["stations"]]
+        first = next(number for number, queue in enumerate(self._queues) if queue.hop == self._queue.hop)
+        return later.airtimes(self, self._start_ns, first, self.stations)
+
+    @property
+    def packets(self) -> pl.DataFrame:
+        """Every packet of all links that was sent or dropped (probe `packets`), with its sojourn time and fate."""
+        return self._named("packets")
+
+    @property
+    def drops(self) -> pl.DataFrame:
+        """Every drop of all links (probe `drops`, else from `packets`): `number` counts a flow's arrivals there."""
+        if "drops" in self.table_names or "packets" not in self.table_names:
+            return self._named("drops")
+        keys = ("link", "flow", "arrival")
+        reached = [self.table(name).select(keys) for name in ("packets", "waiting") if name in self.table_names]
+        number = pl.col("arrival").rank("ordinal").over("link", "flow").cast(pl.UInt32) - 1
+        numbers = pl.concat(reached).with_columns(number=number)
+        lost = self.table("packets").filter(pl.col("fate") >= FATES.index("dropped: limit"))
+        return self._in_units(lost.join(numbers, on=keys, how="left").select(_DROPS), _NAMES)
+
+    @property
+    def waiting(self) -> pl.DataFrame:
+        """Packets that were in the queues when the run ended (probe `packets`)."""
+        return self._named("waiting")
+
+    @property
+    def transfers(self) -> pl.DataFrame:
+        """Every completed transfer (probe `transfers`): group, flow, start, duration, bytes."""
+        return self._named("transfers")
+
+    @property
+    def video(self) -> pl.DataFrame:
+        """Every segment that players of video fetched (probe `transfers`): rate, times, buffer, stalls."""
+        return self._named("video")
+
+    @property
+    def rpm_probes(self) -> pl.DataFrame:
+        """Every time of a probe of tests of responsiveness (probe `transfers`): `kind` by the draft's name."""
+        return self._named("rpm_probes", {"kind": ("tcp_f", "tls_f", "http_f", "http_l")})
+
+    @property
+    def media(self) -> pl.DataFrame:
+        """Every report that senders of media got (probe `media`): the rate after it, delay, losses, marks."""
+        return self._named("media")
+
+    @property
+    def accesses(self) -> pl.DataFrame:
+        """Every attempt to send a frame or an aggregate over a wireless LAN's channel (probe `accesses`).
+
+        In a graph it has the column `link`: the queue that it comes from.
+        """
+        frame = self._named("accesses")
+        if not self.scenario.is_graph:
+            return frame
+        return frame.insert_column(1, frame.select(_name("node", self.link_names).alias("link")).to_series())
+
+    @property
+    def headers(self) -> pl.DataFrame:
+        """Transport header of every packet that reached a queue (probe `headers`)."""
+        return self._named("headers")
+
+    @property
+    def segments(self) -> pl.DataFrame:
+        """Every segment that a TCP sender has sent (probe `senders`), in the order of events."""
+        return self._named("segments", SENDER_WORDS)
+
+    @property
+    def acks(self) -> pl.DataFrame:
+        """Every acknowledgment that a TCP sender has received (probe `senders`)."""
+        return self._named("acks", SENDER_WORDS)
+
+    @property
+    def ack_ranges(self) -> pl.DataFrame:
+        """Every range of every ACK frame that a QUIC sender has received (probe `senders`)."""
+        return self._named("ack_ranges", SENDER_WORDS)
+
+    @property
+    def losses(self) -> pl.DataFrame:
+        """Every segment that a TCP sender has taken for lost (probe `senders`)."""
+        return self._named("losses", SENDER_WORDS)
+
+    @property
+    def senders(self) -> pl.DataFrame:
+        """How each TCP sender stood after every event that changed that (probe `senders`)."""
+        return self._named("senders", SENDER_WORDS)
+
+    @property
+    def queue(self) -> pl.DataFrame:
+        """Queue length over time (probe `queue`)."""
+        return self._named("queue")
+
+    @property
+    def flows(self) -> pl.DataFrame:
+        """Window, RTT and goodput of each flow over time (probe `flows`)."""
+        return self._named("flows")
+
+    @property
+    def state(self) -> pl.DataFrame:
+        """State variables of the AQM over time, by name (probe `state`)."""
+        return self._named("state")
+
+    @property
+    def utilisation(self) -> pl.DataFrame:
+        """Utilisation per step and link (probe `utilisation`)."""
+        return self._named("utilisation")
+
+    @property
+    def histogram(self) -> pl.DataFrame:
+        """Histogram of sojourn time of all packets sent in the window; mergeable over runs."""
+        frame = self.table("sojourn_histogram")
+        if self._start_ns is not None:
+            frame = later.histogram(self, self._start_ns)
+        lower, upper = pl.col("lower_ns") / 1e6, pl.col("upper_ns") / 1e6
+        return frame.select(_name("link", self.link_names), lower.alias("lower_ms"), upper.alias("upper_ms"), "count")
+
+    def to_pandas(self, name: str = "summary") -> pd.DataFrame:
+        """One of the frames above by its name, such as "summary", "packets" or "groups", as a pandas frame."""
+        if name not in _FRAMES:
+            raise unknown("frame", name, list(_FRAMES))
+        return to_pandas(getattr(self, name))
+
+    def slices(self, name: str, rows: int) -> Iterator[pl.DataFrame]:
+        """The rows of a table as recorded, at most so many at a time; of a stored run, without reading all of them."""
+        if name not in self.files:
+            yield from self.table(name).iter_slices(rows)
+            return
+        path = self.files[name]()
+        frame = pl.scan_parquet(path)
+        with readable_table(path):
+            height = frame.select(pl.len()).collect().item()
+        for start in range(0, height, rows):
+            with readable_table(path):
+                part = frame.slice(start, rows).collect()
+            yield part
+
+    def _named(self, table: str, words: Mapping[str, Sequence[str]] | None = None) -> pl.DataFrame:
+        """A table with seconds, milliseconds and names instead of nanoseconds and numbers."""
+        return self._in_units(self.table(table), words or _NAMES)
+
+    def _in_units(self, frame: pl.DataFrame, words: Mapping[str, Sequence[str]]) -> pl.DataFrame:
+        columns = []
+        for name in frame.columns:
+            if name in _UNITS:
+                columns.append((pl.col(name) / _UNITS[name][1]).alias(_UNITS[name][0]))
+            else:
+                names = self.link_names if name == "link" else words.get(name)
+                columns.append(_name(name, names) if names else pl.col(name))
+        return frame.select(columns)
+
+    def __repr__(self) -> str:
+        if self.is_log:
+            return f"<Result of the log {self.folder}>"
+        return f"<Result {self.scenario.aqm}, seed {self.seed}: {self.fingerprint}>"
+
+    def _repr_html_(self) -> str:
+        if self.is_log:
+            return f"<pre>{escape(repr(self))}</pre>"
+        return in_html(self.summary, ["aqm", "seed"])
+
+
+def no_wlan(result: Result) -> str:
+    """Say why there are no stations, and what to do."""
+    if result.scenario.is_graph:
+        return f"link {result.link!r} is no wireless LAN; choose one with --link, in Python with at"
+    return "this bottleneck is no wireless LAN; describe one in [wlan]"
+
+
+def _name(column: str, names: Sequence[str]) -> pl.Expr:
+    return pl.col(column).replace_strict(dict(enumerate(names)), return_dtype=pl.Enum(names))
+
+
+_FRAMES = (
+    *("summary", "links", "groups", "flow_totals", "nodes", "histogram", "packets", "drops", "waiting", "transfers"),
+    *(
+        "video",
+        "rpm_probes",
+        "media",
+        "accesses",
+        "headers",
+        "segments",
+        "acks",
+        "ack_ranges",
+        "losses",
+        "senders",
+        "queue",
+        "flows",
+        "state",
+    ),
+    "utilisation",
+)
+_DROPS = ("time_ns", "link", "flow", "number", "bytes", "sojourn_ns", "fate")
+_NAMES = {"fate": FATES, "ecn": ECN, "outcome": OUTCOMES}
+_UNITS = {
+    "time_ns": ("time_s", 1e9),
+    "start_ns": ("start_s", 1e9),
+    "duration_ns": ("duration_s", 1e9),
+    "sojourn_ns": ("sojourn_ms", 1e6),
+    "airtime_ns": ("airtime_ms", 1e6),
+    "timer_ns": ("timer_s", 1e9),
+    "in_socket_ns": ("in_socket_ms", 1e6),
+    "queueing_ns": ("queueing_ms", 1e6),
+    "buffer_ns": ("buffer_s", 1e9),
+    "stalled_ns": ("stalled_s", 1e9),
+}
+_PROBES = {
+    "packets": "--set probes.packets=true",
+    "drops": "--set probes.drops=true",
+    "waiting": "--set probes.packets=true",
+    "transfers": "--set probes.transfers=true",
+    **{
+        table: f"--set probes.transfers=true, if it has flows of the kind {kind}"
+        for table, kind in (("video", "video"), ("rpm_probes", "rpm"))
+    },
+    "media": "--set probes.media=true, if it has flows of the kind media",
+    "accesses": "--set probes.accesses=true, if its bottleneck is a [wlan]",
+    "headers": "--set probes.packets=true --set probes.headers=true",
+    **dict.fromkeys(("segments", "acks", "losses", "senders"), "--set probes.senders=true, if it has a TCP sender"),
+    "ack_ranges": "--set probes.senders=true, if it has a QUIC sender",
+    "queue": '--set probes.queue="10 ms"',
+    "flows": '--set probes.flows="100 ms"',
+    "state": '--set probes.state="10 ms"',
+    "utilisation": '--set probes.utilisation="1 s"',
+    "windows": "--set warmup=auto",
+}

@@ -1,0 +1,65 @@
+"""Warnings about set-ups that are valid but cannot have an effect: marking where no flow uses ECN, unused links."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from sojourn.model.aqms.spelling import spelled_aqm
+
+if TYPE_CHECKING:
+    from sojourn.model.scenarios.scenario import Scenario
+
+
+def advice(scenarios: Iterable[Scenario]) -> list[str]:
+    """Sentences about scenarios that belong together, each once, where something has no effect in any of them."""
+    together = list(scenarios)
+    return [*_marking_in_vain(together), *_unused_links(together)]
+
+
+def _unused_links(scenarios: Sequence[Scenario]) -> list[str]:
+    """A sentence on each link that no flow crosses in any of the scenarios, neither its data nor acknowledgments."""
+    used: dict[str, bool] = {}
+    for scenario in scenarios:
+        crossed = {name for route in scenario.routes for direction in route for name in direction}
+        for path, names in _paths_of_links(scenario).items():
+            used[path] = used.get(path, False) or not crossed.isdisjoint(names)
+    remedy = "name it in a route of [[flows]], or leave it out"
+    return [
+        f"{path}: is on no flow's route, so nothing passes it; {remedy}"
+        for path, is_used in used.items()
+        if not is_used
+    ]
+
+
+def _paths_of_links(scenario: Scenario) -> dict[str, tuple[str, str]]:
+    """Both directions of each link, as routes name them, by its place in the file; none beside a wireless LAN alone."""
+    if "wlan" in scenario.document:
+        return {}
+    names = list(scenario.links)
+    pairs = list(zip(names[::2], names[1::2], strict=True))
+    listed = [f"links.{number} ({hop['name']})" for number, hop in enumerate(scenario.document.get("links", []))]
+    return dict(zip([*([] if scenario.is_graph else ["link"]), *listed], pairs, strict=True))
+
+
+def _marking_in_vain(scenarios: Sequence[Scenario]) -> list[str]:
+    """A sentence on queue managers that mark where no flow uses ECN."""
+    idle: dict[str, bool] = {}
+    for scenario in scenarios:
+        uses_ecn = any(flow.get("ecn") for flow in scenario.document["flows"])
+        for table in scenario.aqm_tables.values():
+            if table.get("ecn") or "ecn" in str(table["name"]):
+                aqm = spelled_aqm(table)
+                if _ASKED.search(aqm):
+                    idle[aqm] = idle.get(aqm, True) and not uses_ecn
+    marking = [aqm for aqm, is_idle in idle.items() if is_idle]
+    if not marking:
+        return []
+    asks = "asks" if len(marking) == 1 else "ask"
+    remedy = 'let flows use it: ecn = true in [[flows]], "--ecn" of sojourn compare'
+    return [f"{', '.join(marking)} {asks} for ECN, which no flow uses, so packets are dropped and not marked; {remedy}"]
+
+
+_ASKED = re.compile(r"(^|[\s(])ecn($|[\s)])")
+"""Where a queue manager is told to mark, beyond the default of its profile."""

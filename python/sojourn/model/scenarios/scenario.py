@@ -1,0 +1,249 @@
+"""A scenario: what is simulated, parsed and checked by the core."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sojourn import _core, engines
+from sojourn.base.dotted import value_at
+from sojourn.base.errors import InputError
+from sojourn.base.inputs import parse_toml, read_text
+from sojourn.base.notebook import lab_of, shown
+from sojourn.base.units import first_of, seconds
+from sojourn.model.aqms.spelling import references, spelled_aqm, tables
+from sojourn.model.scenarios.draw import Draw, seed_of
+from sojourn.model.scenarios.paths import paths
+
+if TYPE_CHECKING:
+    from sojourn.model.results.result import Result
+
+
+class Scenario:
+    """A scenario that can run.
+
+    It is immutable; `document` is its canonical form, in which every default is written out.
+    """
+
+    def __init__(self, canonical: str) -> None:
+        """Wrap canonical JSON, as the core makes it; users call `load` or `parse`."""
+        self.canonical = canonical
+
+    @classmethod
+    def load(cls, path: Path | str, sets: Mapping[str, object] | None = None, *, seed: int | None = None) -> Scenario:
+        """Read a TOML file; `sets` overrides keys by dotted path, e.g. ``{"link.rate": "20 Mbit/s"}``.
+
+        What its table `[draw]` has, and `sets` has not, is drawn by `seed`, else by the file's; the scenario has that
+        seed then.
+        """
+        path = Path(path)
+        text = read_text(path)
+        try:
+            if "draw" in text and (draw := Draw.take(document := parse_toml(text), path.parent)):
+                document["seed"] = seed_of(document, sets) if seed is None else seed
+                sets = draw.values(document["seed"]) | dict(sets or {})
+                text = json.dumps(document, default=str)
+            return cls.parse(text, sets, base=path.parent)
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from None
+
+    @classmethod
+    def parse(
+        cls, text: str, sets: Mapping[str, object] | None = None, *, base: Path | str = ".", within: bool = False
+    ) -> Scenario:
+        """Parse TOML or JSON text; paths of traces and of Python files are relative to `base`.
+
+        With `within` the text is somebody else's, who may name files of `base` alone: others are refused unread.
+        """
+        pairs = [(key, spelled(value)) for key, value in (sets or {}).items()]
+        return cls(_core.parse_scenario(text, pairs, str(Path(base).resolve()), within))
+
+    @classmethod
+    def build(cls, document: Mapping[str, object], *, base: Path | str = ".") -> Scenario:
+        """Make a scenario from a dictionary with the keys of the TOML file."""
+        return cls.parse(json.dumps(document, default=spelled), base=base)
+
+    def replace(self, sets: Mapping[str, object]) -> Scenario:
+        """Return this scenario with some keys changed."""
+        return Scenario.parse(self.canonical, sets)
+
+    def run(
+        self,
+        seed: int | None = None,
+        *,
+        progress: Callable[[float], None] | bool | None = None,
+        engine: str = "simulate",
+    ) -> Result:
+        """Run once, simulated or on another engine; `seed` defaults to the scenario's.
+
+        `progress` is told the share done, 0 to 1; True is a bar, which in a notebook comes by itself, and False none.
+        """
+        with shown(progress) as told:
+            return engines.run(self, self.seed if seed is None else seed, engine, told)
+
+    def lab(self) -> Any:
+        """Return a widget for Jupyter and marimo in which the scenario runs (extra `lab`)."""
+        return lab_of(self)
+
+    @cached_property
+    def document(self) -> dict[str, Any]:
+        """The canonical form as a dictionary."""
+        found = json.loads(self.canonical)
+        assert isinstance(found, dict)
+        return found
+
+    @cached_property
+    def need(self) -> tuple[int, int]:
+        """Bytes of memory that a run takes at most, and those of its probes unless they are written meanwhile."""
+        return _core.need(self.canonical)
+
+    @property
+    def name(self) -> str:
+        """What the scenario calls itself."""
+        return str(self.document.get("name", ""))
+
+    @property
+    def seed(self) -> int:
+        """Seed of a run that names none."""
+        return int(self.document["seed"])
+
+    @property
+    def aqm(self) -> str:
+        """The bottleneck's queue manager in tc's spelling; in a graph that of its first link."""
+        return spelled_aqm(self.bottleneck["aqm"])
+
+    @property
+    def aqm_path(self) -> str:
+        """Path of the bottleneck's queue manager."""
+        return "links.0.aqm" if self.is_graph else "link.aqm"
+
+    def at(self, path: str) -> Any:
+        """What the canonical form has at a dotted path; raises `KeyError` where it has nothing."""
+        return value_at(self.document, path)
+
+    def traces(self) -> list[Path]:
+        """Files that the scenario reads: traces of links, captures, and tables of distributions."""
+        return list(self._traces)
+
+    def user_aqms(self) -> list[str]:
+        """Names of the queue managers that are written in Python or are in shared libraries."""
+        return list(self._user_aqms)
+
+    @cached_property
+    def _traces(self) -> list[Path]:
+        """Kept, as the next one is, because both are asked for several times for every run."""
+        links = [link for hop in self.hops.values() for link in hop]
+        captures = [flow["file"] for flow in self.document["flows"] if flow["kind"] == "pcap"]
+        named = [file for aqm in self._all_aqms() for file in tables(aqm)]
+        return [Path(file) for file in [*(link["trace"] for link in links if link.get("trace")), *captures, *named]]
+
+    @cached_property
+    def _user_aqms(self) -> list[str]:
+        return list(dict.fromkeys(name for aqm in self._all_aqms() for name in references(aqm)))
+
+    def _all_aqms(self) -> list[dict[str, Any]]:
+        """The queue managers of every link as tables, and those that changes bring."""
+        changed = [keys for entry in self.document.get("changes", []) for _, keys in changed_directions(entry)]
+        return [*self.aqm_tables.values(), *(keys["aqm"] for keys in changed if "aqm" in keys)]
+
+    @property
+    def hops(self) -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:
+        """The bottlenecks in their order: by name, the forward direction and the reverse path."""
+        first = {} if self.is_graph else {"link": (self.document["link"], self.document["reverse"])}
+        return first | {hop["name"]: (_link(hop), hop["reverse"]) for hop in self.document.get("links", [])}
+
+    @property
+    def is_graph(self) -> bool:
+        """Whether the links run between nodes."""
+        return "nodes" in self.document
+
+    @property
+    def links(self) -> dict[str, dict[str, Any]]:
+        """Each direction of every bottleneck, as results call it; of a wireless LAN "reverse" are the stations'."""
+        names = [(name, f"{name} reverse") for name in self.hops]
+        if not self.is_graph:
+            names[0] = ("forward", "reverse")
+        pairs = zip(names, self.hops.values(), strict=True)
+        return {name: link for own, hop in pairs for name, link in zip(own, hop, strict=True)}
+
+    @property
+    def bottleneck(self) -> dict[str, Any]:
+        """The first link in the direction of the data, about which the summary is."""
+        return next(iter(self.hops.values()))[0]
+
+    @cached_property
+    def routes(self) -> list[tuple[list[str], list[str]]]:
+        """Of every flow group: the links that its data cross, and those that its acknowledgments cross.
+
+        Both are empty where `[wlan]` is the bottleneck. In a graph the reverse direction of a wireless LAN is what its
+        stations send.
+        """
+        names = list(self.links)
+        return [([names[link] for link in data], [names[link] for link in acks]) for data, acks in paths(self.document)]
+
+    def base_rtt_s(self, group: int) -> float:
+        """Round-trip time of propagation of a flow group in seconds; where a delay changes, with its first value."""
+        delays = [first_of(self.links[name]["delay"]) for route in self.routes[group] for name in route]
+        return 2 * seconds(self.document["flows"][group]["access_delay"]) + sum(map(seconds, delays))
+
+    @property
+    def links_rtt_s(self) -> float:
+        """Round-trip time of propagation over all links in seconds; where a delay changes, with its first value."""
+        return sum(seconds(first_of(link["delay"])) for link in self.links.values())
+
+    @property
+    def aqm_tables(self) -> dict[str, dict[str, Any]]:
+        """The queue manager of every link as a table, by its path: link.aqm, reverse.aqm, links.0.aqm, ...."""
+        places = () if self.is_graph else ("link", "reverse")
+        found = {f"{place}.aqm": self.document[place]["aqm"] for place in places}
+        for index, hop in enumerate(self.document.get("links", [])):
+            found[f"links.{index}.aqm"], found[f"links.{index}.reverse.aqm"] = hop["aqm"], hop["reverse"]["aqm"]
+        return found
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Scenario) and other.document == self.document
+
+    def __hash__(self) -> int:
+        return hash(self._in_order)
+
+    @cached_property
+    def _in_order(self) -> str:
+        """The same for scenarios that are equal. Kept, because a study asks for it several times for every run."""
+        return json.dumps(self.document, sort_keys=True)
+
+    def __repr__(self) -> str:
+        return f"<Scenario {self.name!r}: {self.aqm}>"
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        return f"<pre>{escape(json.dumps(self.document, indent=2, ensure_ascii=False))}</pre>"
+
+
+def changed_directions(entry: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
+    """Directions of links that an entry of `[[changes]]` changes: the path of each in the entry, and its keys."""
+    for name in ("link", "reverse"):
+        if name in entry:
+            yield (name,), dict(entry[name])
+    for name, hop in entry.get("links", {}).items():
+        forward = {key: value for key, value in hop.items() if key != "reverse"}
+        if forward:
+            yield ("links", name), forward
+        if "reverse" in hop:
+            yield ("links", name, "reverse"), dict(hop["reverse"])
+
+
+def _link(hop: Mapping[str, Any]) -> dict[str, Any]:
+    """Keys of a hop's forward direction."""
+    return {key: value for key, value in hop.items() if key not in ("name", "from", "to", "reverse", "wlan")}
+
+
+def spelled(value: object) -> str:
+    """A value as the text of an override."""
+    if isinstance(value, str):
+        return value
+    value = value() if isinstance(value, type) else value
+    return str(value.text) if hasattr(value, "text") else json.dumps(value)

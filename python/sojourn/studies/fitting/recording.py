@@ -1,0 +1,227 @@
+"""Numbers of a recording, with what they are uncertain by: a data file of Flent, or a capture beside the senders.
+
+One recording is one run of nature. How uncertain its numbers are its own variation tells: the block bootstrap
+(E. Carlstein, Annals of Statistics 14, 1986, with the blocks drawn as by H. R. Künsch, 17, 1989) draws blocks of time
+with replacement, so that what happens within a block stays together, and computes the numbers of what was drawn. What
+is slower than a block is not in it, nor what is rare.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from sojourn.base.errors import InputError
+from sojourn.io.flent.files import Flent, is_flent, load_flent
+from sojourn.io.pcap.capture import load_capture
+from sojourn.io.pcap.goodput import new_bytes
+from sojourn.io.pcap.sender import prompt, sender_rtt
+from sojourn.studies.fitting.data import Data, Number, Together, metric_named
+from sojourn.studies.fitting.observed import PINGS
+from sojourn.studies.fitting.space import space_of
+from sojourn.studies.fitting.surfaces import Array
+
+BLOCKS = 12
+"""Blocks of a recording. Fewer would say little of their own variation, more be shorter than losses lie apart."""
+LEAST_S = 10.0
+"""Shortest recording that is fitted."""
+DRAWS = 1000
+BIN_S = 0.1
+"""Width of the steps in which a capture's goodput is counted."""
+QUANTILES = (5, 25, 50, 75, 90)
+"""Quantiles of a capture's round-trip times, in percent."""
+
+
+@dataclass(frozen=True)
+class Track:
+    """Something that was measured again and again."""
+
+    times: Array
+    """In s."""
+    values: Array
+    """A row for each time."""
+    metrics: tuple[str, ...]
+    """Numbers that are made of it."""
+    digits: int
+    """Decimals that it has."""
+    number: Callable[[Array], Array]
+    """Their values, of some of the rows."""
+
+
+@dataclass(frozen=True)
+class Recording:
+    """Tracks, and the time in s from which and until which they count."""
+
+    tracks: tuple[Track, ...]
+    begin: float
+    end: float
+    warning: str | None = None
+
+
+def is_recording(path: Path) -> bool:
+    """Whether a file is a data file of Flent or a capture, by its name."""
+    return is_flent(path) or path.name.endswith(CAPTURES)
+
+
+def recorded(path: Path, free: Mapping[str, Any], skip_s: float, window_s: float) -> tuple[Data, str | None]:
+    """The numbers of a recording from `skip_s` on, together with the free keys, and a sentence on what was left out.
+
+    Runs that explain them count `window_s` each.
+    """
+    found = of_flent(load_flent(path), skip_s) if is_flent(path) else of_capture(path, skip_s)
+    if not free:
+        raise InputError(f'{path}: says nothing of what is free; give e.g. --free link.rate="1..100 Mbit/s"')
+    try:
+        return data_of_recording(found, free, window_s), found.warning
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def of_flent(data: Flent, skip_s: float) -> Recording:
+    """Goodput of all downloads and of all uploads, and pings, while the test's traffic went on."""
+    begin, end = data.traffic_s
+    ways = {way: _sum(data, way) for way in ("download", "upload")}
+    both = {way: pair for way, pair in ways.items() if pair is not None}
+    tracks = []
+    for way, (times, values) in both.items():
+        metric = "tcp goodput" if len(both) == 1 else f"tcp goodput {'forward' if way == 'download' else 'reverse'}"
+        tracks.append(Track(times, values[:, None], (metric,), 3, _means))
+    pings = [name for name in data.results if name.startswith("Ping (ms)") and not name.endswith("avg")]
+    if pings:
+        chosen = next((name for name in pings if "ICMP" in name), pings[0])
+        times, values = data.samples(chosen)
+        shares = PINGS[:-1]
+        names = ("ping mean", *(f"ping {share}%" for share in shares))
+        tracks.append(Track(times, values[:, None], names, _digits(values), _delays(shares)))
+    if not tracks:
+        raise InputError(f"{data.name}: neither TCP flows nor pings are in it; nothing can be fitted")
+    others = f"of {len(pings)} series of pings the first one, {chosen}, is used" if len(pings) > 1 else None
+    return Recording(tuple(tracks), begin + skip_s, end, others)
+
+
+def of_capture(path: Path, skip_s: float) -> Recording:
+    """Goodput, what is sent again, and round-trip times of the TCP flows whose data a capture beside the sender has."""
+    capture = load_capture(path)
+    try:
+        samples = prompt(sender_rtt(capture.packets, capture.blocks))
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    start = int(capture.packets["time_ns"].min())  # type: ignore[arg-type]
+    packets = capture.packets.with_columns(
+        s=(pl.col("time_ns") - start) / 1e9, new=pl.Series(new_bytes(capture.packets), dtype=pl.Int64)
+    ).filter((pl.col("protocol") == "tcp") & (pl.col("payload") > 0))
+    end = float((capture.packets["time_ns"].max() - start) / 1e9)  # type: ignore[operator]
+    steps = np.arange(0.0, end + BIN_S, BIN_S)
+    counts, _ = np.histogram(packets["s"].to_numpy(), steps, weights=packets["new"].to_numpy() * 8e-6 / BIN_S)
+    both = packets.select(again=pl.col("payload").cast(pl.Int64) - pl.col("new"), payload="payload").to_numpy()
+    times = (samples["time_ns"].to_numpy() - start) / 1e9
+    names = ("rtt mean", *(f"rtt {share}%" for share in QUANTILES))
+    tracks = (
+        Track(steps[:-1], counts[:, None], ("tcp goodput",), 3, _means),
+        Track(packets["s"].to_numpy(), both.astype(float), ("retransmitted",), 2, _share),
+        Track(times, samples["rtt_ns"].to_numpy()[:, None] / 1e6, names, STEP_DIGITS, _delays(QUANTILES)),
+    )
+    return Recording(tracks, skip_s, float(steps[-2]), capture.warning)
+
+
+def data_of_recording(recording: Recording, free: Mapping[str, Any], window_s: float) -> Data:
+    """Numbers of a recording with their standard deviations; runs that explain them count `window_s` each."""
+    length = recording.end - recording.begin
+    if length < LEAST_S:
+        raise InputError(f"{max(length, 0):.3g} s are left to measure in, of which {LEAST_S:g} are needed; skip less")
+    edges = np.linspace(recording.begin, recording.end, BLOCKS + 1)
+    blocks = [[_between(track, low, high) for low, high in pairwise(edges)] for track in recording.tracks]
+    for track, parts in zip(recording.tracks, blocks, strict=True):
+        if empty := next((at for at, part in enumerate(parts) if not len(part)), None):
+            low, high = edges[empty : empty + 2]
+            raise InputError(f"{track.metrics[0]}: nothing was measured from {low:.3g} to {high:.3g} s; skip that time")
+    numbers: list[Number] = []
+    for track, parts in zip(recording.tracks, blocks, strict=True):
+        values = track.number(np.concatenate(parts))
+        for name, value, sd in zip(track.metrics, values, _deviations(track, parts), strict=True):
+            metric = metric_named("recording", name)
+            numbers.append(Number(metric.column, float(value), metric.unit, sd=float(sd), digits=track.digits))
+    together = Together(tuple(range(len(numbers))), length / window_s, BLOCKS - 1)
+    return Data(space_of(free), tuple(numbers), together=together)
+
+
+def _deviations(track: Track, parts: Sequence[Array]) -> Array:
+    """Standard deviations of a track's numbers, by drawing blocks."""
+    random = np.random.default_rng([BLOCKS, DRAWS])
+    places = random.integers(0, BLOCKS, (DRAWS, BLOCKS))
+    drawn = np.array([track.number(np.concatenate([parts[place] for place in row])) for row in places])
+    # Drawing from blocks has the variance of their mean about theirs, which lacks a degree of freedom.
+    variance = drawn.var(axis=0, ddof=1) * BLOCKS / (BLOCKS - 1)
+    found: Array = np.sqrt(variance + _steps(track, np.concatenate(parts)) ** 2 / 12)
+    return found
+
+
+def _sum(data: Flent, way: str) -> tuple[Array, Array] | None:
+    """Goodput of all flows of a direction at the steps; None without such flows."""
+    whole = f"TCP {way} sum"
+    if whole in data.results:
+        return data.steps(whole)
+    flows = [name for name in data.results if name.startswith(f"TCP {way}") and not name.endswith(NOT_FLOWS)]
+    if not flows:
+        return None
+    rows = np.array([[np.nan if one is None else one for one in data.results[name]] for name in flows], dtype=float)
+    there = np.isfinite(rows).any(axis=0)
+    return np.asarray(data.x_values, dtype=float)[there], np.nansum(rows[:, there], axis=0)
+
+
+def _between(track: Track, low: float, high: float) -> Array:
+    found: Array = track.values[(track.times >= low) & (track.times < high)]
+    return found
+
+
+def _means(rows: Array) -> Array:
+    found: Array = rows.mean(axis=0)
+    return found
+
+
+def _share(rows: Array) -> Array:
+    return np.array([100 * rows[:, 0].sum() / rows[:, 1].sum()])
+
+
+def _delays(shares: Sequence[int]) -> Callable[[Array], Array]:
+    quantiles = [share / 100 for share in shares]
+
+    def number(rows: Array) -> Array:
+        return np.concatenate(([rows.mean()], np.quantile(rows[:, 0], quantiles)))
+
+    return number
+
+
+def _steps(track: Track, rows: Array) -> Array:
+    """How far the value of each number is from the next ones that it could have.
+
+    Delays of whole packet times have quantiles that stay the same in each drawing, and are a packet time away with
+    another rate.
+    """
+    if len(track.metrics) == 1:
+        return np.zeros(1)
+    values = np.unique(np.round(rows[:, 0], STEP_DIGITS))
+    found = [0.0]
+    for value in track.number(rows)[1:]:
+        below, above = values[values < value - STEP], values[values > value + STEP]
+        low, high = below[-1] if len(below) else value, above[0] if len(above) else value
+        found.append(float(high - low) / 2)
+    return np.array(found)
+
+
+def _digits(values: Array) -> int:
+    """Decimals of the values, at most three."""
+    return next((digits for digits in range(3) if np.allclose(values, np.round(values, digits), atol=1e-9)), 3)
+
+
+STEP_DIGITS = 1
+STEP = 0.5 * 10**-STEP_DIGITS
+"""Delays that are as close, in ms, are one: stamps are taken in a host, before its card."""
+CAPTURES = (".pcap", ".pcapng", ".cap")
+NOT_FLOWS = (" avg", " sum", " fairness", "::tcp_cwnd", "::tcp_rtt", "::tcp_rtt_var", "::tcp_delivery_rate")

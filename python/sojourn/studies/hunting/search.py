@@ -1,0 +1,183 @@
+"""The search: points at random, then from the best of them an evolution strategy, again and again.
+
+The strategy is CMA-ES with margin (R. Hamano, S. Saito, M. Nomura, S. Shirakawa, "CMA-ES with margin: lower-bounding
+marginal probability for mixed-integer black-box optimization", GECCO 2022), as the package `cmaes` has it, in the unit
+cube of all drawn values. Batches have the same size on every machine, so that the number of cores decides nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sojourn.model.scenarios.draw import OneOf
+from sojourn.studies.hunting.space import Point, Space, seeds_from
+from sojourn.studies.hunting.trials import Trials
+
+BATCH = 8
+"""Points that are tried together."""
+ROUND = 48
+"""Random points before the strategy begins, and again after it has ended without success."""
+GENERATIONS = 12
+"""The strategy ends after so many generations without a better point."""
+SIGMA = 0.2
+"""Its first step, in shares of the ranges."""
+CONFIRMING = (4, 5)
+"""Other seeds with which a point is tried; it counts as found if it holds with all but one of them."""
+NOTHING = -30.0
+"""Margin that the strategy is told of a point without one."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """A point of which the sentence is true with several seeds."""
+
+    point: Point
+    seed: int
+    evaluations: int
+    """Points that had been tried by then, those tried with other seeds counted for each of them."""
+    by: str
+    """`random` or `local`."""
+
+
+@dataclass
+class Search:
+    """A search that has done some evaluations."""
+
+    trials: Trials
+    seed: int
+    most: int
+    """Evaluations after which it gives up."""
+    local: bool = True
+    """Whether the strategy follows the random points; without it there are more of these."""
+    evaluations: int = 0
+    best: tuple[float, Point, int] | None = None
+    """Largest margin, its point and its seed."""
+    drawn: int = 0
+    """Random points so far."""
+    _start: tuple[float, dict[str, float]] | None = None
+    """Largest margin of the last round of random points, and where its point is."""
+
+    def run(self) -> Found | None:
+        """Search until a point is found and holds, or nothing is left to spend. Called again it goes on."""
+        while self.evaluations < self.most:
+            found = self._at_random() or (self._from_the_best() if self.local else None)
+            if found:
+                return found
+        return None
+
+    def _at_random(self) -> Found | None:
+        """A round of random points. The best of the round is where the strategy begins."""
+        self._start = None
+        for _ in range(ROUND // BATCH):
+            seeds = [self._next_seed() for _ in range(min(BATCH, self.most - self.evaluations))]
+            points = [self.trials.space.drawn(seed) for seed in seeds]
+            margins = self._try(list(zip(points, seeds, strict=True)))
+            for place in np.argsort(margins)[::-1]:
+                if margins[place] > 0 and (found := self._confirmed(points[place], seeds[place])):
+                    return found
+                if self._start is None or margins[place] > self._start[0]:
+                    self._start = margins[place], self.trials.space.places(seeds[place])
+        return None
+
+    def _from_the_best(self) -> Found | None:
+        """Follow the strategy from the best random point of the round."""
+        from cmaes import CMAwM
+
+        if self._start is None or not isfinite(self._start[0]):
+            return None
+        cube = Cube(self.trials.space)
+        strategy = CMAwM(
+            mean=cube.of(self._start[1]),
+            sigma=SIGMA,
+            bounds=np.array([[0.0, 1.0]] * len(cube.names)),
+            steps=np.array(cube.steps),
+            seed=seeds_from(self.seed, f"strategy {self.evaluations}", 1)[0],
+            population_size=BATCH,
+        )
+        best, since = self._start[0], 0
+        while since < GENERATIONS and self.evaluations + BATCH <= self.most and not strategy.should_stop():
+            asked = [strategy.ask() for _ in range(BATCH)]
+            points = [self.trials.space.at(cube.places(one)) for one, _ in asked]
+            [seed] = seeds_from(self.seed, f"generation {self.evaluations}", 1)
+            margins = self._try([(point, seed) for point in points])
+            for place in np.argsort(margins)[::-1]:
+                if margins[place] <= 0:
+                    break
+                if found := self._confirmed(points[place], seed, by="local"):
+                    return found
+                margins[place] = 0.0  # true with this seed only
+            strategy.tell([(told, -max(margin, NOTHING)) for (_, told), margin in zip(asked, margins, strict=True)])
+            since = 0 if max(margins) > best else since + 1
+            best = max(best, *margins)
+        return None
+
+    def _try(self, asked: Sequence[tuple[Point, int]]) -> list[float]:
+        margins = self.trials.margins(asked)
+        self.evaluations += len(asked)
+        for margin, (point, seed) in zip(margins, asked, strict=True):
+            if self.best is None or margin > self.best[0]:
+                self.best = margin, point, seed
+        return margins
+
+    def _confirmed(self, point: Point, seed: int, by: str = "random") -> Found | None:
+        """Whether it holds with other seeds as well."""
+        fails = 0
+        for count in CONFIRMING:
+            others = seeds_from(self.seed, f"confirm {self.evaluations}", count)
+            fails += sum(one <= 0 for one in self._try([(point, other) for other in others]))
+            if fails > 1:
+                return None
+        return Found(point, seed, self.evaluations, by)
+
+    def _next_seed(self) -> int:
+        """Seed of the next random point, which is that of the run as well."""
+        self.drawn += 1
+        return seeds_from(self.seed, f"point {self.drawn}", 1)[0]
+
+
+@dataclass(frozen=True)
+class Cube:
+    """The unit cube of a space; what has a single value is left out."""
+
+    space: Space
+
+    @property
+    def names(self) -> list[str]:
+        """Its coordinates."""
+        return [name for name, leaf in self.space.leaves.items() if options_of(leaf) != 1]
+
+    @property
+    def steps(self) -> list[float]:
+        """How far the values of each lie apart; 0 for a range."""
+        options = [options_of(self.space.leaves[name]) for name in self.names]
+        return [1 / (count - 1) if count else 0.0 for count in options]
+
+    def of(self, places: Mapping[str, float]) -> NDArray[np.float64]:
+        """Coordinates of what has these places in its distributions."""
+        found = []
+        for name in self.names:
+            count = options_of(self.space.leaves[name])
+            found.append(int(places[name] * count) / (count - 1) if count else places[name])
+        return np.array(found)
+
+    def places(self, cube: Sequence[float]) -> dict[str, float]:
+        """Places in the distributions of what has these coordinates."""
+        found = dict.fromkeys(self.space.leaves, 0.0)
+        for name, coordinate in zip(self.names, cube, strict=True):
+            count = options_of(self.space.leaves[name])
+            place = (round(float(coordinate) * (count - 1)) + 0.5) / count if count else float(coordinate)
+            found[name] = min(max(place, 0.0), BELOW_ONE)
+        return found
+
+
+BELOW_ONE = 1 - 2**-53
+
+
+def options_of(leaf: object) -> int:
+    """How many values a leaf chooses from; 0 for a range."""
+    return len(leaf.options) if isinstance(leaf, OneOf) else 0

@@ -1,0 +1,309 @@
+"""Running many simulations on all cores; results come in the order of the runs, whatever the number of workers."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sojourn import engines
+from sojourn.base import memory
+from sojourn.base.errors import InputError, LostError, MissingError
+from sojourn.base.files import check_writable, clean
+from sojourn.base.notebook import shown
+from sojourn.base.progress import Progress, say
+from sojourn.model.aqms.loading import refuse_while_loading
+from sojourn.model.aqms.spelling import in_files, is_library
+from sojourn.model.results.result import Result
+from sojourn.model.scenarios.scenario import Scenario
+from sojourn.studies.runs import store
+from sojourn.studies.runs.worker import Worker, do_task, result_of, task
+
+if TYPE_CHECKING:
+    from sojourn.studies.runs.worker import Answer, Worker
+
+
+LOOK_S = 0.05
+"""Time between two looks at what the workers do, in seconds."""
+MORE_MEMORY = "raise the limit, run fewer jobs at once (--jobs 1), or record less ([probes])"
+WATCH_S = 2.0
+"""Time between two calls of `Runner.watch`, in seconds."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run to do."""
+
+    scenario: Scenario
+    seed: int
+    engine: str = engines.SIMULATE
+
+    @property
+    def identity(self) -> str:
+        """Name of the engine in the hash."""
+        return engines.identity(self.engine)
+
+
+@dataclass
+class Runner:
+    """Where runs are done and kept. What one runner has done or found once it does not do again."""
+
+    root: Path | None = None
+    """Folder of results: finished runs found there are read instead of done, new ones are stored there."""
+    jobs: int | None = None
+    """Runs at the same time in this process; all cores if not given."""
+    executor: Executor | None = None
+    """Does the runs instead of this process; only numbers come back, and this process stores them."""
+    merge: Sequence[Path] = ()
+    """Other folders of results, from which finished runs are copied to `root`."""
+    command: Sequence[str] = ()
+    """Command line, for the manifests."""
+    progress: Progress | bool | None = None
+    """Told how far the runs are; True is a bar, which in a notebook comes by itself, and False none."""
+    watch: Callable[[], None] | None = None
+    """Called now and then while an executor works; raises if nothing will come of it."""
+    done: dict[Run, Result] = field(default_factory=dict)
+    computed: list[Run] = field(default_factory=list)
+    """Runs that were neither at hand nor found in a folder, in any order."""
+    keeps_going: bool = False
+    """Whether runs that end for lack of memory are left out of the results; else they are an error at the end."""
+    lost: dict[Run, str] = field(default_factory=dict)
+    """Runs that ended for lack of memory, and how."""
+    adopted: list[Run] = field(default_factory=list)
+    """Runs copied from the folders `merge`, in any order."""
+
+    def __post_init__(self) -> None:
+        if self.executor is not None and self.jobs is not None:
+            raise InputError("jobs: the executor decides how many runs there are at a time; leave out one of them")
+        if self.merge and self.root is None:
+            raise InputError("merge: the runs found need a folder to go to; give one")
+        if self.root is not None:
+            clean(self.root)
+
+    def __call__(self, runs: Sequence[Run]) -> list[Result]:
+        """Do all runs."""
+        refuse_while_loading()
+        missing = [run for run in dict.fromkeys(runs) if run not in self.done]
+        with shown(self.progress) as progress:
+            if self.executor is None:
+                self._do_here(missing, progress)
+            else:
+                self._do_elsewhere(missing, self.executor, progress)
+        if self.lost and not (self.keeps_going and self.done):
+            raise MissingError(self._about_lost(len(missing)))
+        return [self.done[run] for run in runs if run in self.done]
+
+    def _about_lost(self, of: int) -> str:
+        how = next(iter(self.lost.values()))
+        if of == 1:
+            return f"out of memory: {how}; {MORE_MEMORY}"
+        lost = f"{len(self.lost)} of {of} runs were lost, the first as {how}"
+        return f"out of memory: {lost}; the others are kept; {MORE_MEMORY}"
+
+    def find(self, run: Run) -> Result | None:
+        """Finished run, in the folder of results or in one that is merged into it."""
+        if self.root is None:
+            return None
+        if found := store.find(run.scenario, run.seed, self.root, run.identity):
+            return found
+        if found := store.adopt(run.scenario, run.seed, self.merge, self.root, run.identity):
+            self.adopted.append(run)
+        return found
+
+    def _do_here(self, runs: list[Run], progress: Progress | None) -> None:
+        in_libraries = any(is_library(name) for run in runs for name in run.scenario.user_aqms())
+        batch = _Batch(self, several=len(runs) > 1, in_libraries=in_libraries)
+        at_a_time = max(1, min(self.jobs or cores(), len(runs)))
+        batch.tell_need(runs, at_a_time, progress)
+        with ThreadPoolExecutor(at_a_time) as pool:
+            futures = {run: pool.submit(batch.do, run) for run in runs}
+            try:
+                _await(list(futures.values()), batch, progress)
+            except BaseException:
+                batch.stop.set()  # workers look at it every few events
+                for future in futures.values():
+                    future.cancel()
+                raise
+            finally:
+                batch.close()
+        self.done |= {run: result for run, future in futures.items() if (result := future.result())}
+
+    def _do_elsewhere(self, runs: list[Run], executor: Executor, progress: Progress | None) -> None:
+        missing = []
+        if other := next((run.engine for run in runs if run.engine != engines.SIMULATE), None):
+            raise InputError(f"engine {other}: runs on this machine only; leave out the executor")
+        for run in runs:
+            if found := self.find(run):
+                self.done[run] = found
+            else:
+                missing.append(run)
+        if missing and self.root is not None:
+            check_writable(self.root)
+        pending = {executor.submit(do_task, task(run.scenario, run.seed)): run for run in missing}
+        try:
+            self._collect(pending, len(runs), progress)
+        finally:
+            for future in pending:
+                future.cancel()
+
+    def _collect(self, pending: dict[Future[Answer], Run], total: int, progress: Progress | None) -> None:
+        """Take each answer as it comes, so that a study that is interrupted keeps what was done."""
+        due = time.monotonic() + WATCH_S
+        while pending:
+            finished, _ = wait(pending, timeout=LOOK_S, return_when=FIRST_COMPLETED)
+            for future in finished:
+                run = pending.pop(future)
+                result = result_of(run.scenario, run.seed, future.result())
+                self.done[run] = store.save(result, self.root, list(self.command)) if self.root else result
+                self.computed.append(run)
+            if progress:
+                progress(1 - len(pending) / total, total - len(pending), total)
+            if self.watch and time.monotonic() >= due:
+                self.watch()
+                due = time.monotonic() + WATCH_S
+
+
+def run_all(
+    runs: Sequence[Run],
+    root: Path | None = None,
+    *,
+    jobs: int | None = None,
+    command: Sequence[str] = (),
+    progress: Progress | bool | None = None,
+) -> list[Result]:
+    """Do all runs; with `root`, finished ones found there are read instead and new ones are stored there."""
+    return Runner(root, jobs=jobs, command=command, progress=progress)(runs)
+
+
+def cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class _Batch:
+    """What the workers of this process share."""
+
+    def __init__(self, runner: Runner, *, several: bool, in_libraries: bool) -> None:
+        self.runner = runner
+        self.several = several
+        self.in_libraries = in_libraries
+        self.stop = threading.Event()
+        self.shares: dict[Run, float] = {}
+        self.workers: list[Worker] = []
+        self.idle: list[Worker] = []
+
+    def do(self, run: Run) -> Result | None:
+        """Find or do a run; None if it ended for lack of memory."""
+        result = self.runner.find(run)
+        if result:
+            result.found = True
+        else:
+            try:
+                result = self._do(run, lambda share: self._tick(run, share))
+            except LostError as error:
+                self.runner.lost[run] = str(error)
+        self.shares[run] = 1.0
+        return result
+
+    def tell_need(self, runs: list[Run], at_a_time: int, progress: Progress | None) -> None:
+        """Say before they begin what the runs need, if that is much."""
+        need = at_a_time * max((self._need(run) for run in runs), default=0)
+        if need > memory.SHOWN:
+            left = memory.free()
+            free = "" if left is None else f"; {memory.shown(left)} are free"
+            together = f", {at_a_time} at a time" if at_a_time > 1 else ""
+            say(progress, f"Memory needed: up to {memory.shown(need)}{together}{free}")
+
+    def close(self) -> None:
+        """End the processes, and remove what those that were lost left half-written."""
+        for worker in self.workers:
+            worker.stop()
+        if self.workers and self.runner.root:
+            clean(self.runner.root)
+
+    def _do(self, run: Run, tick: Callable[[float], None]) -> Result:
+        """Run in this process, or in one of its own where only one can run queue managers in Python."""
+        root, command = self.runner.root, list(self.runner.command)
+        if root:
+            check_writable(root)
+        self.runner.computed.append(run)
+        names = run.scenario.user_aqms()
+        in_library = run.engine == engines.SIMULATE and any(map(is_library, names))
+        if in_files(names) and ((self.several and names) or in_library or self._may_be_lost(run)):
+            worker = self._worker()
+            result = worker.do(run.scenario, run.seed, root, command, tick)
+            self.idle.append(worker)
+            return result
+        if root:
+            return store.run(run.scenario, run.seed, root, command, tick, run.engine)
+        return run.scenario.run(run.seed, progress=tick, engine=run.engine)
+
+    def _may_be_lost(self, run: Run) -> bool:
+        """Whether a run might end its process for lack of memory."""
+        if run.engine != engines.SIMULATE:
+            return False
+        return memory.address_limit() is not None or self._need(run) > memory.SHOWN
+
+    def _need(self, run: Run) -> int:
+        """Bytes of memory that a run takes at most; of one of another engine, whose packets are elsewhere, none."""
+        if run.engine != engines.SIMULATE:
+            return 0
+        of_run, of_rows = run.scenario.need
+        return of_run if self.runner.root else of_run + of_rows
+
+    def _worker(self) -> Worker:
+        with suppress(IndexError):
+            return self.idle.pop()
+        worker = Worker(may_end=self.in_libraries)
+        self.workers.append(worker)
+        return worker
+
+    def _tick(self, run: Run, share: float) -> None:
+        if self.stop.is_set():
+            raise KeyboardInterrupt
+        self.shares[run] = share
+
+
+def _await(futures: list[Future[Result | None]], batch: _Batch, progress: Progress | None) -> None:
+    """Wait in short steps, so that Ctrl-C is seen at once; raise what a worker raised first."""
+    ends = _Ends(futures)
+    done = 0
+    while done < len(futures):
+        ends.wake.wait(LOOK_S)
+        for future in ends.take():
+            future.result()
+            done += 1
+        if progress:
+            progress(sum(list(batch.shares.values())) / len(futures), done, len(futures))
+
+
+class _Ends:
+    """Runs that have ended. They tell it: a look at all of them every time is long where there are many."""
+
+    def __init__(self, futures: Sequence[Future[Result | None]]) -> None:
+        self._left = len(futures)
+        self._ended: list[Future[Result | None]] = []
+        self._lock = threading.Lock()
+        self.wake = threading.Event()
+        """Set when all have ended, or one by an error."""
+        for future in futures:
+            future.add_done_callback(self._note)
+
+    def take(self) -> list[Future[Result | None]]:
+        """Those that have ended since the last time."""
+        with self._lock:
+            taken, self._ended = self._ended, []
+        return taken
+
+    def _note(self, future: Future[Result | None]) -> None:
+        with self._lock:
+            self._ended.append(future)
+            self._left -= 1
+            if self._left == 0 or future.cancelled() or future.exception() is not None:
+                self.wake.set()

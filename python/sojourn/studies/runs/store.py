@@ -1,0 +1,409 @@
+"""Results on disk: one folder per run, named after all that decides its numbers."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import stat
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache, lru_cache, partial
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from sojourn import _core, engines
+from sojourn.base import memory
+from sojourn.base.errors import InputError, MissingError, damaged
+from sojourn.base.files import check_writable, new_folder, write_file, write_unseen
+from sojourn.base.frames import readable_table
+from sojourn.base.inputs import parse_json, read_bytes
+from sojourn.base.units import quantity
+from sojourn.engines import SIMULATE
+from sojourn.io.logs import load_log
+from sojourn.model.analysis.labels import flatten
+from sojourn.model.aqms.loading import digest
+from sojourn.model.aqms.registry import own_parameters
+from sojourn.model.aqms.spelling import by_content
+from sojourn.model.results.result import Result
+from sojourn.model.results.shape import misfit
+from sojourn.model.scenarios.scenario import Scenario
+from sojourn.studies.runs.order import places
+
+FORMAT = 4
+"""Version of the folder's layout and of the meaning of its columns."""
+MANIFEST = "manifest.json"
+
+
+def run_hash(scenario: Scenario, seed: int, engine: str = SIMULATE) -> str:
+    """Name of the run: a hash of canonical scenario, contents of its files, seed, engine and format version.
+
+    The files are traces, tables of distributions, and the sources of queue managers in Python.
+    """
+    return _hash(_subject(scenario, *map(_pairs, (_traces(scenario), _sources(scenario)))), seed, engine)
+
+
+def run(
+    scenario: Scenario,
+    seed: int,
+    root: Path,
+    command: list[str],
+    progress: Callable[[float], None] | None = None,
+    engine: str = SIMULATE,
+) -> Result:
+    """Run a scenario into ``root/<hash>``; an engine that can writes the tables while it runs.
+
+    The hash is that of the result: of an emulated run that `sojourn ctl` changed, with its `[[changes]]`.
+    """
+    if not engines.writes(engine):
+        check_writable(root)
+        return save(engines.run(scenario, seed, engine, progress), root, command)
+    name = run_hash(scenario, seed, engines.identity(engine))
+    with new_folder(root / name) as part:
+        result = engines.run(scenario, seed, engine, progress, part)
+        manifest = _manifest(result, name, part, command)
+        write_unseen(part / MANIFEST, _text(manifest))
+    # What would be read and checked was written just now, in as many steps as the rest of a short run takes.
+    return _result(root / name, manifest, scenario)
+
+
+def save(result: Result, root: Path, command: list[str]) -> Result:
+    """Write a result to ``root/<hash>`` and return it as read from there."""
+    name = run_hash(result.scenario, result.seed, result.engine)
+    with new_folder(root / name) as part:
+        write_unseen(part / MANIFEST, _text(_manifest(result, name, part, command)))
+    return load(root / name)
+
+
+def save_in(result: Result, folder: Path, command: list[str]) -> Result:
+    """Write a result into a folder that is there, beside what it was made from."""
+    name = run_hash(result.scenario, result.seed, result.engine)
+    text = _text(_manifest(result, name, folder, command))
+    write_file(folder / MANIFEST, lambda file: file.write(text))
+    return load(folder)
+
+
+def _manifest(result: Result, name: str, folder: Path, command: list[str]) -> dict[str, Any]:
+    """What tells all of the run called `name` but its tables, which are written into the folder if need be."""
+    tables = {name: _write_table(folder, name, result) for name in result.table_names}
+    return {
+        "format": FORMAT,
+        "hash": name,
+        "engine": result.engine,
+        "sojourn": _core.version(),
+        "command": command,
+        "seed": result.seed,
+        "fingerprint": result.fingerprint,
+        "scenario": result.scenario.document,
+        "traces": _traces(result.scenario),
+        "aqms": _sources(result.scenario),
+        **({"parameters": own} if (own := own_parameters(result.scenario)) else {}),
+        "summary": result.totals,
+        "tables": tables,
+    }
+
+
+def _text(manifest: dict[str, Any]) -> bytes:
+    # A line for each key: indenting all of it is done in Python, and takes as long as a short run.
+    lines = (f" {json.dumps(key)}: {_encoded(value)}" for key, value in manifest.items())
+    return ("{\n" + ",\n".join(lines) + "\n}\n").encode()
+
+
+def load(folder: Path | str) -> Result:
+    """Read a result folder; a damaged or changed result is refused."""
+    folder = Path(folder)
+    return _result(folder, read_manifest(folder))
+
+
+def find(scenario: Scenario, seed: int, root: Path, engine: str = SIMULATE) -> Result | None:
+    """Return the finished run of this scenario and seed under `root`, if there is one."""
+    folder = root / run_hash(scenario, seed, engine)
+    return _result(folder, _own_manifest(folder)) if folder.exists() else None
+
+
+def adopt(scenario: Scenario, seed: int, others: Sequence[Path], root: Path, engine: str = SIMULATE) -> Result | None:
+    """Copy the finished run of this scenario and seed to `root`, if one of the folders `others` has it whole."""
+    name = run_hash(scenario, seed, engine)
+    for other in others:
+        if (other / name).exists():
+            manifest = _own_manifest(other / name)
+            with new_folder(root / name) as part:
+                for table in manifest["tables"]:
+                    _copy(_checked_table(other / name, manifest, table), part)
+                _copy(other / name / MANIFEST, part)
+            return load(root / name)
+    return None
+
+
+def check_source(folder: Path, names: Iterable[str]) -> None:
+    """Refuse a folder to merge that has none of the runs called `names`."""
+    if not folder.is_dir():
+        raise InputError(f"{folder}: no such folder; give one that `sojourn sweep -o` wrote")
+    if any((folder / name).exists() for name in names):
+        return
+    for manifest in sorted(folder.glob(f"[!.]*/{MANIFEST}")):
+        read_manifest(manifest.parent)  # says so if they have another format
+    raise InputError(f"{folder}: holds no run of this study; give the folder of one of its shards")
+
+
+def _result(folder: Path, manifest: dict[str, Any], scenario: Scenario | None = None) -> Result:
+    """The result that a manifest tells of; without its `scenario` that is read from the manifest, too."""
+    tables = {name: (lambda name=name: _read_table(folder, manifest, name)) for name in manifest["tables"]}
+    scenario = scenario or Scenario(json.dumps(manifest["scenario"], ensure_ascii=False))
+    result = Result(scenario, manifest["seed"], manifest["summary"], tables)
+    result.folder = folder
+    result.files = {name: partial(_checked_table, folder, manifest, name) for name in manifest["tables"]}
+    result.engine = manifest["engine"]
+    result.own_parameters = manifest.get("parameters", {})
+    return result
+
+
+def load_all(paths: list[Path]) -> list[Result]:
+    """Results in the given folders, and logs; a folder that holds result folders stands for all of them."""
+    found: list[Result] = []
+    alone: list[Result] = []
+    for path in paths:
+        if path.is_file():
+            found.append(load_log(path))
+        elif (path / MANIFEST).exists() or not any(path.glob(f"[!.]*/{MANIFEST}")):
+            alone.append(load(path))
+            found.append(alone[-1])
+        else:
+            found += _in_order([load(manifest.parent) for manifest in path.glob(f"[!.]*/{MANIFEST}")])
+    # Folders of one study that are given one by one, as a shell lists them, are in its order too.
+    roots = {str(result.folder.parent) for result in alone if result.folder}
+    if len(roots) == 1 and all(
+        result.folder and result.folder.name in places(result.folder.parent) for result in alone
+    ):
+        ordered = iter(_in_order(alone))
+        given = {id(result) for result in alone}
+        found = [next(ordered) if id(result) in given else result for result in found]
+    return found
+
+
+def _in_order(results: Sequence[Result]) -> list[Result]:
+    """Results of one folder in the order of their study; of none, and behind it, as `_order` says."""
+    known = places(results[0].folder.parent) if results[0].folder else {}
+    last = len(known)
+
+    def place(result: Result) -> tuple[int, tuple[str, int, list[float], int]]:
+        own = known.get(result.folder.name, last) if result.folder else last
+        return own, _order(result)
+
+    return sorted(results, key=place)
+
+
+def _order(result: Result) -> tuple[str, int, list[float], int]:
+    """By queue manager, number of flows, every other number of the scenario, and seed."""
+    flows = sum(int(flow["count"]) for flow in result.scenario.document["flows"])
+    numbers = [(quantity(value) or (0.0, ""))[0] for key, value in flatten(result).items() if key != "seed"]
+    return result.scenario.aqm, flows, numbers, result.seed
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """Return a folder's manifest, checked against itself and against the files beside it."""
+    if not folder.is_dir():
+        raise InputError(f"{folder}: no such result folder; give a folder that `sojourn run` wrote")
+    if not (folder / MANIFEST).exists():
+        if any(folder.glob("*.records")):
+            raise InputError(f"{folder}: log of a shell, not yet a result; run: sojourn log repair {folder}")
+        raise InputError(
+            f"{folder}: not a result, it has no {MANIFEST}; give a folder that `sojourn run` wrote, or one of such"
+        )
+    try:
+        text = read_bytes(folder / MANIFEST)
+    except InputError:
+        damaged(folder, f"{MANIFEST} cannot be read")
+    try:
+        manifest = parse_json(text)
+    except ValueError:
+        damaged(folder, f"{MANIFEST} is not valid JSON")
+    if not isinstance(manifest, dict) or not manifest.keys() >= _KEYS:
+        lacking = _KEYS - manifest.keys() if isinstance(manifest, dict) else _KEYS
+        damaged(folder, f"{MANIFEST} lacks {', '.join(sorted(lacking))}")
+    if manifest["format"] != FORMAT:
+        remedy = f"this sojourn reads {FORMAT}; run it again"
+        raise InputError(f"{folder}: result format {manifest['format']}, written by {manifest['sojourn']}; {remedy}")
+    _check_manifest(folder, manifest)
+    return manifest
+
+
+def _own_manifest(folder: Path) -> dict[str, Any]:
+    """Manifest of a run that is to stand for one of our own: computed by the same version."""
+    if folder.is_dir() and not (folder / MANIFEST).exists():
+        damaged(folder, f"{MANIFEST} is missing")
+    manifest = read_manifest(folder)
+    if manifest["sojourn"] != _core.version():
+        remedy = "choose another place with -o, or move the folder away"
+        raise InputError(f"{folder}: computed by sojourn {manifest['sojourn']}, this is {_core.version()}; {remedy}")
+    return manifest
+
+
+def trace_digest(path: Path) -> str:
+    """SHA-256 of a trace file, read again only when the file has changed."""
+    try:
+        about = path.stat()
+        return _digest_once(path, about.st_mtime_ns, about.st_size)
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}; give the path of a readable trace") from None
+
+
+@cache
+def _digest_once(path: Path, _modified_ns: int, _size: int) -> str:
+    return _digest(path)
+
+
+def _check_manifest(folder: Path, manifest: dict[str, Any]) -> None:
+    try:
+        subject = _by_content(manifest["scenario"], manifest["traces"], manifest.get("aqms", {}))
+        name = _hash(_sorted(subject), manifest["seed"], manifest["engine"])
+        same = manifest["summary"]["fingerprint"] == manifest["fingerprint"]
+        sizes = {name: about["bytes"] for name, about in manifest["tables"].items() if about["sha256"]}
+    except (KeyError, TypeError, AttributeError, ValueError):
+        damaged(folder, f"{MANIFEST} is not a manifest")
+    if name != manifest["hash"]:
+        damaged(folder, f"scenario or seed in {MANIFEST} were changed")
+    if not same:
+        damaged(folder, "its fingerprint does not fit its summary")
+    if (place := misfit(manifest)) is not None:
+        damaged(folder, f"{place} in {MANIFEST} is missing or not what it has to be")
+    graph = "nodes" in manifest["scenario"]  # whose first link is in the list
+    if len(manifest["summary"]["hops"]) + graph != len(manifest["scenario"].get("links", [])):
+        damaged(folder, f"scenario and summary in {MANIFEST} have different links")
+    groups = range(len(manifest["scenario"]["flows"]))
+    if any(flow.get("group", 0) not in groups for flow in manifest["summary"]["flows"]):
+        damaged(folder, f"scenario and summary in {MANIFEST} have different flows")
+    for table, size in sizes.items():
+        file = folder / f"{table}.parquet"
+        try:
+            about = file.stat()
+        except OSError:
+            damaged(folder, f"{file.name} is missing")
+        if not stat.S_ISREG(about.st_mode):
+            damaged(folder, f"{file.name} is missing")
+        if about.st_size != size:
+            damaged(folder, f"{file.name} has {about.st_size} of {size} bytes")
+
+
+def _traces(scenario: Scenario) -> dict[str, str]:
+    return {str(path): trace_digest(path) for path in scenario.traces()}
+
+
+def _sources(scenario: Scenario) -> dict[str, str]:
+    return {name: digest(name) for name in scenario.user_aqms()}
+
+
+def _hash(subject: str, seed: int, engine: str) -> str:
+    """Of the JSON text of these four with sorted keys; `subject` is that of the scenario."""
+    text = f'{{"engine": {_sorted(engine)}, "format": {FORMAT}, "scenario": {subject}, "seed": {_sorted(seed)}}}'
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+@lru_cache(maxsize=256)
+def _subject(scenario: Scenario, traces: _Pairs, sources: _Pairs) -> str:
+    """What a scenario is in a hash. Kept, because runs of it differ in their seeds, and each is looked for and done."""
+    return _sorted(_by_content(scenario.document, dict(traces), dict(sources)))
+
+
+def _pairs(digests: dict[str, str]) -> _Pairs:
+    return tuple(digests.items())
+
+
+def _by_content(document: dict[str, Any], traces: dict[str, str], sources: dict[str, str]) -> dict[str, Any]:
+    """Return the scenario with each file named by its contents, so that a moved one is the same run."""
+
+    def named(link: dict[str, Any]) -> dict[str, Any]:
+        own: dict[str, Any] = {"trace": traces[link["trace"]]} if link.get("trace") else {}
+        if "reverse" in link:
+            own["reverse"] = named(link["reverse"])
+        if "aqm" in link:
+            own["aqm"] = by_content(link["aqm"], sources, traces)
+        return {**link, **own}
+
+    links: dict[str, Any] = {key: named(document[key]) for key in ("link", "reverse") if key in document}
+    if "links" in document:
+        links["links"] = [named(hop) for hop in document["links"]]
+    if "changes" in document:
+        links["changes"] = [_changes_by_content(entry, named) for entry in document["changes"]]
+    flows = [{**flow, "file": traces[flow["file"]]} if "file" in flow else flow for flow in document["flows"]]
+    return {**document, **links, "flows": flows}
+
+
+def _changes_by_content(entry: dict[str, Any], named: Callable[[dict[str, Any]], dict[str, Any]]) -> dict[str, Any]:
+    own: dict[str, Any] = {key: named(entry[key]) for key in ("link", "reverse") if key in entry}
+    hops = {"links": {name: named(hop) for name, hop in entry["links"].items()}} if "links" in entry else {}
+    return {**entry, **own, **hops}
+
+
+def _write_table(folder: Path, name: str, result: Result) -> dict[str, Any]:
+    path = folder / f"{name}.parquet"
+    rows = result.written.get(name)
+    if rows is None:
+        frame = result.table(name)
+        write_file(path, lambda file: frame.write_parquet(file))
+        rows = frame.height
+    size, digest = _size_and_digest(path)
+    return {"rows": rows, "bytes": size, "sha256": digest}
+
+
+def _read_table(folder: Path, manifest: dict[str, Any], name: str) -> pl.DataFrame:
+    path = _checked_table(folder, manifest, name)
+    with readable_table(path):
+        _ask(path, manifest["tables"][name]["rows"])
+        frame = pl.read_parquet(path)
+    if frame.height != manifest["tables"][name]["rows"]:
+        damaged(folder, f"{path.name} has {frame.height} of {manifest['tables'][name]['rows']} rows")
+    return frame
+
+
+def _ask(path: Path, rows: int) -> None:
+    """Refuse to read a large table that there is no memory for."""
+    if rows < LARGE:
+        return
+    need = rows * sum(_WIDTHS.get(str(kind), 8) for kind in pl.read_parquet_schema(path).values())
+    if not memory.suffices(need):
+        left = memory.shown(memory.free() or 0)
+        raise MissingError(
+            f"{path}: its {rows:,} rows take {memory.shown(need)} of memory, {left} are free; "
+            "read a part of it (Polars: scan_parquet), or run with a shorter duration"
+        )
+
+
+def _checked_table(folder: Path, manifest: dict[str, Any], name: str) -> Path:
+    path = folder / f"{name}.parquet"
+    if not path.is_file() or _digest(path) != manifest["tables"][name]["sha256"]:
+        damaged(folder, f"{path.name} is not as it was written")
+    return path
+
+
+def _copy(path: Path, folder: Path) -> None:
+    shutil.copyfile(path, folder / path.name)
+
+
+def _digest(path: Path) -> str:
+    return _size_and_digest(path)[1]
+
+
+def _size_and_digest(path: Path) -> tuple[int, str]:
+    """Bytes of a file and their SHA-256."""
+    size, digest = 0, hashlib.sha256()
+    with path.open("rb", buffering=0) as file:  # a buffer takes three more system calls, and a small file is one read
+        while block := file.read(1 << 20):
+            size += len(block)
+            digest.update(block)
+    return size, digest.hexdigest()
+
+
+_encoded = json.JSONEncoder(ensure_ascii=False).encode
+_sorted = json.JSONEncoder(ensure_ascii=False, sort_keys=True).encode
+"""JSON text of a value, without and with sorted keys."""
+_Pairs = tuple[tuple[str, str], ...]
+"""Digests of files by their names, as an argument of what is kept."""
+LARGE = 1_000_000
+"""Rows of a table from which on it is asked whether there is memory to read it."""
+_WIDTHS = {"UInt8": 1, "UInt32": 4}
+"""Bytes of a number; those of other types take 8."""
+
+
+_KEYS = {"format", "hash", "engine", "sojourn", "seed", "fingerprint", "scenario", "traces", "summary", "tables"}

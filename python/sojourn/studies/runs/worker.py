@@ -1,0 +1,202 @@
+"""Runs in other processes.
+
+`python -m sojourn.runs.worker` is one for queue managers in Python, of which a process runs only one at a time, for
+those in shared libraries, which may end their process, and for runs that may end it for lack of memory: runs come in by
+its standard input, progress and results go out by its standard output, pickled. It ends with its input. The program's
+own main module is never loaded in it.
+
+`do_task` is for processes that somebody else started, perhaps on other machines: an executor calls it.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import tempfile
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import polars as pl
+
+from sojourn import _core
+from sojourn.base.errors import INTERRUPTED, AqmError, InputError, LostError, MissingError, said
+from sojourn.base.files import abandon
+from sojourn.base.guard import NAMED, is_of_memory
+from sojourn.model.aqms.spelling import in_files
+from sojourn.model.results.result import Result
+from sojourn.model.results.tables import in_memory
+from sojourn.model.scenarios.scenario import Scenario
+from sojourn.studies.runs import store
+
+
+class Worker:
+    """A process that does one run after the other."""
+
+    def __init__(self, *, may_end: bool = False) -> None:
+        """With `may_end` a library may end the process: its errors are kept, and printed with those of `stop`."""
+        path = os.pathsep.join(entry or str(Path.cwd()) for entry in sys.path)
+        command, pipe = [sys.executable, "-m", "sojourn.studies.runs.worker"], subprocess.PIPE
+        self._noise = tempfile.TemporaryFile() if may_end else None  # noqa: SIM115 (open as long as the process)
+        env = os.environ | {"PYTHONPATH": path}
+        self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=self._noise, env=env)
+
+    def do(
+        self, scenario: Scenario, seed: int, root: Path | None, command: list[str], tick: Callable[[float], None]
+    ) -> Result:
+        """Do a run, and store it under `root` if given; what it raised is raised here."""
+        try:
+            pickle.dump((scenario.canonical, seed, root, command), self._process.stdin)  # type: ignore[arg-type]
+            self._process.stdin.flush()  # type: ignore[union-attr]
+            while True:
+                kind, content = pickle.load(self._process.stdout)  # type: ignore[arg-type]
+                if kind != "progress":
+                    break
+                tick(content)
+        except (EOFError, BrokenPipeError, pickle.UnpicklingError):
+            status = self._process.wait()
+            if named := self._named():
+                raise AqmError(named) from None
+            if names := ", ".join(scenario.user_aqms()):
+                raise AqmError(f"{names}: its process died with status {status}") from None
+            how = signal.Signals(-status).name if status < 0 else f"status {status}"
+            raise LostError(f"its process ended with {how}") from None
+        if kind == "stored":
+            return store.load(content)
+        if kind == "result":
+            return result_of(scenario, seed, content)
+        error, text = content
+        if isinstance(error, MemoryError):
+            raise LostError(f"its process had no memory left{f' ({error})' if str(error) else ''}") from None
+        raise error from _InWorker(text)
+
+    def _named(self) -> str | None:
+        """The library that ended the process, and how, in the core's words."""
+        line = NAMED.search(self._errors())
+        return line[1].decode(errors="replace") if line else None
+
+    def _errors(self) -> bytes:
+        if self._noise is None:
+            return b""
+        self._noise.seek(0)
+        return self._noise.read()
+
+    def stop(self) -> None:
+        """End the process, whatever it does."""
+        self._process.kill()
+        self._process.wait()
+        if self._noise is not None:
+            errors = NAMED.sub(b"", self._errors())  # which is raised
+            self._noise.close()
+            with suppress(OSError):
+                os.write(2, errors)
+        with suppress(BrokenPipeError):  # what a process that died had not read is still to be written
+            self._process.stdin.close()  # type: ignore[union-attr]
+        self._process.stdout.close()  # type: ignore[union-attr]
+
+
+@dataclass(frozen=True)
+class Task:
+    """A run for a process that shares nothing with this one but the files that the scenario names."""
+
+    canonical: str
+    seed: int
+    name: str
+    """Hash of the run, by which the other process sees that it would run the same."""
+    version: str
+
+
+Answer = tuple[dict[str, Any], dict[str, pl.DataFrame]]
+"""Summary and tables of a run."""
+
+
+def task(scenario: Scenario, seed: int) -> Task:
+    """A run as a task; refused where another process could not do it."""
+    names = scenario.user_aqms()
+    if not in_files(names):
+        raise InputError(f"{', '.join(names)}: known to this program only; put the class into a file of its own")
+    return Task(scenario.canonical, seed, store.run_hash(scenario, seed), _core.version())
+
+
+def do_task(task: Task) -> Answer:
+    """Do a run in whatever process this is."""
+    if task.version != _core.version():
+        raise MissingError(
+            f"a worker has sojourn {_core.version()}, this program {task.version}; install the same version there"
+        )
+    scenario = Scenario(task.canonical)
+    if store.run_hash(scenario, task.seed) != task.name:
+        files = ", ".join([*(str(path) for path in scenario.traces()), *scenario.user_aqms()])
+        raise InputError(f"{files}: a worker has another version of it; copy the files there")
+    return _answer(scenario.run(task.seed))
+
+
+def result_of(scenario: Scenario, seed: int, answer: Answer) -> Result:
+    """The result that another process sent."""
+    totals, frames = answer
+    return Result(scenario, seed, totals, in_memory(frames))
+
+
+class _InWorker(Exception):  # noqa: N818
+    """The traceback of what a worker raised."""
+
+    def __str__(self) -> str:
+        return f"\n{self.args[0]}"
+
+
+def main() -> None:
+    """Do runs until the input ends."""
+    signal.signal(signal.SIGINT, _interrupt)
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a queue manager prints must not get among the answers
+
+    def send(kind: str, content: object) -> None:
+        pickle.dump((kind, content), answers)
+        answers.flush()
+
+    while True:
+        try:
+            task = pickle.load(sys.stdin.buffer)
+        except EOFError:
+            return
+        try:
+            canonical, seed, root, command = task
+            send(*_do(canonical, seed, root, command, lambda share: send("progress", share)))
+        except BrokenPipeError:
+            return
+        except BaseException as error:
+            told = isinstance(error, LostError)  # it says what there was no memory for
+            raised = MemoryError(said(error)) if not told and is_of_memory(error) else error
+            send("raised", (raised, traceback.format_exc()))
+
+
+def _interrupt(_signal: int, _frame: FrameType | None) -> None:
+    """End at once and leave nothing half-written."""
+    try:
+        abandon()
+    finally:
+        os._exit(INTERRUPTED)
+
+
+def _do(
+    canonical: str, seed: int, root: Path | None, command: list[str], tick: Callable[[float], None]
+) -> tuple[str, Any]:
+    scenario = Scenario(canonical)
+    if root:
+        return "stored", store.run(scenario, seed, root, command, tick).folder
+    return "result", _answer(scenario.run(seed, progress=tick))
+
+
+def _answer(result: Result) -> Answer:
+    return result.totals, {name: result.table(name) for name in result.table_names}
+
+
+if __name__ == "__main__":
+    main()
