@@ -26,7 +26,7 @@ from sojourn.engines.kernel.guest import boot, job_folder
 from sojourn.engines.kernel.made import Packet, Pattern
 from sojourn.engines.kernel.patterns import MAKERS, SINCE
 from sojourn.engines.kernel.shares import CASES, Case, shares
-from sojourn.model.results.result import FATES
+from sojourn.model.results.words import FATES
 from sojourn.studies.difference import compare_arrivals
 
 FLOWS = [

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from sojourn.model.results.result import FATES, Result
+from sojourn.model.results.result import Result
+from sojourn.model.results.words import FATES
 
 SHIFT_NS = 1_000_000
 """What the arrivals of the same packet may differ by: ns-2 writes whole microseconds, and where rates divide no

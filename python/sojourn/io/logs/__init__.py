@@ -15,8 +15,9 @@ import polars as pl
 from sojourn.base.errors import InputError
 from sojourn.base.files import write_file
 from sojourn.base.inputs import read_text
-from sojourn.model.results.result import FATES, Result
+from sojourn.model.results.result import Result
 from sojourn.model.results.tables import in_memory
+from sojourn.model.results.words import FATES
 
 FORMATS = ("mahimahi", "ns2")
 

@@ -15,7 +15,8 @@ from sojourn.base.errors import InputError
 from sojourn.base.units import bits_per_second
 from sojourn.io.logs import Log, plain_link
 from sojourn.io.traces.delivery import load_trace
-from sojourn.model.results.result import FATES, Result
+from sojourn.model.results.result import Result
+from sojourn.model.results.words import FATES
 
 SUFFIX = ".log"
 ABOUT = "Mahimahi"

@@ -16,7 +16,8 @@ from sojourn.base.errors import InputError
 from sojourn.base.units import bits_per_second, seconds
 from sojourn.io.logs import Log, plain_link
 from sojourn.io.traces.arrivals import unlike_a_replay
-from sojourn.model.results.result import FATES, Result
+from sojourn.model.results.result import Result
+from sojourn.model.results.words import FATES
 
 SUFFIX = ".tr"
 ABOUT = "ns-2"

@@ -13,7 +13,8 @@ from sojourn import _core
 from sojourn.base.errors import InputError, unknown
 from sojourn.base.files import write_file
 from sojourn.io.pcap.wire import Recorded, address, headers, ports
-from sojourn.model.results.result import FATES, Result
+from sojourn.model.results.result import Result
+from sojourn.model.results.words import FATES
 
 SIDES = ("in", "out")
 BOTH = "both"

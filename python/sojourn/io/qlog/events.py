@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sojourn.model.results.result import LOSSES, SENDER_STATES, TIMERS
+from sojourn.model.results.words import LOSSES, SENDER_STATES, TIMERS
 
 Row = dict[str, Any]
 """A row of one of the tables of senders, by column."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from copy import copy
 from functools import cached_property, partial
 from html import escape
@@ -24,7 +24,9 @@ from sojourn.model.aqms.spelling import references, spelled_aqm
 from sojourn.model.results import later
 from sojourn.model.results.flat import flat_group, flat_link, flat_node, flat_queue, flat_summary
 from sojourn.model.results.queues import SIDES, Queue, queues_of
+from sojourn.model.results.recorded import Recorded, in_units, named, recorded
 from sojourn.model.results.tables import in_memory, of_columns
+from sojourn.model.results.words import FATES, SENDER_WORDS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,39 +34,8 @@ if TYPE_CHECKING:
     from sojourn._core import Output
     from sojourn.model.scenarios.scenario import Scenario
 
-ECN = ("not-ect", "ect1", "ect0", "ce")
-FATES = (
-    "sent",
-    "marked",
-    "dropped: limit",
-    "dropped: early",
-    "dropped: late",
-    "dropped: hard limit",
-    "dropped: unknown",
-    "dropped: replaced",
-)
-"""What became of a packet, by its number; "unknown" is of logs that do not say why."""
-
-
-OUTCOMES = ("acknowledged", "collided", "lost", "acknowledgment lost")
-"""What became of an attempt to send a frame over a channel, by its number."""
-
-SENDER_STATES = ("open", "disorder", "cwr", "recovery", "loss")
-"""Where a sender's congestion avoidance stands, by its number."""
-TIMERS = ("none", "time-out", "early retransmit", "loss probe", "reordering")
-"""What a sender's timer is set for, or was set for when it expired, by its number."""
-LOSSES = ("first", "again", "none")
-"""What is lost: a segment as it was sent first, its last retransmission, or nothing after all; by its number."""
-SENDER_WORDS = {
-    "ecn": ECN,
-    "end": ("source", "sink"),
-    "state": SENDER_STATES,
-    "expired": TIMERS,
-    "timer": TIMERS,
-    "loss": LOSSES,
-}
-"""Numbers of the tables of senders in words, by column."""
-
+_PACKETS = "--set probes.packets=true"
+_SENDERS = "--set probes.senders=true, if it has a TCP sender"
 LOG_FIGURES = "only timeseries, cdf, ccdf, box, drops, window, bytes and rates can be drawn of it"
 
 
@@ -434,47 +405,42 @@ class Result:
         first = next(number for number, queue in enumerate(self._queues) if queue.hop == self._queue.hop)
         return later.airtimes(self, self._start_ns, first, self.stations)
 
-    @property
-    def packets(self) -> pl.DataFrame:
-        """Every packet of all links that was sent or dropped (probe `packets`), with its sojourn time and fate."""
-        return self._named("packets")
+    packets = Recorded(
+        "Every packet of all links that was sent or dropped (probe `packets`), with its sojourn time and fate.",
+        _PACKETS,
+    )
 
     @property
     def drops(self) -> pl.DataFrame:
         """Every drop of all links (probe `drops`, else from `packets`): `number` counts a flow's arrivals there."""
         if "drops" in self.table_names or "packets" not in self.table_names:
-            return self._named("drops")
+            return in_units(self, self.table("drops"))
         keys = ("link", "flow", "arrival")
         reached = [self.table(name).select(keys) for name in ("packets", "waiting") if name in self.table_names]
         number = pl.col("arrival").rank("ordinal").over("link", "flow").cast(pl.UInt32) - 1
         numbers = pl.concat(reached).with_columns(number=number)
         lost = self.table("packets").filter(pl.col("fate") >= FATES.index("dropped: limit"))
-        return self._in_units(lost.join(numbers, on=keys, how="left").select(_DROPS), _NAMES)
+        return in_units(self, lost.join(numbers, on=keys, how="left").select(_DROPS))
 
-    @property
-    def waiting(self) -> pl.DataFrame:
-        """Packets that were in the queues when the run ended (probe `packets`)."""
-        return self._named("waiting")
+    waiting = Recorded("Packets that were in the queues when the run ended (probe `packets`).", _PACKETS)
 
-    @property
-    def transfers(self) -> pl.DataFrame:
-        """Every completed transfer (probe `transfers`): group, flow, start, duration, bytes."""
-        return self._named("transfers")
-
-    @property
-    def video(self) -> pl.DataFrame:
-        """Every segment that players of video fetched (probe `transfers`): rate, times, buffer, stalls."""
-        return self._named("video")
-
-    @property
-    def rpm_probes(self) -> pl.DataFrame:
-        """Every time of a probe of tests of responsiveness (probe `transfers`): `kind` by the draft's name."""
-        return self._named("rpm_probes", {"kind": ("tcp_f", "tls_f", "http_f", "http_l")})
-
-    @property
-    def media(self) -> pl.DataFrame:
-        """Every report that senders of media got (probe `media`): the rate after it, delay, losses, marks."""
-        return self._named("media")
+    transfers = Recorded(
+        "Every completed transfer (probe `transfers`): group, flow, start, duration, bytes.",
+        "--set probes.transfers=true",
+    )
+    video = Recorded(
+        "Every segment that players of video fetched (probe `transfers`): rate, times, buffer, stalls.",
+        "--set probes.transfers=true, if it has flows of the kind video",
+    )
+    rpm_probes = Recorded(
+        "Every time of a probe of tests of responsiveness (probe `transfers`): `kind` by the draft's name.",
+        "--set probes.transfers=true, if it has flows of the kind rpm",
+        {"kind": ("tcp_f", "tls_f", "http_f", "http_l")},
+    )
+    media = Recorded(
+        "Every report that senders of media got (probe `media`): the rate after it, delay, losses, marks.",
+        "--set probes.media=true, if it has flows of the kind media",
+    )
 
     @property
     def accesses(self) -> pl.DataFrame:
@@ -482,60 +448,32 @@ class Result:
 
         In a graph it has the column `link`: the queue that it comes from.
         """
-        frame = self._named("accesses")
+        frame = in_units(self, self.table("accesses"))
         if not self.scenario.is_graph:
             return frame
-        return frame.insert_column(1, frame.select(_name("node", self.link_names).alias("link")).to_series())
+        return frame.insert_column(1, frame.select(named("node", self.link_names).alias("link")).to_series())
 
-    @property
-    def headers(self) -> pl.DataFrame:
-        """Transport header of every packet that reached a queue (probe `headers`)."""
-        return self._named("headers")
-
-    @property
-    def segments(self) -> pl.DataFrame:
-        """Every segment that a TCP sender has sent (probe `senders`), in the order of events."""
-        return self._named("segments", SENDER_WORDS)
-
-    @property
-    def acks(self) -> pl.DataFrame:
-        """Every acknowledgment that a TCP sender has received (probe `senders`)."""
-        return self._named("acks", SENDER_WORDS)
-
-    @property
-    def ack_ranges(self) -> pl.DataFrame:
-        """Every range of every ACK frame that a QUIC sender has received (probe `senders`)."""
-        return self._named("ack_ranges", SENDER_WORDS)
-
-    @property
-    def losses(self) -> pl.DataFrame:
-        """Every segment that a TCP sender has taken for lost (probe `senders`)."""
-        return self._named("losses", SENDER_WORDS)
-
-    @property
-    def senders(self) -> pl.DataFrame:
-        """How each TCP sender stood after every event that changed that (probe `senders`)."""
-        return self._named("senders", SENDER_WORDS)
-
-    @property
-    def queue(self) -> pl.DataFrame:
-        """Queue length over time (probe `queue`)."""
-        return self._named("queue")
-
-    @property
-    def flows(self) -> pl.DataFrame:
-        """Window, RTT and goodput of each flow over time (probe `flows`)."""
-        return self._named("flows")
-
-    @property
-    def state(self) -> pl.DataFrame:
-        """State variables of the AQM over time, by name (probe `state`)."""
-        return self._named("state")
-
-    @property
-    def utilisation(self) -> pl.DataFrame:
-        """Utilisation per step and link (probe `utilisation`)."""
-        return self._named("utilisation")
+    headers = Recorded(
+        "Transport header of every packet that reached a queue (probe `headers`).",
+        "--set probes.packets=true --set probes.headers=true",
+    )
+    segments = Recorded(
+        "Every segment that a TCP sender has sent (probe `senders`), in the order of events.", _SENDERS, SENDER_WORDS
+    )
+    acks = Recorded("Every acknowledgment that a TCP sender has received (probe `senders`).", _SENDERS, SENDER_WORDS)
+    ack_ranges = Recorded(
+        "Every range of every ACK frame that a QUIC sender has received (probe `senders`).",
+        "--set probes.senders=true, if it has a QUIC sender",
+        SENDER_WORDS,
+    )
+    losses = Recorded("Every segment that a TCP sender has taken for lost (probe `senders`).", _SENDERS, SENDER_WORDS)
+    senders = Recorded(
+        "How each TCP sender stood after every event that changed that (probe `senders`).", _SENDERS, SENDER_WORDS
+    )
+    queue = Recorded("Queue length over time (probe `queue`).", '--set probes.queue="10 ms"')
+    flows = Recorded("Window, RTT and goodput of each flow over time (probe `flows`).", '--set probes.flows="100 ms"')
+    state = Recorded("State variables of the AQM over time, by name (probe `state`).", '--set probes.state="10 ms"')
+    utilisation = Recorded("Utilisation per step and link (probe `utilisation`).", '--set probes.utilisation="1 s"')
 
     @property
     def histogram(self) -> pl.DataFrame:
@@ -544,7 +482,7 @@ class Result:
         if self._start_ns is not None:
             frame = later.histogram(self, self._start_ns)
         lower, upper = pl.col("lower_ns") / 1e6, pl.col("upper_ns") / 1e6
-        return frame.select(_name("link", self.link_names), lower.alias("lower_ms"), upper.alias("upper_ms"), "count")
+        return frame.select(named("link", self.link_names), lower.alias("lower_ms"), upper.alias("upper_ms"), "count")
 
     def to_pandas(self, name: str = "summary") -> pd.DataFrame:
         """One of the frames above by its name, such as "summary", "packets" or "groups", as a pandas frame."""
@@ -566,20 +504,6 @@ class Result:
                 part = frame.slice(start, rows).collect()
             yield part
 
-    def _named(self, table: str, words: Mapping[str, Sequence[str]] | None = None) -> pl.DataFrame:
-        """A table with seconds, milliseconds and names instead of nanoseconds and numbers."""
-        return self._in_units(self.table(table), words or _NAMES)
-
-    def _in_units(self, frame: pl.DataFrame, words: Mapping[str, Sequence[str]]) -> pl.DataFrame:
-        columns = []
-        for name in frame.columns:
-            if name in _UNITS:
-                columns.append((pl.col(name) / _UNITS[name][1]).alias(_UNITS[name][0]))
-            else:
-                names = self.link_names if name == "link" else words.get(name)
-                columns.append(_name(name, names) if names else pl.col(name))
-        return frame.select(columns)
-
     def __repr__(self) -> str:
         if self.is_log:
             return f"<Result of the log {self.folder}>"
@@ -598,60 +522,15 @@ def no_wlan(result: Result) -> str:
     return "this bottleneck is no wireless LAN; describe one in [wlan]"
 
 
-def _name(column: str, names: Sequence[str]) -> pl.Expr:
-    return pl.col(column).replace_strict(dict(enumerate(names)), return_dtype=pl.Enum(names))
-
-
+_RECORDED = recorded(Result)
 _FRAMES = (
-    *("summary", "links", "groups", "flow_totals", "nodes", "histogram", "packets", "drops", "waiting", "transfers"),
-    *(
-        "video",
-        "rpm_probes",
-        "media",
-        "accesses",
-        "headers",
-        "segments",
-        "acks",
-        "ack_ranges",
-        "losses",
-        "senders",
-        "queue",
-        "flows",
-        "state",
-    ),
-    "utilisation",
+    *("summary", "links", "groups", "flow_totals", "nodes", "histogram", "drops", "accesses"),
+    *_RECORDED,
 )
 _DROPS = ("time_ns", "link", "flow", "number", "bytes", "sojourn_ns", "fate")
-_NAMES = {"fate": FATES, "ecn": ECN, "outcome": OUTCOMES}
-_UNITS = {
-    "time_ns": ("time_s", 1e9),
-    "start_ns": ("start_s", 1e9),
-    "duration_ns": ("duration_s", 1e9),
-    "sojourn_ns": ("sojourn_ms", 1e6),
-    "airtime_ns": ("airtime_ms", 1e6),
-    "timer_ns": ("timer_s", 1e9),
-    "in_socket_ns": ("in_socket_ms", 1e6),
-    "queueing_ns": ("queueing_ms", 1e6),
-    "buffer_ns": ("buffer_s", 1e9),
-    "stalled_ns": ("stalled_s", 1e9),
-}
 _PROBES = {
-    "packets": "--set probes.packets=true",
+    **{name: table.probe for name, table in _RECORDED.items()},
     "drops": "--set probes.drops=true",
-    "waiting": "--set probes.packets=true",
-    "transfers": "--set probes.transfers=true",
-    **{
-        table: f"--set probes.transfers=true, if it has flows of the kind {kind}"
-        for table, kind in (("video", "video"), ("rpm_probes", "rpm"))
-    },
-    "media": "--set probes.media=true, if it has flows of the kind media",
     "accesses": "--set probes.accesses=true, if its bottleneck is a [wlan]",
-    "headers": "--set probes.packets=true --set probes.headers=true",
-    **dict.fromkeys(("segments", "acks", "losses", "senders"), "--set probes.senders=true, if it has a TCP sender"),
-    "ack_ranges": "--set probes.senders=true, if it has a QUIC sender",
-    "queue": '--set probes.queue="10 ms"',
-    "flows": '--set probes.flows="100 ms"',
-    "state": '--set probes.state="10 ms"',
-    "utilisation": '--set probes.utilisation="1 s"',
     "windows": "--set warmup=auto",
 }
