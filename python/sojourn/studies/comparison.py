@@ -2,61 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from functools import cached_property, update_wrapper
+from inspect import signature
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 
 import polars as pl
 
-from sojourn.base.errors import InputError, known_name
+from sojourn.base.errors import InputError
 from sojourn.base.frames import to_pandas
-from sojourn.base.progress import Progress
-from sojourn.base.units import rates, seconds
 from sojourn.figures.api import ComparisonPlots
 from sojourn.io.flent.measured import measured
-from sojourn.io.flent.scenario import PROBES, definition_of, flows_of_test
-from sojourn.io.flent.tests import TESTS
 from sojourn.model.analysis.labels import Name, shortened
 from sojourn.model.analysis.metrics import SEARCHED, aggregate, in_html
 from sojourn.model.analysis.pairs import NO_PAIRS, paired, same_aqm
-from sojourn.model.analysis.replicate import Precision, Reached, replicate
+from sojourn.model.analysis.replicate import Reached, replicate
 from sojourn.model.analysis.warmup import AUTO, aligned, not_settled, refuse_unsettled
 from sojourn.model.aqms.aqm import Aqm
 from sojourn.model.aqms.spelling import aqm_text, split_list
 from sojourn.model.results.result import Result
 from sojourn.model.scenarios.advice import advice
-from sojourn.model.scenarios.scenario import Scenario
+from sojourn.studies.comparison_setup import ComparisonSetup
 from sojourn.studies.idle import Trial, idle_axes
-from sojourn.studies.loads import Load, combined, label, shared
+from sojourn.studies.loads import label, shared
 from sojourn.studies.runs.order import remember
-from sojourn.studies.runs.runner import Run, Runner
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-RATE, RTT, FLOWS, DURATION, LIMIT = "10 Mbit/s", "40 ms", 4, "60 s", "1000 packets"
-ARGUMENTS = {
-    "link.aqm": "aqms (--aqm)",
-    "link.rate": "rate (--rate)",
-    "link.trace": "trace (--trace)",
-    "link.limit": "limit (--limit)",
-    "link.framing": "framing (--framing)",
-    "reverse.rate": "reverse_rate (--reverse-rate)",
-    "flows.0.count": "flows (--flows)",
-    "flows.0.rtt": "rtt (--rtt)",
-    "flows.0.cc": "cc (--cc)",
-    "flows.0.stack": "stack (--stack)",
-    "flows.0.ecn": "ecn (--ecn)",
-    "duration": "duration (--duration)",
-    "warmup": "warmup (--warmup)",
-    "seed": "seeds (--seeds)",
-}
-"""Keys of the scenario that have arguments, and options, of their own."""
-MAX_PACKETS = 5_000_000
-"""Above this many packets a run keeps no per-packet table for the figure: it would take gigabytes."""
+Compared = Aqm | type[Aqm] | str
+Options = ParamSpec("Options")
 
 
 @dataclass(frozen=True)
@@ -166,31 +143,31 @@ class Comparison:
         return in_html(self.table, [*self.loads[0], "aqm"], self.notes)
 
 
-def compare(
-    aqms: Aqm | type[Aqm] | str | Sequence[Aqm | type[Aqm] | str],
-    *,
-    rate: str | Sequence[str] | None = None,
-    trace: Path | str | None = None,
-    rtt: str | Sequence[str] = RTT,
-    flows: int | Sequence[int] = FLOWS,
-    duration: str = DURATION,
-    warmup: str | None = None,
-    seeds: int | Sequence[int] = 1,
-    until: Precision | None = None,
-    cc: str | None = None,
-    stack: str | None = None,
-    limit: str = LIMIT,
-    ecn: bool = False,
-    reverse_rate: str | None = None,
-    framing: str | None = None,
-    jobs: int | None = None,
-    out: Path | str | None = None,
-    packets: bool = True,
-    command: Sequence[str] = (),
-    progress: Progress | bool | None = None,
-    test: str | None = None,
-    sets: Mapping[str, object] | None = None,
-) -> Comparison:
+def _with_options_of(
+    setup: Callable[Options, ComparisonSetup],
+) -> Callable[
+    [Callable[[Compared | Sequence[Compared], ComparisonSetup], Comparison]],
+    Callable[Concatenate[Compared | Sequence[Compared], Options], Comparison],
+]:
+    """Let a function that takes a set-up take the set-up's fields, which are its signature for editors, too."""
+
+    def decorate(
+        function: Callable[[Compared | Sequence[Compared], ComparisonSetup], Comparison],
+    ) -> Callable[Concatenate[Compared | Sequence[Compared], Options], Comparison]:
+        def taking(aqms: Compared | Sequence[Compared], *args: Options.args, **options: Options.kwargs) -> Comparison:
+            return function(aqms, setup(*args, **options))
+
+        update_wrapper(taking, function)
+        own, fields = signature(function), signature(setup)
+        first = next(iter(own.parameters.values()))
+        vars(taking)["__signature__"] = own.replace(parameters=[first, *fields.parameters.values()])
+        return taking  # type: ignore[return-value]  # `aqms` by name works too, but Concatenate cannot say so
+
+    return decorate
+
+
+@_with_options_of(ComparisonSetup)
+def compare(aqms: Aqm | type[Aqm] | str | Sequence[Aqm | type[Aqm] | str], setup: ComparisonSetup) -> Comparison:
     """Send `flows` saturated TCP flows through each of `aqms`; with equal seeds the traffic is the same for all.
 
     `aqms` is one or several: classes, instances, or texts as in scenarios, "codel,pie" for two. `rate`, `rtt` and
@@ -211,62 +188,29 @@ def compare(
 
     `sets` sets other keys of the scenario by dotted path, such as `{"probes.queue": "10 ms"}`.
     """
-    sets = dict(sets or {})
-    if twice := next((path for path in sets if path in ARGUMENTS), None):
-        raise InputError(f"{twice}: has an argument of its own; give {ARGUMENTS[twice]} instead")
     names, named_twice = once([aqm_text(aqm) for aqm in listed(aqms)])
     if not names:
         raise InputError('no AQM given; write e.g. "codel,pie"')
-    test = None if test is None else known_name("Flent's test", test, TESTS)
-    shown = None if test is None else _link_of(test, flows)
-    hosts: list[str] = []
-    if test is not None and definition_of(test).takes_hosts:
-        hosts = [rtt] if isinstance(rtt, str) else [*rtt]
+    bases, varied = setup.loads(names[0])
+    seeds = seed_list(setup.seeds)
+    runner = setup.runner()
 
-    def base_of(load: Load) -> Scenario:
-        tcp = _given({"cc": cc, "stack": stack, "ecn": ecn or None})
-        link = {"aqm": names[0], "limit": limit, "framing": framing, **_service(load.rate, trace)}
-        back = {"rate": reverse_rate, "limit": None if test is None else limit}
-        document = {
-            "duration": duration,
-            "warmup": AUTO if warmup is None else warmup,
-            "link": _given(link),
-            "reverse": _given(back) or None,
-            "flows": [{"kind": "tcp", "count": load.flows, "rtt": load.rtt, "spread": "1 s", **tcp}],
-        }
-        if test is not None:
-            document |= {"flows": flows_of_test(test, load.flows, hosts or [load.rtt], tcp), "probes": PROBES}
-        return Scenario.build({"name": "compare", **_given(document)}).replace(sets)
-
-    bases, varied = combined(rate, hosts[0] if hosts else rtt, flows, base_of)
-    chosen = seed_list(seeds)
-    runner = Runner(Path(out) if out is not None else None, jobs, command=command, progress=progress)
-    places = ("link.aqm",) if test is None else ("link.aqm", "reverse.aqm")
-    keeps_packets = packets and all(_is_small(base) for base in bases)
-
-    def run(chosen: list[int]) -> Comparison:
-        drawn = chosen[0] if keeps_packets else None
-        runs = [
-            Run(base.replace({**dict.fromkeys(places, name), "probes.packets": seed == drawn, **sets}), seed)
-            for base in bases
-            for name in names
-            for seed in chosen
-        ]
-        results = runner(runs)
+    def run(seeds: list[int]) -> Comparison:
+        results = runner(setup.runs(bases, names, seeds))
         remember(results)
-        if warmup == AUTO:
+        if setup.warmup == AUTO:
             refuse_unsettled(results)
-        if shown is not None:
-            results = [result.at(shown) for result in results]
-        return Comparison(names, results, varied, named_twice=named_twice, test=test)
+        if setup.shown is not None:
+            results = [result.at(setup.shown) for result in results]
+        return Comparison(names, results, varied, named_twice=named_twice, test=setup.test)
 
-    if until is None:
-        return run(chosen)
-    found, reached = replicate(until, len(chosen), run, lambda found: found.table)
+    if setup.until is None:
+        return run(seeds)
+    found, reached = replicate(setup.until, len(seeds), run, lambda found: found.table)
     return replace(found, reached=reached)
 
 
-def listed(aqms: Aqm | type[Aqm] | str | Sequence[Aqm | type[Aqm] | str]) -> list[Aqm | type[Aqm] | str]:
+def listed(aqms: Compared | Sequence[Compared]) -> list[Compared]:
     """Queue managers given as one, as several, or as a text with commas."""
     if isinstance(aqms, str):
         return [*split_list(aqms)]
@@ -297,30 +241,3 @@ def repeated(table: pl.DataFrame) -> list[str]:
     runs = "1 distinct run" if distinct == 1 else f"{distinct} distinct runs"
     why = "nothing varies with the seed; set `spread`" if distinct == 1 else "those with equal fingerprints count once"
     return [f"{seeds} seeds, {runs}{where}: {why}"]
-
-
-def _link_of(test: str, flows: int | Sequence[int]) -> str | None:
-    """The link that a test's numbers are about, if not the first one; `flows` is refused where the test has its own."""
-    definition = definition_of(test)
-    if not definition.takes_flows and flows not in (FLOWS, [FLOWS]):
-        raise InputError(f"flows: {test} has {definition.about}; leave the number of flows out")
-    down, up = (streams.bounds[1] for streams in definition.ways.values())
-    return "reverse" if not down and (up or definition.voice) else None
-
-
-def _service(rate: str | None, trace: Path | str | None) -> dict[str, str]:
-    if rate is not None and trace is not None:
-        raise InputError("link: has both a rate and a trace; give one of them")
-    return {"trace": str(Path(trace).resolve())} if trace is not None else {"rate": rate or RATE}
-
-
-def _is_small(scenario: Scenario) -> bool:
-    """Whether a run has few enough packets to keep each of them."""
-    document = scenario.document
-    link = document["link"]
-    rate = max(rates(link["rate"])) if link.get("rate") else 100e6  # no published trace is faster on average
-    return rate * seconds(document["duration"]) / 8 / 1500 <= MAX_PACKETS
-
-
-def _given(options: Mapping[str, object]) -> dict[str, object]:
-    return {key: value for key, value in options.items() if value is not None}

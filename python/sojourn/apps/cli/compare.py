@@ -14,7 +14,6 @@ from sojourn.apps.cli.figures import Wanted, figure_options
 if TYPE_CHECKING:
     import polars as pl
 
-    from sojourn.model.analysis.replicate import Precision
     from sojourn.studies.comparison import Comparison
 
 
@@ -45,7 +44,6 @@ def _listed(option: str, texts: tuple[str, ...]) -> list[str]:
 )
 @click.option(
     "--rate",
-    "rates",
     multiple=True,
     metavar="RATE,…",
     help="Rate of the link, a list of rates, or one rate in steps [10 Mbit/s].",
@@ -54,7 +52,6 @@ def _listed(option: str, texts: tuple[str, ...]) -> list[str]:
 @click.option("--trace", type=options.PATH, metavar="FILE", help="Trace for the link to follow instead of a rate.")
 @click.option(
     "--rtt",
-    "rtts",
     multiple=True,
     metavar="TIME,…",
     default=["40 ms"],
@@ -90,30 +87,18 @@ def _listed(option: str, texts: tuple[str, ...]) -> list[str]:
 @click.pass_context
 def command(
     ctx: click.Context,
+    /,
     aqms: str,
-    rates: tuple[str, ...],
-    reverse_rate: str | None,
-    trace: Path | None,
-    rtts: tuple[str, ...],
-    flows: list[int],
-    ecn: bool,
-    framing: str | None,
-    duration: str,
-    warmup: str | None,
-    seeds: int,
-    until: Precision | None,
+    rate: tuple[str, ...],
+    rtt: tuple[str, ...],
     paired: str | None,
-    cc: str | None,
-    stack: str | None,
-    limit: str,
-    test: str | None,
     sets: tuple[str, ...],
     plot: Path | None,
     html: Path | None,
     wanted: Wanted,
-    jobs: int | None,
     out: Path,
     as_json: bool,
+    **setup: Any,
 ) -> None:
     """Send the same TCP traffic through several queue managers; print a table and draw a figure.
 
@@ -129,38 +114,25 @@ def command(
     from sojourn.studies.comparison import compare
     from sojourn.studies.flent_files import save_comparison
 
-    output.check_summary(["aqm"], of_test=test is not None)
+    output.check_summary(["aqm"], of_test=setup["test"] is not None)
     wanted.check(plot)
     with progress() as report:
         found = compare(
             options.queue_managers(aqms),
-            rate=_listed("--rate", rates) or None,
-            reverse_rate=reverse_rate,
-            trace=trace,
-            rtt=_listed("--rtt", rtts),
-            flows=flows,
-            ecn=ecn,
-            framing=framing,
-            duration=duration,
-            warmup=warmup,
-            seeds=seeds,
-            until=until,
-            cc=cc,
-            stack=stack,
-            limit=limit,
-            jobs=jobs,
+            rate=_listed("--rate", rate) or None,
+            rtt=_listed("--rtt", rtt),
+            sets=options.changes(sets),
             out=out,
             command=options.command_line(),
             progress=report,
-            test=test,
-            sets=options.changes(sets),
+            **setup,
         )
     options.warn(found.advice)
     differences = found.paired(paired) if paired or found.has_pairs else None
     figure = plot or out / f"compare-{figure_name(found)}{wanted.suffix}"
     drawn, notes = draw("comparison", found.results, found.names, look=wanted.look)
     wanted.save(drawn.figure, figure)
-    data = [] if test is None else save_comparison(found, out)
+    data = [] if found.test is None else save_comparison(found, out)
     if html:
         picture = figure if figure.suffix in (".svg", ".png") else save(drawn.figure, figure.with_suffix(".png"))
         write_page(found, differences, picture, notes, html)
