@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from conftest import Cli, printed_json
-from sojourn.base.errors import InputError
+from sojourn.base.errors import InputError, MissingError
 from sojourn.base.inputs import parse_toml
 from sojourn.model.scenarios.draw import Between
 from sojourn.model.scenarios.scenario import Scenario
@@ -206,6 +206,14 @@ def test_a_search_depends_on_its_seed_alone(file: Path) -> None:
     space = Space.load(file, ["codel"], {})
     found = [Search(MadeUp(space, _distance), seed, 1500).run() for seed in (5, 5, 6)]
     assert found[0] == found[1] != found[2]
+
+
+def test_a_strategy_without_its_package(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    space = Space.load(file, ["codel"], {})
+    monkeypatch.setattr("sojourn.studies.hunting.search.find_spec", lambda _name: None)
+    with pytest.raises(MissingError, match=r"cmaes, which is missing; install it: pip install 'sojourn\[hunt\]'"):
+        Search(MadeUp(space, _distance), 3, 90)
+    assert Search(MadeUp(space, _distance), 3, 90, local=False).run() is None
 
 
 def test_what_is_true_with_one_seed_only_is_not_found(file: Path) -> None:

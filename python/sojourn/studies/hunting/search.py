@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from math import isfinite
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sojourn.base.errors import MissingError
 from sojourn.model.scenarios.draw import OneOf
 from sojourn.studies.hunting.space import Point, Space, seeds_from
 from sojourn.studies.hunting.trials import Trials
@@ -61,6 +63,12 @@ class Search:
     """Random points so far."""
     _start: tuple[float, dict[str, float]] | None = None
     """Largest margin of the last round of random points, and where its point is."""
+
+    def __post_init__(self) -> None:
+        """Refuse the strategy if its package is missing, before anything runs."""
+        if self.local and find_spec("cmaes") is None:
+            remedy = "install it: pip install 'sojourn[hunt]', or search at random only (--random)"
+            raise MissingError(f"the strategy of a hunt needs cmaes, which is missing; {remedy}")
 
     def run(self) -> Found | None:
         """Search until a point is found and holds, or nothing is left to spend. Called again it goes on."""
