@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -161,41 +161,16 @@ def _print_rows(as_json: bool) -> None:
 
 def _print(card: Card, written: list[Path], as_json: bool) -> None:
     from sojourn.apps.cli import output
-    from sojourn.studies.score.numbers import NUMBERS
-    from sojourn.studies.score.page import difference_text
 
     told = card.document
     if as_json:
         idle = [f"{row_id}: {sentence}" for row_id, sentence in card.idle]
         output.print_json(told | {"failed": card.failed, "idle": idle, "files": [str(path) for path in written]})
         return
-    aqms = told["aqms"]
-    run = [row for row in told["rows"] if row["state"] == "run"]
-    values = [
-        [row["id"], _heading(name), *(_cell(name, row["columns"][aqm]) for aqm in aqms)]
-        for row in run
-        for name in row["numbers"]
-    ]
-    total = ["overall", "", *(told["totals"][aqm]["overall"] or "–" for aqm in aqms)]
-    title = f"{told['profile']}: value ± half width of the 95 % confidence interval, graded A to F"
-    output.print_table(("row", "number", *aqms), [*values, total], left=2, title=title)
+    _print_values(told)
     if not output.one_table():
-        others = [aqm for aqm in aqms if aqm != told["baseline"]]
-        differences = [
-            [row["id"], _heading(name), *(_difference(name, row["columns"][aqm], difference_text) for aqm in others)]
-            for row in run
-            for name in row["numbers"]
-            if NUMBERS[name].band
-        ]
-        if others and differences:
-            title = f"difference to {told['baseline']}, seed by seed; * p < 0.05"
-            output.print_table(("row", "number", *others), differences, left=2, title=title)
-    for row in told["rows"]:
-        if row["state"] != "run":
-            output.say(f"Not run: {row['id']}: {row['why']}")
-        for aqm, column in row["columns"].items():
-            if column["state"] != "run":
-                output.say(f"Not run: {row['id']}, {aqm}: {column['why']}")
+        _print_differences(told)
+    _print_not_run(told)
     for row_id, sentence in card.idle:
         output.say(f"{row_id}: {sentence}")
     if told["quick"]:
@@ -205,6 +180,53 @@ def _print(card: Card, written: list[Path], as_json: bool) -> None:
     page = next(path for path in written if path.suffix == ".html")
     output.say(f"Scorecard: {page}")
     options.warn_without_run(page)
+
+
+def _print_values(told: Mapping[str, Any]) -> None:
+    from sojourn.apps.cli import output
+
+    aqms = told["aqms"]
+    values = [
+        [row["id"], _heading(name), *(_cell(name, row["columns"][aqm]) for aqm in aqms)] for row, name in _numbers(told)
+    ]
+    total = ["overall", "", *(told["totals"][aqm]["overall"] or "–" for aqm in aqms)]
+    title = f"{told['profile']}: value ± half width of the 95 % confidence interval, graded A to F"
+    output.print_table(("row", "number", *aqms), [*values, total], left=2, title=title)
+
+
+def _print_differences(told: Mapping[str, Any]) -> None:
+    """Print how graded numbers differ from those of the baseline, if any other queue manager was scored."""
+    from sojourn.apps.cli import output
+    from sojourn.studies.score.numbers import NUMBERS
+    from sojourn.studies.score.page import difference_text
+
+    others = [aqm for aqm in told["aqms"] if aqm != told["baseline"]]
+    differences = [
+        [row["id"], _heading(name), *(_difference(name, row["columns"][aqm], difference_text) for aqm in others)]
+        for row, name in _numbers(told)
+        if NUMBERS[name].band
+    ]
+    if others and differences:
+        title = f"difference to {told['baseline']}, seed by seed; * p < 0.05"
+        output.print_table(("row", "number", *others), differences, left=2, title=title)
+
+
+def _print_not_run(told: Mapping[str, Any]) -> None:
+    from sojourn.apps.cli import output
+
+    for row in told["rows"]:
+        if row["state"] != "run":
+            output.say(f"Not run: {row['id']}: {row['why']}")
+        for aqm, column in row["columns"].items():
+            if column["state"] != "run":
+                output.say(f"Not run: {row['id']}, {aqm}: {column['why']}")
+
+
+def _numbers(told: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], str]]:
+    """Rows that were run, with each of their numbers."""
+    for row in told["rows"]:
+        if row["state"] == "run":
+            yield from ((row, name) for name in row["numbers"])
 
 
 def _heading(name: str) -> str:

@@ -57,35 +57,68 @@ def spell(qdisc: Qdisc, found: Read) -> Spelled:
     words, framing = without_table(qdisc)
     if qdisc.kind == "cake":
         return _cake(qdisc, words, framing, found)
-    kind = _kind(qdisc, found)
-    params = {param["name"]: param["kind"] for param in find(kind.ours.partition("@")[0])["params"]}
-    out, limits, by_host, left = [kind.ours], kind.default_limit, False, list(words)
+    spelling = _Spelling(qdisc, _kind(qdisc, found), found)
+    left = list(words)
     while left:
-        word = left.pop(0)
-        ours = kind.renamed.get(word, word.replace("-", "_"))
-        if word in CHOICES.get(qdisc.kind, {}):
-            out.append(CHOICES[qdisc.kind][word])
-            continue
-        no = ours.removeprefix("no")
-        if word == "limit" and kind.limit and left:
-            limits, by_host = _read(qdisc, word, left.pop(0), kind.limit), True
-        elif word in LISTS:
-            out += _listed(word, left[: LISTS[word]], params)
-            left = left[LISTS[word] :]
-        elif params.get(ours) == "flag" or (ours != no and params.get(no) == "flag"):
-            out.append(ours)
-        elif ours in params and left:
-            value = _read(qdisc, word, left.pop(0), kind.changed.get(word, READERS[params[ours]]))
-            out.append(f"{ours} {value.replace(' ', '')}")
-            if word == "limit":
-                limits = f"{value} packets"
-        elif word in kind.silent:
-            left = left[1:]
-        elif word not in kind.flags:
-            given = list(takewhile(values.is_value, left))
-            left = left[len(given) :]
-            found.note(qdisc.line, f"{qdisc.kind}: {' '.join([word, *given])}")
-    return Spelled(_checked(qdisc, " ".join(out)), (limits,) if limits else (), framing, by_host)
+        left = spelling.take(left.pop(0), left)
+    text = _checked(qdisc, " ".join(spelling.out))
+    return Spelled(text, (spelling.limit,) if spelling.limit else (), framing, spelling.limited_by_host)
+
+
+class _Spelling:
+    """Our words of a discipline, as far as tc's have been read."""
+
+    def __init__(self, qdisc: Qdisc, kind: Kind, found: Read) -> None:
+        self.qdisc, self.kind, self.found = qdisc, kind, found
+        self.params: dict[str, str] = {
+            param["name"]: param["kind"] for param in find(kind.ours.partition("@")[0])["params"]
+        }
+        self.out = [kind.ours]
+        self.limit = kind.default_limit
+        self.limited_by_host = False
+
+    def take(self, word: str, left: list[str]) -> list[str]:
+        """Take a word with its values from those that follow; return the others."""
+        if word in CHOICES.get(self.qdisc.kind, {}):
+            self.out.append(CHOICES[self.qdisc.kind][word])
+            return left
+        if word == "limit" and self.kind.limit and left:
+            self.limit, self.limited_by_host = _read(self.qdisc, word, left[0], self.kind.limit), True
+            return left[1:]
+        if word in LISTS:
+            self.out += _listed(word, left[: LISTS[word]], self.params)
+            return left[LISTS[word] :]
+        if self._take_parameter(word, left[:1]):
+            return left if self._is_flag(self._ours(word)) else left[1:]
+        if word in self.kind.silent:
+            return left[1:]
+        return left if word in self.kind.flags else self._not_understood(word, left)
+
+    def _take_parameter(self, word: str, value: list[str]) -> bool:
+        ours = self._ours(word)
+        if self._is_flag(ours):
+            self.out.append(ours)
+            return True
+        if ours not in self.params or not value:
+            return False
+        read = self.kind.changed.get(word, READERS[self.params[ours]])
+        text = _read(self.qdisc, word, value[0], read)
+        self.out.append(f"{ours} {text.replace(' ', '')}")
+        if word == "limit":
+            self.limit = f"{text} packets"
+        return True
+
+    def _ours(self, word: str) -> str:
+        return self.kind.renamed.get(word, word.replace("-", "_"))
+
+    def _is_flag(self, name: str) -> bool:
+        """Whether a parameter is a flag, as `ecn`, or the negation of one, as `noecn`."""
+        return "flag" in (self.params.get(name), name.startswith("no") and self.params.get(name[2:]))
+
+    def _not_understood(self, word: str, left: list[str]) -> list[str]:
+        values_of_it = list(takewhile(values.is_value, left))
+        self.found.note(self.qdisc.line, f"{self.qdisc.kind}: {' '.join([word, *values_of_it])}")
+        return left[len(values_of_it) :]
 
 
 def _kind(qdisc: Qdisc, found: Read) -> Kind:

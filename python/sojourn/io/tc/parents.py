@@ -139,6 +139,40 @@ def _prio(device: Device, qdisc: Qdisc, found: Read) -> Spelled:
 
 def _htb(device: Device, qdisc: Qdisc, found: Read) -> Tree:
     words, framing = without_table(qdisc)
+    head, default = _htb_words(qdisc, words, found)
+    classes = [one for one in device.classes.values() if one.number.startswith(qdisc.handle)]
+    inner = {one.parent for one in classes}
+    leaves = [one.number for one in classes if one.number not in inner]
+    if not leaves:
+        raise InputError(f"line {qdisc.line}: htb without classes; add what tc class show dev {device.name} prints")
+    chosen = device.rest if device.rest in leaves else f"{qdisc.handle}{default}"
+    if chosen in leaves:
+        head.append(f"default {chosen.removeprefix(qdisc.handle)}")
+    elif default.strip("0"):
+        found.note(qdisc.line, f"htb: default {default} is no leaf; what nothing classifies goes without a shaper")
+    parts, limits = [], []
+    for one in classes:
+        parent = "" if one.parent in ("root", qdisc.handle) else f"parent {one.parent} "
+        text = f"class {one.number} {parent}{_class(one, found)}"
+        if one.number in leaves:
+            number = int(one.number.rpartition(":")[2], 16)
+            child = _child(device, qdisc, number, found)
+            text += "".join(f" match dscp {code}" for code in _codes(device, one.number))
+            text += f" {{ {child.text} }}" if child else ""
+            limits.append(_limit(device, qdisc, number, child))
+        parts.append(text)
+    try:
+        text = str(parsed(f"{' '.join(head)} {{ {'; '.join(parts)} }}")["text"])
+    except InputError as error:
+        raise InputError(f"line {qdisc.line}: htb: {error}") from None
+    bounds = tuple(bound for one in classes for bound in (*_bounds(one, "ceil"), *_bounds(one, "rate")))
+    return Tree(
+        Spelled(text, _of_each(limits, found), framing), bounds, tuple(leaves), chosen if chosen in leaves else ""
+    )
+
+
+def _htb_words(qdisc: Qdisc, words: Sequence[str], found: Read) -> tuple[list[str], str]:
+    """Our words of the discipline itself, and the minor number of its default class."""
     head, default = [f"htb handle {qdisc.handle.rstrip(':') or '1'}"], ""
     for word, value in _pairs(qdisc, words, found):
         if word == "default":
@@ -147,44 +181,7 @@ def _htb(device: Device, qdisc: Qdisc, found: Read) -> Tree:
             head.append(f"{word} {value}")
         elif word not in ("direct_packets_stat", "ver"):
             found.note(qdisc.line, f"htb: {word} {value}")
-    classes = [one for one in device.classes.values() if one.number.startswith(qdisc.handle)]
-    inner = {one.parent for one in classes}
-    leaves = {one.number: one for one in classes if one.number not in inner}
-    if not leaves:
-        raise InputError(f"line {qdisc.line}: htb without classes; add what tc class show dev {device.name} prints")
-    limits: list[Limit] = []
-    parts = []
-    for one in classes:
-        parent = "" if one.parent in ("root", qdisc.handle) else f"parent {one.parent} "
-        text = f"class {one.number} {parent}{_class(one, found)}"
-        if one.number in leaves:
-            text += "".join(f" match dscp {code}" for code in _codes(device, one.number))
-            number = int(one.number.rpartition(":")[2], 16)
-            child = _child(device, qdisc, number, found)
-            text += f" {{ {child.text} }}" if child else ""
-            limits.append(_limit(device, qdisc, number, child))
-        parts.append(text)
-    numbers = list(leaves)
-    chosen = f"{qdisc.handle}{default}"
-    if device.rest in leaves:
-        chosen = device.rest
-        default = chosen.partition(":")[2]
-    is_leaf = chosen in leaves
-    if default.strip("0") and not is_leaf:
-        found.note(qdisc.line, f"htb: default {default} is no leaf; what nothing classifies goes without a shaper")
-    if is_leaf:
-        head.append(f"default {default}")
-    spelled = f"{' '.join(head)} {{ {'; '.join(parts)} }}"
-    try:
-        text = str(parsed(spelled)["text"])
-    except InputError as error:
-        raise InputError(f"line {qdisc.line}: htb: {error}") from None
-    return Tree(
-        Spelled(text, _of_each(limits, found), framing),
-        tuple(bound for one in classes for bound in (*_bounds(one, "ceil"), *_bounds(one, "rate"))),
-        tuple(numbers),
-        chosen if is_leaf else "",
-    )
+    return head, default
 
 
 def _class(one: Class, found: Read) -> str:

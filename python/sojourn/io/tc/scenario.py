@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -99,11 +100,21 @@ def _home(down: bool, up: bool) -> str:
 
 
 def _directions(found: Read, wanted: Wanted) -> tuple[Device | None, Device | None]:
-    """The devices that send to the home and to the Internet."""
-    for name in (wanted.download, wanted.upload):
-        if name is not None and name not in found.devices:
-            raise InputError(f"{name}: no such device; those there are: {', '.join(found.devices) or 'none'}")
-    sending = [
+    """The devices that send to the home and to the Internet: as named, else by redirection, else by their order."""
+    sending = _sending(found)
+    down, up = _named(found, wanted)
+    down, up = _by_redirection(found, sending, down, up)
+    down, up = _by_order(found, [one for one in sending if one is not down and one is not up], wanted, down, up)
+    used = {one.name for one in (down, up) if one is not None}
+    for one in sending:
+        if one.name not in used and one.root:
+            found.note(one.root.line, f"{one.name}: {one.root.kind} is left out; --download and --upload name devices")
+    return down, up
+
+
+def _sending(found: Read) -> list[Device]:
+    """Devices with a queue of their own for what they send."""
+    return [
         one
         for one in found.devices.values()
         if one.root
@@ -111,16 +122,47 @@ def _directions(found: Read, wanted: Wanted) -> tuple[Device | None, Device | No
         and one.root.kind not in INPUT
         and (one.root.kind != "noqueue" or one.redirected_to)
     ]
-    redirected = {one.redirected_to: one.name for one in found.devices.values() if one.redirected_to}
-    inside = [one for one in sending if one.name in redirected or one.name.startswith("ifb")]
-    down = found.devices[wanted.download] if wanted.download else next(iter(inside), None)
-    up = found.devices[wanted.upload] if wanted.upload else None
-    from_inside = {one.name for one in inside}
-    rest = [one for one in sending if one.name not in from_inside and one is not down and one is not up]
+
+
+def _named(found: Read, wanted: Wanted) -> tuple[Device | None, Device | None]:
+    """The devices that the user names."""
+    for name in (wanted.download, wanted.upload):
+        if name is not None and name not in found.devices:
+            raise InputError(f"{name}: no such device; those there are: {', '.join(found.devices) or 'none'}")
+    return (
+        found.devices[wanted.download] if wanted.download else None,
+        found.devices[wanted.upload] if wanted.upload else None,
+    )
+
+
+def _by_redirection(
+    found: Read, sending: list[Device], down: Device | None, up: Device | None
+) -> tuple[Device | None, Device | None]:
+    """An IFB shapes what comes in, so it sends to the home; the device that redirects to it sends to the Internet."""
+    redirected = _redirected(found)
+    down = down or next((one for one in sending if _is_inside(one, redirected)), None)
     if up is None and down is not None:
         belongs = redirected.get(down.name) or down.name.removeprefix("ifb4")
-        up = next((one for one in rest if one.name == belongs), None)
-    left = [one for one in rest if one is not up]
+        outside = [one for one in sending if one is not down and not _is_inside(one, redirected)]
+        up = next((one for one in outside if one.name == belongs), None)
+    return down, up
+
+
+def _redirected(found: Read) -> dict[str, str]:
+    """By name of a device, the one whose input it gets."""
+    return {one.redirected_to: one.name for one in found.devices.values() if one.redirected_to}
+
+
+def _is_inside(device: Device, redirected: Mapping[str, str]) -> bool:
+    return device.name in redirected or device.name.startswith("ifb")
+
+
+def _by_order(
+    found: Read, others: list[Device], wanted: Wanted, down: Device | None, up: Device | None
+) -> tuple[Device | None, Device | None]:
+    """Of the other devices, those that shape if any do: the first sends to the Internet, the next to the home."""
+    redirected = _redirected(found)
+    left = [one for one in others if not _is_inside(one, redirected)]
     left = [one for one in left if _shapes(one, wanted)] or left
     if up is None and left:
         up = left.pop(0)
@@ -133,10 +175,6 @@ def _directions(found: Read, wanted: Wanted) -> tuple[Device | None, Device | No
                 f"which of {up.name} and {down.name} sends to the Internet; {up.name} is taken, --download and "
                 "--upload name them",
             )
-    used = {one.name for one in (down, up) if one is not None}
-    for one in sending:
-        if one.name not in used and one.root:
-            found.note(one.root.line, f"{one.name}: {one.root.kind} is left out; --download and --upload name devices")
     return down, up
 
 
