@@ -35,6 +35,7 @@ pub(crate) use change::Planned;
 pub use change::stream_of_queue;
 pub(crate) use discipline::{Discipline, discipline};
 pub(crate) use pipe::Pipe;
+pub(crate) use plain::Plain;
 pub(crate) use queue::{Metered, NONE, Queue};
 pub(crate) use served::{Again, Left, Served};
 pub(crate) use within::Within;
@@ -47,9 +48,14 @@ use crate::window::Window;
 use any::AnyServer;
 use body::Body;
 use gro::Gro;
-use plain::Plain;
 use server::{Seat, Server};
 use sojourn_aqm::{Instant, Meta, Qdisc};
+
+/// A link by how it is called.
+pub(crate) enum Door<'a> {
+    Plain(Plain<'a>),
+    Any(&'a mut Link),
+}
 
 /// One direction of a bottleneck.
 pub(crate) struct Link {
@@ -70,14 +76,20 @@ impl Link {
         Self { server: server.with(&body), body, gro: spec.gro.map(Gro::new), pipe: Pipe::new() }
     }
 
-    /// The link as a plain one, if it is. Who calls it so gets code that does not look for what the link does not have, and
-    /// no call on the way: most links are plain.
+    /// The link by its kind: a plain one is called without branches for features that it lacks.
     #[inline(always)]
-    pub fn as_plain(&mut self) -> Option<Plain<'_>> {
-        match &mut self.server {
-            AnyServer::Plain(server) => Some(Plain::new(server, &mut self.body)),
-            _ => None,
+    pub fn door(&mut self) -> Door<'_> {
+        if !self.is_plain() {
+            return Door::Any(self);
         }
+        let AnyServer::Plain(server) = &mut self.server else { unreachable!("the link is plain") };
+        Door::Plain(Plain::new(server, &mut self.body))
+    }
+
+    /// Whether the link is a plain one.
+    #[inline(always)]
+    pub fn is_plain(&self) -> bool {
+        matches!(self.server, AnyServer::Plain(_))
     }
 
     /// Whether packets reach the far end in the order in which they leave, each at the time that is said then.

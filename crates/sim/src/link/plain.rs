@@ -20,7 +20,7 @@ impl<'a> Plain<'a> {
         Self { server, body }
     }
 
-    /// A packet arrives from `origin`. None if the discipline has to decide of it: then [`Self::judge`] is to be called.
+    /// A packet arrives from `origin`.
     #[inline(always)]
     pub fn arrive<P: Probe>(
         &mut self,
@@ -29,46 +29,42 @@ impl<'a> Plain<'a> {
         packet: Packet,
         origin: Origin,
         books: &mut Books<P>,
-    ) -> Option<Served> {
+    ) -> Served {
         let seen = meta(now, (packet.len + self.body.overhead(), 1), handle, &packet, origin, books);
         let Self { server, body } = self;
         if server.is_taken(now) {
             let queue = &mut body.queue;
             // Apart from below, so that it need not be in memory where it goes straight into its place.
             let meta = Meta { enqueued: now, ..seen };
-            let stored = queue.stores(&meta, handle, books) || queue.stores_in_flow(&meta, handle, books);
-            return stored.then(|| Served::nothing(server.calls()));
+            if queue.stores(&meta, handle, books) || queue.stores_in_flow(&meta, handle, books) {
+                return Served::nothing(server.calls());
+            }
+        } else {
+            let mut meta = Meta { enqueued: now, ..seen };
+            if let Some(fate) = server.goes_through(&mut meta, body, books) {
+                return server.pass::<true, P>(now, (meta, handle, packet), fate, body, books);
+            }
         }
-        let mut meta = Meta { enqueued: now, ..seen };
-        let fate = server.goes_through(&mut meta, body, books)?;
-        Some(server.pass::<true, P>(now, (meta, handle, packet), fate, body, books))
+        self.judge(now, handle, origin, books)
     }
 
-    /// A packet arrives of which the discipline has to decide, and the probe knows.
-    pub fn judge<P: Probe>(
-        &mut self,
-        now: Instant,
-        handle: Handle,
-        packet: Packet,
-        origin: Origin,
-        books: &mut Books<P>,
-    ) -> Served {
+    /// The discipline decides about a packet that arrives and that the probe has seen. It is looked up again, so that the
+    /// caller need not have it in memory.
+    #[inline(never)]
+    fn judge<P: Probe>(&mut self, now: Instant, handle: Handle, origin: Origin, books: &mut Books<P>) -> Served {
+        let packet = *books.packets.packet(handle);
         let meta = packet.meta(packet.len + self.body.overhead(), origin);
         self.server.offer::<true, P>(now, meta, handle, packet, self.body, books)
     }
 
-    /// The time has come for which the server asked. None if the discipline has to decide what leaves: then
-    /// [`Self::on_server`] is to be called.
-    #[inline(always)]
-    pub fn goes_on<P: Probe>(&mut self, now: Instant, books: &mut Books<P>) -> Option<Served> {
-        let packet = self.body.queue.lets_head_go(now, books)?;
-        Some(self.server.go_on_with::<true, P>(now, packet, self.body, books))
-    }
-
-    /// The same, whatever leaves.
+    /// The time has come for which the server asked.
     #[inline(always)]
     pub fn on_server<P: Probe>(&mut self, now: Instant, books: &mut Books<P>) -> Served {
-        if let Some(packet) = self.body.queue.lets_head_of_flow_go(now, books) {
+        let queue = &mut self.body.queue;
+        if let Some(packet) = queue.lets_head_go(now, books) {
+            return self.server.go_on_with::<true, P>(now, packet, self.body, books);
+        }
+        if let Some(packet) = queue.lets_head_of_flow_go(now, books) {
             return self.server.go_on_with::<true, P>(now, packet, self.body, books);
         }
         self.server.serve::<true, P>(now, self.body, books)

@@ -36,24 +36,18 @@ impl Bench {
         let handle = self.packets.insert(packet, &Header::default());
         let mut books = Books { link: 0, packets: &mut self.packets, probe: &mut () };
         let now = Instant::from_nanos(us * 1000);
-        Self::told(match self.link.as_plain() {
-            Some(mut plain) => match plain.arrive(now, handle, packet, origin, &mut books) {
-                Some(served) => served,
-                None => plain.judge(now, handle, packet, origin, &mut books),
-            },
-            None => self.link.arrive(now, handle, packet, origin, &mut books),
+        Self::told(match self.link.door() {
+            Door::Plain(mut plain) => plain.arrive(now, handle, packet, origin, &mut books),
+            Door::Any(link) => link.arrive(now, handle, packet, origin, &mut books),
         })
     }
 
     fn on_server(&mut self, us: u64) -> (Option<u64>, Again) {
         let mut books = Books { link: 0, packets: &mut self.packets, probe: &mut () };
         let now = Instant::from_nanos(us * 1000);
-        Self::told(match self.link.as_plain() {
-            Some(mut plain) => match plain.goes_on(now, &mut books) {
-                Some(served) => served,
-                None => plain.on_server(now, &mut books),
-            },
-            None => self.link.on_server(now, &mut books),
+        Self::told(match self.link.door() {
+            Door::Plain(mut plain) => plain.on_server(now, &mut books),
+            Door::Any(link) => link.on_server(now, &mut books),
         })
     }
 }
@@ -74,7 +68,7 @@ fn a_link_sends_packet_after_packet_and_delays() {
         ("rate = \"10 Mbit/s@0s,20 Mbit/s@1s\"\ndelay = \"5 ms\"", false, bits),
     ] {
         let mut bench = Bench::new(spec);
-        assert_eq!(bench.link.as_plain().is_some(), is_plain, "{spec}");
+        assert_eq!(bench.link.is_plain(), is_plain, "{spec}");
         assert_eq!(bench.arrive(0, 1250), (Some(6000), Again::AsBefore), "{spec}: it passes");
         assert_eq!(bench.arrive(300, 1250), (None, at(1000)), "{spec}: it waits for the transmitter");
         assert_eq!(bench.arrive(700, 625), (None, Again::AsBefore), "{spec}");

@@ -53,7 +53,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
         {
             return;
         }
-        self.ahead.possible = self.links[FORWARD].keeps_order() && self.links[REVERSE].as_plain().is_some();
+        self.ahead.possible = self.links[FORWARD].keeps_order() && self.links[REVERSE].is_plain();
     }
 
     /// From now on, nobody looks at the run earlier than at `look`, nor goes on behind `last`. Whether the far side may run

@@ -79,7 +79,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
     /// Tells the wireless LANs at the ends of the flow in `slot`.
     #[inline(always)]
     pub(super) fn tell_cells(&mut self, slot: u32, mut tell: impl FnMut(&mut Wlan)) {
-        let route = &self.routes[slot as usize];
+        let route = self.slots.route(slot);
         for cell in [route.cell_at(true), route.cell_at(false)].into_iter().flatten() {
             tell(&mut self.air.cells_mut()[cell]);
         }
@@ -91,7 +91,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
         if !T::HAS_CELLS {
             return true;
         }
-        let cell = self.routes[slot as usize].cell_at(at_source);
+        let cell = self.slots.route(slot).cell_at(at_source);
         cell.is_none_or(|cell| self.air.cells()[cell].sockets.has_room(slot))
     }
 
@@ -105,7 +105,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
     pub fn next_with_room(&mut self) -> Option<(u32, bool)> {
         let mut cells = self.air.cells_mut().iter_mut().enumerate();
         let (cell, slot) = cells.find_map(|(number, cell)| Some((number, cell.sockets.roomy.pop()?)))?;
-        Some((slot, self.routes[slot as usize].cell_at(true) == Some(cell)))
+        Some((slot, self.slots.route(slot).cell_at(true) == Some(cell)))
     }
 
     /// A packet has reached its source.

@@ -1,11 +1,10 @@
 //! Super-packets in a network: sent by hosts with segmentation offload, made by cards with receive offload, cut for queues
 //! that want segments.
 
-use super::{Component, Network, Topology, books};
+use super::{Component, Network, Topology, books, hop::link_of};
 use crate::packet::{Handle, Origin, Packet};
 use crate::probe::Probe;
 use crate::traffic::Joined;
-use crate::wlan::{Air, Place};
 use sojourn_aqm::Instant;
 
 impl<P: Probe, T: Topology> Network<P, T> {
@@ -13,7 +12,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
     /// card's: what it sends are segments.
     pub fn send_joined(&mut self, now: Instant, slot: u32, from_source: bool, joined: &Joined) {
         let &Joined { mut header, mut len, ecn, segment, count } = joined;
-        let on_access_link = from_source && self.details[slot as usize].up.has_rate();
+        let on_access_link = from_source && self.slots.detail(slot).up.has_rate();
         if count == 1 || !on_access_link {
             let segment = if count == 1 { 0 } else { segment };
             return self.send(now, slot, &header, (len, ecn), segment, from_source);
@@ -30,43 +29,36 @@ impl<P: Probe, T: Topology> Network<P, T> {
 
     /// A card receives a packet, which waits for the poll.
     pub(super) fn receive(&mut self, now: Instant, l: usize, handle: Handle) {
-        let Place::Link(link) = self.air.place(l) else { unreachable!("a wireless LAN joins no segments") };
-        if let Some(at) = self.links[link].receive(now, handle, &mut self.packets) {
+        if let Some(at) = link_of(l, &mut self.links, &self.air).receive(now, handle, &mut self.packets) {
             self.set(Component::Poll(l), at);
         }
     }
 
     /// A card is polled: what it has received arrives at the queue.
     pub fn on_poll(&mut self, now: Instant, l: usize) {
-        let Place::Link(link) = self.air.place(l) else { unreachable!("a wireless LAN joins no segments") };
         self.set(Component::Poll(l), Instant::NEVER);
         let mut polled = std::mem::take(&mut self.polled);
-        self.links[link].poll(&mut polled);
+        link_of(l, &mut self.links, &self.air).poll(&mut polled);
         for handle in polled.drain(..) {
             let packet = *self.packets.packet(handle);
-            let origin = self.origin(&packet);
-            self.offer(now, (l, link), handle, packet, origin);
+            let origin = self.slots.origin(&packet);
+            self.offer(now, l, handle, packet, origin);
         }
         self.polled = polled;
     }
 
     /// Offers a packet to a link's queue, or the segments of a super-packet where the queue discipline wants those.
-    pub(super) fn offer(
-        &mut self,
-        now: Instant,
-        (l, link): (usize, usize),
-        handle: Handle,
-        packet: Packet,
-        origin: Origin,
-    ) {
-        if packet.segment == 0 || !self.links[link].splits() {
-            let served = self.links[link].arrive(now, handle, packet, origin, &mut books!(self, l));
+    pub(super) fn offer(&mut self, now: Instant, l: usize, handle: Handle, packet: Packet, origin: Origin) {
+        if packet.segment == 0 || !link_of(l, &mut self.links, &self.air).splits() {
+            let served =
+                link_of(l, &mut self.links, &self.air).arrive(now, handle, packet, origin, &mut books!(self, l));
             return self.follow(l, served);
         }
         loop {
             let segment = self.packets.take_segment(handle);
             let packet = *self.packets.packet(segment);
-            let served = self.links[link].arrive(now, segment, packet, origin, &mut books!(self, l));
+            let served =
+                link_of(l, &mut self.links, &self.air).arrive(now, segment, packet, origin, &mut books!(self, l));
             self.follow(l, served);
             if segment == handle {
                 return;

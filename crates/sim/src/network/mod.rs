@@ -8,9 +8,11 @@ mod access;
 mod ahead;
 mod cell;
 mod device;
+mod hop;
 mod joined;
 mod layout;
 mod scheduled;
+mod slots;
 mod topology;
 mod ways;
 
@@ -25,14 +27,15 @@ use crate::ledger::Ledger;
 use crate::link::{Again, Left, Link, Metered, Pipe, Planned, Served, metered};
 use crate::packet::{Handle, Origin, Packet, Packets};
 use crate::probe::Probe;
-use crate::scenario::{FlowSpec, Middlebox};
+use crate::scenario::FlowSpec;
 use crate::wlan::{Air, Place, Settled, Wlan};
-use access::{Access, Detail, Ends, Route, Way, cell_number};
+use access::{Ends, Way};
 use ahead::Ahead;
+use hop::{Hop, link_of};
+use slots::Slots;
 use sojourn_aqm::{Ecn, Instant};
 use sojourn_tcp::Header;
 use std::collections::VecDeque;
-use ways::Ways;
 
 /// Everything between the endpoints.
 pub(crate) struct Network<P, T: Topology> {
@@ -46,14 +49,7 @@ pub(crate) struct Network<P, T: Topology> {
     pub probe: P,
     /// What the ends of the flows have to tell.
     pub ledger: Ledger,
-    /// By slot.
-    routes: Vec<Route>,
-    /// Whether a middlebox is on the way of any flow: else no packet's route is asked for one.
-    has_middleboxes: bool,
-    /// Whether a middlebox is on the way of any flow, or a link flips bits: else no packet is looked at again at its end.
-    changes_packets: bool,
-    details: Vec<Detail>,
-    ways: Ways,
+    slots: Slots,
     /// Empty, but while a link is polled.
     polled: Vec<Handle>,
     pub ahead: Ahead,
@@ -84,11 +80,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
             packets: Packets::default(),
             probe,
             ledger,
-            routes: Vec::with_capacity(layout.flows() as usize),
-            has_middleboxes: false,
-            changes_packets: false,
-            details: Vec::with_capacity(layout.flows() as usize),
-            ways: Ways::default(),
+            slots: Slots::with_capacity(layout.flows() as usize),
             polled: Vec::new(),
             ahead: Ahead::NONE,
             held: VecDeque::new(),
@@ -98,44 +90,26 @@ impl<P: Probe, T: Topology> Network<P, T> {
 
     /// Adds a slot for flow number `place` of a group, which is one host at either end, and returns its number.
     pub fn add_slot(&mut self, (group, place): (u32, u32), spec: &FlowSpec) -> u32 {
-        let slot = self.routes.len() as u32;
+        let slot = self.slots.routes.len() as u32;
         if slot == self.layout.flows() {
             self.make_room(2 * slot);
         }
-        let access_delay = spec.access_delay_of(place);
         let wired = || Settled { paths: spec.paths.clone(), hosts: (2 * group, 2 * group + 1), cells: (None, None) };
-        let Settled { paths, hosts, cells } = self.air.settle(group, spec).unwrap_or_else(wired);
-        let number = self.ways.number_of(&paths);
-        let (up, down) = (Access::new(spec.access_rate, access_delay), Access::new(spec.access_rate, access_delay));
-        let transparent = up.is_transparent();
+        let settled = self.air.settle(group, spec).unwrap_or_else(wired);
+        let transparent = self.slots.add((group, place), spec, &settled);
         if !transparent {
             self.events.use_all();
         }
-        self.has_middleboxes |= spec.middlebox.is_some();
-        self.changes_packets |= self.has_middleboxes;
         if let Some(devices) = &mut self.packets.devices {
-            devices.add_sender(paths.data[0], transparent && cells.0.is_none());
+            devices.add_sender(settled.paths.data[0], transparent && settled.cells.0.is_none());
         }
-        self.routes.push(Route {
-            flow: NOBODY,
-            hosts,
-            dscp: spec.dscp.unwrap_or_default().0,
-            class: spec.class.unwrap_or_default(),
-            middlebox: spec.middlebox,
-            data_link: paths.data[0],
-            ack_link: paths.acks[0],
-            cells: (cell_number(cells.0), cell_number(cells.1)),
-            paths: number,
-            transparent,
-        });
-        self.details.push(Detail { group, up, down });
         slot
     }
 
     /// Gives a slot to a new flow, or to [`NOBODY`]: what belongs to the one before is no longer delivered.
     pub fn assign(&mut self, slot: u32, flow: u32) {
         self.air.cells_mut().iter_mut().for_each(|cell| cell.rtts.forget(slot));
-        self.routes[slot as usize].flow = flow;
+        self.slots.routes[slot as usize].flow = flow;
         if let Some(devices) = &mut self.packets.devices {
             devices.assign(slot, flow);
         }
@@ -144,24 +118,24 @@ impl<P: Probe, T: Topology> Network<P, T> {
     /// The flow that has a slot now, and its group.
     #[inline]
     pub fn tenant(&self, slot: u32) -> (u32, u32) {
-        (self.routes[slot as usize].flow, self.details[slot as usize].group)
+        self.slots.tenant(slot)
     }
 
     /// Links flip bits of packets.
     pub fn expect_damage(&mut self) {
-        self.changes_packets = true;
+        self.slots.changes_packets = true;
     }
 
     /// Whether packets may be changed on their way.
     #[inline(always)]
     pub fn changes_packets(&self) -> bool {
-        self.changes_packets
+        self.slots.changes_packets
     }
 
     /// Whether the ECN field of a slot's packets is cleared behind the last link.
     #[inline(always)]
     pub fn is_bleached(&self, slot: u32) -> bool {
-        self.routes[slot as usize].middlebox == Some(Middlebox::Bleach)
+        self.slots.is_bleached(slot)
     }
 
     /// Lays the components out anew, with room for `flows` flows.
@@ -231,9 +205,9 @@ impl<P: Probe, T: Topology> Network<P, T> {
 
     #[inline(always)]
     fn send(&mut self, now: Instant, slot: u32, header: &Header, (len, ecn): (u32, Ecn), segment: u16, to_sink: bool) {
-        let route = &self.routes[slot as usize];
-        let more = if T::HAS_PATHS { self.ways.len(route.paths, to_sink) - 1 } else { 0 };
-        let (ecn, seen_as) = match self.has_middleboxes {
+        let route = self.slots.route(slot);
+        let more = if T::HAS_PATHS { self.slots.ways.len(route.paths, to_sink) - 1 } else { 0 };
+        let (ecn, seen_as) = match self.slots.has_middleboxes {
             false => (ecn, route.flow),
             true => (route.rewritten(ecn), route.seen_as(route.flow)),
         };
@@ -249,7 +223,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
         if is_there {
             return self.arrive(now, link, handle, packet, origin);
         }
-        let up = &mut self.details[slot as usize].up;
+        let up = &mut self.slots.detail(slot).up;
         match up.enter(now, len, &mut self.ends[link].entry, self.as_scheduled, handle) {
             Way::Common(first) => self.set_first(Component::Entry(link), first),
             Way::Own(first) => self.set_first(Component::Up(slot), first),
@@ -259,10 +233,10 @@ impl<P: Probe, T: Topology> Network<P, T> {
     /// When the access link of a slot will have sent all that one end has given it; in the past where that takes no time.
     #[inline]
     pub fn leaves(&self, slot: u32, from_source: bool) -> Instant {
-        let route = &self.routes[slot as usize];
+        let route = self.slots.route(slot);
         let over_access_link = if T::HAS_CELLS { from_source == route.access_at_source() } else { from_source };
         let is_there = !over_access_link || route.transparent;
-        if is_there { Instant::ZERO } else { self.details[slot as usize].up.free_at() }
+        if is_there { Instant::ZERO } else { self.slots.details[slot as usize].up.free_at() }
     }
 
     /// A packet reaches its first link, in the order of the others.
@@ -275,16 +249,16 @@ impl<P: Probe, T: Topology> Network<P, T> {
 
     /// A packet reaches its first link over its access link.
     pub fn on_up(&mut self, now: Instant, slot: u32) {
-        let route = &self.routes[slot as usize];
+        let route = self.slots.route(slot);
         let link = if route.access_at_source() { route.data_link } else { route.ack_link };
-        let (handle, next) = self.details[slot as usize].up.pipe.pop();
+        let (handle, next) = self.slots.detail(slot).up.pipe.pop();
         self.set(Component::Up(slot), next);
         self.arrive_from(now, link.into(), handle);
     }
 
     /// A packet reaches its source over the access link.
     pub fn on_down(&mut self, slot: u32) -> Handle {
-        let (handle, next) = self.details[slot as usize].down.pipe.pop();
+        let (handle, next) = self.slots.detail(slot).down.pipe.pop();
         self.set(Component::Down(slot), next);
         handle
     }
@@ -315,11 +289,11 @@ impl<P: Probe, T: Topology> Network<P, T> {
         if packet.more == 0 {
             return Some(handle);
         }
-        let paths = self.routes[packet.slot as usize].paths;
-        let next = self.ways.link(paths, packet.to_sink, packet.more);
+        let paths = self.slots.route(packet.slot).paths;
+        let next = self.slots.ways.link(paths, packet.to_sink, packet.more);
         packet.more -= 1;
         *self.packets.packet_mut(handle) = packet;
-        self.arrive(now, next.into(), handle, packet, self.origin(&packet));
+        self.arrive(now, next.into(), handle, packet, self.slots.origin(&packet));
         None
     }
 
@@ -334,19 +308,11 @@ impl<P: Probe, T: Topology> Network<P, T> {
         }
     }
 
-    /// What a queue learns of a packet from its flow.
-    #[inline(always)]
-    fn origin(&self, packet: &Packet) -> Origin {
-        let route = &self.routes[packet.slot as usize];
-        let seen_as = if self.has_middleboxes { route.seen_as(packet.flow) } else { packet.flow };
-        route.origin(packet.to_sink, seen_as)
-    }
-
     /// A packet arrives at a link's queue over an access link.
     #[inline(always)]
     fn arrive_from(&mut self, now: Instant, l: usize, handle: Handle) {
         let packet = *self.packets.packet(handle);
-        self.arrive(now, l, handle, packet, self.origin(&packet));
+        self.arrive(now, l, handle, packet, self.slots.origin(&packet));
     }
 
     /// A packet arrives at a link's queue.
@@ -361,79 +327,63 @@ impl<P: Probe, T: Topology> Network<P, T> {
     /// Lets the first packet in that is held.
     pub fn admit_held(&mut self, now: Instant) {
         if let Some((handle, packet)) = self.held.pop_front() {
-            self.admit(now, 0, handle, packet, self.origin(&packet));
+            self.admit(now, 0, handle, packet, self.slots.origin(&packet));
         }
     }
 
     #[inline(always)]
     fn admit(&mut self, now: Instant, l: usize, handle: Handle, packet: Packet, origin: Origin) {
         let mut books = books!(self, l);
-        let link = match self.air.place(l) {
-            Place::Link(link) => link,
-            Place::Cell(cell) => {
-                let wlan = &mut self.air.cells_mut()[cell];
-                wlan.arrive(now, handle, packet, origin, &mut books);
-                return cell::obey(wlan, cell, &mut self.events, self.layout);
+        match Hop::of(l, &mut self.links, &mut self.air) {
+            Hop::Plain(mut plain) => {
+                let served = plain.arrive(now, handle, packet, origin, &mut books);
+                self.follow(l, served);
             }
-        };
-        let Some(mut plain) = self.links[link].as_plain() else { return self.arrive_any(now, (l, link), handle) };
-        match plain.arrive(now, handle, packet, origin, &mut books) {
-            Some(served) => self.follow(l, served),
-            None => self.judge(now, (l, link), handle),
+            Hop::Any(_) => self.arrive_any(now, l, handle),
+            Hop::Cell(cell, wlan) => {
+                wlan.arrive(now, handle, packet, origin, &mut books);
+                cell::obey(wlan, cell, &mut self.events, self.layout);
+            }
         }
     }
 
-    /// The discipline of a plain link has to decide of a packet that arrives, which it has not let in (`Plain::arrive`). The
-    /// packet is looked up again, so that it need not be in memory for the others.
+    /// The packet is looked up again, so that it need not be in memory for plain links.
     #[inline(never)]
-    fn judge(&mut self, now: Instant, (l, link): (usize, usize), handle: Handle) {
-        let packet = *self.packets.packet(handle);
-        let origin = self.origin(&packet);
-        let Some(mut plain) = self.links[link].as_plain() else { unreachable!("it has been asked") };
-        let served = plain.judge(now, handle, packet, origin, &mut books!(self, l));
-        self.follow(l, served);
-    }
-
-    /// The packet is looked up again, as by [`Self::judge`].
-    #[inline(never)]
-    fn arrive_any(&mut self, now: Instant, (l, link): (usize, usize), handle: Handle) {
-        if self.links[link].joins() {
+    fn arrive_any(&mut self, now: Instant, l: usize, handle: Handle) {
+        if link_of(l, &mut self.links, &self.air).joins() {
             return self.receive(now, l, handle);
         }
         let packet = *self.packets.packet(handle);
-        let origin = self.origin(&packet);
-        self.offer(now, (l, link), handle, packet, origin);
+        let origin = self.slots.origin(&packet);
+        self.offer(now, l, handle, packet, origin);
     }
 
     /// The time has come for which a link's server asked.
     #[inline(always)]
     pub fn on_server(&mut self, now: Instant, l: usize) {
-        let mut books = books!(self, l);
-        let Place::Link(link) = self.air.place(l) else { unreachable!("a driver is no server") };
-        let Some(mut plain) = self.links[link].as_plain() else { return self.on_server_any(now, (l, link)) };
-        match plain.goes_on(now, &mut books) {
-            Some(served) => self.follow(l, served),
-            None => {
-                let served = plain.on_server(now, &mut books);
+        match Hop::of(l, &mut self.links, &mut self.air) {
+            Hop::Plain(mut plain) => {
+                let served = plain.on_server(now, &mut books!(self, l));
                 self.follow(l, served);
             }
+            Hop::Any(_) => self.on_server_any(now, l),
+            Hop::Cell(..) => unreachable!("a driver is no server"),
         }
     }
 
     /// Something changes in a link, before anything else happens at `now`.
     pub fn change(&mut self, now: Instant, change: &Planned) {
-        let Place::Link(link) = self.air.place(change.link) else {
-            unreachable!("a scenario has no changes of a wireless LAN's queues")
-        };
-        let served = self.links[link].change(now, change, &mut books!(self, change.link));
+        // A scenario has no changes of a wireless LAN's queues.
+        let link = link_of(change.link, &mut self.links, &self.air);
+        let served = link.change(now, change, &mut books!(self, change.link));
         self.follow(change.link, served);
     }
 
     /// A link with opportunities is called until it has used one up.
     #[inline(never)]
-    fn on_server_any(&mut self, now: Instant, (l, link): (usize, usize)) {
+    fn on_server_any(&mut self, now: Instant, l: usize) {
         loop {
-            let served = self.links[link].on_server(now, &mut books!(self, l));
+            let served = link_of(l, &mut self.links, &self.air).on_server(now, &mut books!(self, l));
             let again = served.again;
             self.follow(l, served);
             if again != Again::Now {
@@ -460,7 +410,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
     #[inline(always)]
     fn enters_pipe(&self, packet: &Packet) -> bool {
         let ends_here = !T::HAS_PATHS || packet.more == 0;
-        let route = || &self.routes[packet.slot as usize];
+        let route = || self.slots.route(packet.slot);
         let to_access_link = if T::HAS_CELLS { packet.to_sink != route().access_at_source() } else { !packet.to_sink };
         !to_access_link || !ends_here || route().transparent
     }
@@ -478,7 +428,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
             self.set_first(Component::Pipe(l), first);
             return;
         }
-        let down = &mut self.details[packet.slot as usize].down;
+        let down = &mut self.slots.detail(packet.slot).down;
         if overtakes {
             let first = self.ends[l].exit.insert(down.arrival(at, packet.len), handle);
             self.set_first(Component::Exit(l), first);

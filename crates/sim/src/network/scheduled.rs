@@ -75,7 +75,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
     /// When the transmission began of the packet that arrives at `now`; none where nobody can tell.
     fn sent_at(&self, now: Instant, arrival: Component) -> Option<Instant> {
         let packet = self.packets.packet(self.pipe_of(arrival)?.next_packet()?);
-        let detail = &self.details[packet.slot as usize];
+        let detail = &self.slots.details[packet.slot as usize];
         match arrival {
             Component::Pipe(link) => self.links[link].sent_at(now, packet.len),
             Component::Exit(_) => Some(detail.down.sent_at(now, packet.len)),

@@ -1,0 +1,81 @@
+//! Slots: the places of flows, each with its route, its access links and its paths over the links.
+
+use super::NOBODY;
+use super::access::{Access, Detail, Route, cell_number};
+use super::ways::Ways;
+use crate::packet::{Origin, Packet};
+use crate::scenario::{FlowSpec, Middlebox};
+use crate::wlan::Settled;
+
+/// The slots of all flows, by number.
+#[derive(Default)]
+pub(super) struct Slots {
+    pub routes: Vec<Route>,
+    pub details: Vec<Detail>,
+    pub ways: Ways,
+    /// Whether a middlebox is on the path of any flow; otherwise no packet's route is asked for one.
+    pub has_middleboxes: bool,
+    /// Whether a middlebox is on the path of any flow, or a link flips bits; otherwise no packet is looked at again at its end.
+    pub changes_packets: bool,
+}
+
+impl Slots {
+    /// No slots, with room for `flows`.
+    pub fn with_capacity(flows: usize) -> Self {
+        Self { routes: Vec::with_capacity(flows), details: Vec::with_capacity(flows), ..Self::default() }
+    }
+
+    /// Adds a slot without a flow for flow number `place` of a group, and returns whether its access link takes no time.
+    pub fn add(&mut self, (group, place): (u32, u32), spec: &FlowSpec, settled: &Settled) -> bool {
+        let Settled { paths, hosts, cells } = settled;
+        let access = || Access::new(spec.access_rate, spec.access_delay_of(place));
+        let (up, down) = (access(), access());
+        let transparent = up.is_transparent();
+        self.has_middleboxes |= spec.middlebox.is_some();
+        self.changes_packets |= self.has_middleboxes;
+        self.routes.push(Route {
+            flow: NOBODY,
+            hosts: *hosts,
+            dscp: spec.dscp.unwrap_or_default().0,
+            class: spec.class.unwrap_or_default(),
+            middlebox: spec.middlebox,
+            data_link: paths.data[0],
+            ack_link: paths.acks[0],
+            cells: (cell_number(cells.0), cell_number(cells.1)),
+            paths: self.ways.number_of(paths),
+            transparent,
+        });
+        self.details.push(Detail { group, up, down });
+        transparent
+    }
+
+    #[inline(always)]
+    pub fn route(&self, slot: u32) -> &Route {
+        &self.routes[slot as usize]
+    }
+
+    #[inline(always)]
+    pub fn detail(&mut self, slot: u32) -> &mut Detail {
+        &mut self.details[slot as usize]
+    }
+
+    /// The flow that has a slot now, and its group.
+    #[inline]
+    pub fn tenant(&self, slot: u32) -> (u32, u32) {
+        (self.route(slot).flow, self.details[slot as usize].group)
+    }
+
+    /// Whether the ECN field of a slot's packets is cleared after the last link.
+    #[inline(always)]
+    pub fn is_bleached(&self, slot: u32) -> bool {
+        self.route(slot).middlebox == Some(Middlebox::Bleach)
+    }
+
+    /// Properties of a packet that a queue learns from its flow.
+    #[inline(always)]
+    pub fn origin(&self, packet: &Packet) -> Origin {
+        let route = self.route(packet.slot);
+        let seen_as = if self.has_middleboxes { route.seen_as(packet.flow) } else { packet.flow };
+        route.origin(packet.to_sink, seen_as)
+    }
+}
