@@ -1,9 +1,8 @@
 //! The probe of drops: which packets of a flow were lost at a queue, so that bursts of losses can be told.
 
-use crate::packet::Handle;
-use crate::probe::fate_of_drop;
+use crate::probe::{QueueEvent, fate_of_drop};
 use crate::table::{Table, recorder};
-use sojourn_aqm::{DropReason, Instant, Meta};
+use sojourn_aqm::DropReason;
 #[expect(clippy::disallowed_types, reason = "looked up, never walked")]
 use std::collections::HashMap;
 
@@ -39,7 +38,7 @@ impl Drops {
     pub const FLOW_BYTES: u64 = size_of::<((usize, u32), u32)>() as u64 + 1;
 
     /// A packet reached a link's queue.
-    pub fn arrived(&mut self, link: usize, packet: Handle, meta: &Meta) {
+    pub fn arrived(&mut self, QueueEvent { link, packet, meta, .. }: QueueEvent<'_>) {
         let packet = packet as usize;
         if packet >= self.numbers.len() {
             self.numbers.resize(packet + 1, 0);
@@ -50,7 +49,7 @@ impl Drops {
     }
 
     /// A packet was dropped.
-    pub fn dropped(&mut self, now: Instant, link: usize, packet: Handle, meta: &Meta, reason: DropReason) {
+    pub fn dropped(&mut self, QueueEvent { at: now, link, packet, meta }: QueueEvent<'_>, reason: DropReason) {
         let (number, sojourn) = (self.numbers[packet as usize], (now - meta.enqueued).as_nanos() as u64);
         self.log.push(now.as_nanos(), link as u8, meta.flow, number, meta.len, sojourn, fate_of_drop(reason));
     }

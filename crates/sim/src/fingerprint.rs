@@ -1,6 +1,6 @@
 //! A run's fingerprint: one word over every verdict and departure of every queue, in the order of each queue.
 
-use sojourn_aqm::{DropReason, Instant};
+use sojourn_aqm::{DropReason, Instant, Meta};
 
 /// What happened to a packet at a queue.
 #[derive(Clone, Copy, Debug)]
@@ -30,9 +30,9 @@ impl Default for Fingerprint {
 }
 
 impl Fingerprint {
-    /// Records that `fate` befell a packet of `flow`, `len` bytes long, at `now` in queue `link`.
+    /// Records the `fate` of a packet at `now` in queue `link`.
     #[inline(always)]
-    pub fn record(&mut self, now: Instant, link: usize, flow: u32, len: u32, fate: Fate) {
+    pub fn record(&mut self, now: Instant, link: usize, meta: &Meta, fate: Fate) {
         let fate = match fate {
             Fate::Queued => 0,
             Fate::Marked => 1,
@@ -41,7 +41,7 @@ impl Fingerprint {
             Fate::Passed => 4,
             Fate::Dropped(reason) => 5 + reason as u64,
         };
-        let what = (flow as u64) << 32 | (len as u64) << 12 | (link as u64) << 4 | fate;
+        let what = (meta.flow as u64) << 32 | (meta.len as u64) << 12 | (link as u64) << 4 | fate;
         self.0 = mixed(self.0, now.as_nanos()) ^ what;
         #[cfg(feature = "run-order")]
         run_order::record(now, what);
@@ -104,7 +104,7 @@ mod tests {
     fn every_part_of_a_record_counts() {
         let of = |nanos, link, flow, len, fate| {
             let mut fingerprint = Fingerprint::default();
-            fingerprint.record(Instant::from_nanos(nanos), link, flow, len, fate);
+            fingerprint.record(Instant::from_nanos(nanos), link, &Meta::new(len, flow), fate);
             Fingerprint::of_run([fingerprint])
         };
         let base = of(1, 0, 0, 1500, Fate::Queued);
@@ -124,7 +124,7 @@ mod tests {
         let records = |order: &[(usize, u64)]| {
             let mut queues = [Fingerprint::default(); 3];
             for &(link, nanos) in order {
-                queues[link].record(Instant::from_nanos(nanos), link, 0, 1500, Fate::Queued);
+                queues[link].record(Instant::from_nanos(nanos), link, &Meta::new(1500, 0), Fate::Queued);
             }
             queues
         };

@@ -80,7 +80,7 @@ pub use link::stream_of_queue;
 pub use media::MediaSummary;
 pub use need::Need;
 pub use playback::VideoSummary;
-pub use probe::fate_of_drop;
+pub use probe::{QueueEvent, fate_of_drop};
 pub use quantiles::Quantiles;
 pub use recorded::{Happened, Limited, Recorded, RecordingError, What};
 pub use replayed::Replayed;

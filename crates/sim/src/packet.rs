@@ -53,6 +53,14 @@ pub struct Origin {
     pub flow: u32,
 }
 
+/// A packet that arrives at a queue.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival {
+    pub handle: Handle,
+    pub packet: Packet,
+    pub origin: Origin,
+}
+
 impl Packet {
     /// What a queue that counts it as `len` bytes knows of it.
     #[inline(always)]

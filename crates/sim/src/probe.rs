@@ -8,32 +8,37 @@ use crate::table::{Table, recorder};
 use sojourn_aqm::{DropReason, Instant, Meta};
 use sojourn_tcp::{Event, Header, Sack};
 
+/// A packet at a queue at an instant.
+#[derive(Clone, Copy)]
+pub struct QueueEvent<'a> {
+    /// Instant of the event.
+    pub at: Instant,
+    /// Number of the queue.
+    pub link: usize,
+    /// Number of the packet.
+    pub packet: Handle,
+    /// Its metadata.
+    pub meta: &'a Meta,
+}
+
 /// Sees what happens at the queues. It cannot change anything.
 pub(crate) trait Probe {
     /// A packet reached a link's queue, which has not judged it yet; `packets` has its headers.
     #[inline]
-    fn arrived(&mut self, now: Instant, link: usize, packet: Handle, meta: &Meta, packets: &Packets) {
-        let _ = (now, link, packet, meta, packets);
+    fn arrived(&mut self, event: QueueEvent<'_>, packets: &Packets) {
+        let _ = (event, packets);
     }
 
     /// Transmission of a packet began.
     #[inline]
-    fn sent(&mut self, now: Instant, link: usize, packet: Handle, meta: &Meta, newly_marked: bool) {
-        let _ = (now, link, packet, meta, newly_marked);
+    fn sent(&mut self, event: QueueEvent<'_>, newly_marked: bool) {
+        let _ = (event, newly_marked);
     }
 
     /// A packet was dropped; `packets` has its headers still.
     #[inline]
-    fn dropped(
-        &mut self,
-        now: Instant,
-        link: usize,
-        packet: Handle,
-        meta: &Meta,
-        reason: DropReason,
-        packets: &Packets,
-    ) {
-        let _ = (now, link, packet, meta, reason, packets);
+    fn dropped(&mut self, event: QueueEvent<'_>, reason: DropReason, packets: &Packets) {
+        let _ = (event, reason, packets);
     }
 
     /// Whether it wants to know what senders do.
@@ -190,7 +195,8 @@ impl EveryPacket {
     /// Bytes that are kept of each packet under way.
     pub const PACKET_BYTES: u64 = size_of::<Seen>() as u64;
 
-    fn push(&mut self, now: Instant, link: usize, packet: Handle, meta: &Meta, fate: u8) {
+    fn push(&mut self, event: QueueEvent<'_>, fate: u8) {
+        let QueueEvent { at: now, link, packet, meta } = event;
         let sojourn = (now - meta.enqueued).as_nanos() as u64;
         let seen = &mut self.seen[packet as usize];
         seen.waits = false;
@@ -212,12 +218,13 @@ impl EveryPacket {
 }
 
 impl Probe for EveryPacket {
-    fn arrived(&mut self, now: Instant, link: usize, packet: Handle, meta: &Meta, packets: &Packets) {
+    fn arrived(&mut self, event: QueueEvent<'_>, packets: &Packets) {
+        let QueueEvent { at, link, packet, meta } = event;
         let place = packet as usize;
         if link >= self.arrivals.len() {
             self.arrivals.resize(link + 1, 0);
         }
-        let seen = Seen { at: now, meta: *meta, link: link as u8, arrival: self.arrivals[link], waits: true };
+        let seen = Seen { at, meta: *meta, link: link as u8, arrival: self.arrivals[link], waits: true };
         if let Some(headers) = &mut self.headers {
             headers.record(&seen, packets.packet(packet), &packets.header(packet));
         }
@@ -229,20 +236,12 @@ impl Probe for EveryPacket {
         self.seen[place] = seen;
     }
 
-    fn sent(&mut self, now: Instant, link: usize, packet: Handle, meta: &Meta, newly_marked: bool) {
-        self.push(now, link, packet, meta, if newly_marked { SENT_MARKED } else { SENT });
+    fn sent(&mut self, event: QueueEvent<'_>, newly_marked: bool) {
+        self.push(event, if newly_marked { SENT_MARKED } else { SENT });
     }
 
-    fn dropped(
-        &mut self,
-        now: Instant,
-        link: usize,
-        packet: Handle,
-        meta: &Meta,
-        reason: DropReason,
-        _packets: &Packets,
-    ) {
-        self.push(now, link, packet, meta, fate_of_drop(reason));
+    fn dropped(&mut self, event: QueueEvent<'_>, reason: DropReason, _packets: &Packets) {
+        self.push(event, fate_of_drop(reason));
     }
 }
 
@@ -273,35 +272,27 @@ pub(crate) struct Everything {
 }
 
 impl Probe for Everything {
-    fn arrived(&mut self, now: Instant, link: usize, packet: Handle, meta: &Meta, packets: &Packets) {
+    fn arrived(&mut self, event: QueueEvent<'_>, packets: &Packets) {
         if let Some(probe) = &mut self.packets {
-            probe.arrived(now, link, packet, meta, packets);
+            probe.arrived(event, packets);
         }
         if let Some(probe) = &mut self.drops {
-            probe.arrived(link, packet, meta);
+            probe.arrived(event);
         }
     }
 
-    fn sent(&mut self, now: Instant, link: usize, packet: Handle, meta: &Meta, newly_marked: bool) {
+    fn sent(&mut self, event: QueueEvent<'_>, newly_marked: bool) {
         if let Some(probe) = &mut self.packets {
-            probe.sent(now, link, packet, meta, newly_marked);
+            probe.sent(event, newly_marked);
         }
     }
 
-    fn dropped(
-        &mut self,
-        now: Instant,
-        link: usize,
-        packet: Handle,
-        meta: &Meta,
-        reason: DropReason,
-        packets: &Packets,
-    ) {
+    fn dropped(&mut self, event: QueueEvent<'_>, reason: DropReason, packets: &Packets) {
         if let Some(probe) = &mut self.packets {
-            probe.dropped(now, link, packet, meta, reason, packets);
+            probe.dropped(event, reason, packets);
         }
         if let Some(probe) = &mut self.drops {
-            probe.dropped(now, link, packet, meta, reason);
+            probe.dropped(event, reason);
         }
     }
 

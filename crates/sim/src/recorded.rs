@@ -4,7 +4,7 @@ use crate::fingerprint::{Fate, Fingerprint};
 use crate::flows::Whole;
 use crate::link::{Link, Metered, metered};
 use crate::packet::Packets;
-use crate::probe::{Everything, Probe, Recorder};
+use crate::probe::{Everything, Probe, QueueEvent, Recorder};
 use crate::report::report_links;
 use crate::sampler::{Queue, Utilisation};
 use crate::scenario::{Probes, Scenario};
@@ -13,7 +13,7 @@ use crate::table::Table;
 use crate::warmup::{Begin, Statistics};
 use crate::windows::windows;
 use serde::Serialize;
-use sojourn_aqm::{DropReason, Duration, Ecn, Instant, Meta};
+use sojourn_aqm::{Backlog, DropReason, Duration, Ecn, Instant, Meta};
 use thiserror::Error;
 
 /// What a recording says of a packet.
@@ -208,11 +208,11 @@ impl Recorded {
         let meta = Meta { enqueued: at, ..entry.meta };
         self.packets.push(Known { meta, link: link as u8, waits: true });
         if let Some(probe) = &mut self.probe {
-            probe.arrived(at, link, packet, &meta, &self.none);
+            probe.arrived(QueueEvent { at, link, packet, meta: &meta }, &self.none);
         }
         self.links[link].tally_mut().arrival(at, true);
         self.bytes[link] += u64::from(meta.len);
-        self.links[link].tally_mut().fingerprint.record(at, link, meta.flow, meta.len, Fate::Queued);
+        self.links[link].tally_mut().fingerprint.record(at, link, &meta, Fate::Queued);
     }
 
     fn sent(&mut self, entry: &Happened, known: Known, ecn: Ecn) {
@@ -222,9 +222,9 @@ impl Recorded {
         self.leave(entry, known);
         self.links[link].replay_transmission(at, &meta, newly_marked);
         let fate = if newly_marked { Fate::DepartedMarked } else { Fate::Departed };
-        self.links[link].tally_mut().fingerprint.record(at, link, meta.flow, meta.len, fate);
+        self.links[link].tally_mut().fingerprint.record(at, link, &meta, fate);
         if let Some(probe) = &mut self.probe {
-            probe.sent(at, link, packet, &meta, newly_marked);
+            probe.sent(QueueEvent { at, link, packet, meta: &meta }, newly_marked);
         }
     }
 
@@ -232,15 +232,9 @@ impl Recorded {
         let Happened { at, link, packet, .. } = *entry;
         self.leave(entry, known);
         self.links[link].tally_mut().drop(at, reason, Some(known.meta.enqueued));
-        self.links[link].tally_mut().fingerprint.record(
-            at,
-            link,
-            known.meta.flow,
-            known.meta.len,
-            Fate::Dropped(reason),
-        );
+        self.links[link].tally_mut().fingerprint.record(at, link, &known.meta, Fate::Dropped(reason));
         if let Some(probe) = &mut self.probe {
-            probe.dropped(at, link, packet, &known.meta, reason, &self.none);
+            probe.dropped(QueueEvent { at, link, packet, meta: &known.meta }, reason, &self.none);
         }
     }
 
@@ -265,7 +259,8 @@ impl Recorded {
         while let Some(step) = self.queue.step.filter(|_| self.queue.next < at) {
             let now = self.queue.next;
             for (l, link) in self.links.iter().enumerate() {
-                self.queue.table.sample(now, l, link.tally(), link.tally().waiting(), self.bytes[l]);
+                let backlog = Backlog { packets: link.tally().waiting(), bytes: self.bytes[l] };
+                self.queue.table.sample(now, l, link.tally(), backlog);
             }
             self.queue.next = now + step;
         }

@@ -7,7 +7,7 @@ use crate::fingerprint::{Fate, Fingerprint};
 use crate::flows::Whole;
 use crate::link::{Link, Metered, Planned, metered};
 use crate::packet::Packets;
-use crate::probe::{Everything, Probe, Recorder};
+use crate::probe::{Everything, Probe, QueueEvent, Recorder};
 use crate::report::report_links;
 use crate::sampler::Samplers;
 use crate::scenario::{LinkSpec, Probes};
@@ -51,37 +51,48 @@ impl Replayed {
         Self { links, changes, samplers, due, probe, packets: Packets::default(), events: 0, statistics, names }
     }
 
-    /// Packet `number` of link `l` arrived at its queue; each link numbers its own.
-    pub fn arrived(&mut self, now: Instant, l: usize, number: u32, meta: &Meta) {
-        self.reach(now);
+    /// A packet arrived at its queue; each queue numbers its own.
+    pub fn arrived(&mut self, event: QueueEvent<'_>) {
+        let QueueEvent { at, link: l, packet: number, meta } = event;
+        self.reach(at);
         let link = &mut self.links[l];
-        link.qdisc_mut().enqueue(now, *meta, number, &mut |_: Meta, _: u32, _: DropReason| {});
-        link.tally_mut().arrival(now, true);
-        self.links[l].tally_mut().fingerprint.record(now, l, meta.flow, meta.len, Fate::Queued);
+        link.qdisc_mut().enqueue(at, *meta, number, &mut |_: Meta, _: u32, _: DropReason| {});
+        link.tally_mut().arrival(at, true);
+        link.tally_mut().fingerprint.record(at, l, meta, Fate::Queued);
+        let event = self.numbered(event);
         if let Some(probe) = &mut self.probe {
-            probe.arrived(now, l, handle(&self.links, l, number), meta, &self.packets);
+            probe.arrived(event, &self.packets);
         }
     }
 
-    /// The link took the packet out of the queue; `meta` has the time of its arrival.
-    pub fn sent(&mut self, now: Instant, l: usize, number: u32, meta: &Meta, marked: bool) {
-        self.asked(now, l);
-        self.links[l].replay_transmission(now, meta, marked);
+    /// The link took the packet out of the queue; its metadata have the time of its arrival.
+    pub fn sent(&mut self, event: QueueEvent<'_>, marked: bool) {
+        let QueueEvent { at, link: l, meta, .. } = event;
+        self.asked(at, l);
+        self.links[l].replay_transmission(at, meta, marked);
         let fate = if marked { Fate::DepartedMarked } else { Fate::Departed };
-        self.links[l].tally_mut().fingerprint.record(now, l, meta.flow, meta.len, fate);
+        self.links[l].tally_mut().fingerprint.record(at, l, meta, fate);
+        let event = self.numbered(event);
         if let Some(probe) = &mut self.probe {
-            probe.sent(now, l, handle(&self.links, l, number), meta, marked);
+            probe.sent(event, marked);
         }
     }
 
-    /// The queue dropped the packet; `meta` has the time of its arrival.
-    pub fn dropped(&mut self, now: Instant, l: usize, number: u32, meta: &Meta, reason: DropReason) {
-        self.reach(now);
-        self.links[l].tally_mut().drop(now, reason, Some(meta.enqueued));
-        self.links[l].tally_mut().fingerprint.record(now, l, meta.flow, meta.len, Fate::Dropped(reason));
+    /// The queue dropped the packet; its metadata have the time of its arrival.
+    pub fn dropped(&mut self, event: QueueEvent<'_>, reason: DropReason) {
+        let QueueEvent { at, link: l, meta, .. } = event;
+        self.reach(at);
+        self.links[l].tally_mut().drop(at, reason, Some(meta.enqueued));
+        self.links[l].tally_mut().fingerprint.record(at, l, meta, Fate::Dropped(reason));
+        let event = self.numbered(event);
         if let Some(probe) = &mut self.probe {
-            probe.dropped(now, l, handle(&self.links, l, number), meta, reason, &self.packets);
+            probe.dropped(event, reason, &self.packets);
         }
+    }
+
+    /// The event with a number of the packet that no other queue has given.
+    fn numbered<'a>(&self, event: QueueEvent<'a>) -> QueueEvent<'a> {
+        QueueEvent { packet: handle(&self.links, event.link, event.packet), ..event }
     }
 
     /// A packet got lost on the medium.
@@ -224,15 +235,16 @@ mod tests {
             let (bytes, flow) = if left.contains(&(link, arrival)) { waiting(i) } else { (bytes[i], flow[i]) };
             let meta = Meta::new(bytes as u32, flow as u32);
             if arrives {
-                replayed.arrived(now, l, arrival as u32, &meta);
+                replayed.arrived(QueueEvent { at: now, link: l, packet: arrival as u32, meta: &meta });
                 continue;
             }
             let meta = Meta { enqueued: now - Duration::from_nanos(sojourn[i] as i64), ..meta };
+            let event = QueueEvent { at: now, link: l, packet: arrival as u32, meta: &meta };
             match fate[i] {
-                0 | 1 => replayed.sent(now, l, arrival as u32, &meta, fate[i] == 1),
+                0 | 1 => replayed.sent(event, fate[i] == 1),
                 reason => {
                     let reason = DropReason::ALL[reason as usize - 2];
-                    replayed.dropped(now, l, arrival as u32, &meta, reason);
+                    replayed.dropped(event, reason);
                 }
             }
         }

@@ -6,7 +6,7 @@ use crate::status::Payload;
 use crate::table::{Column, Table, recorder};
 use crate::tally::Tally;
 use crate::traffic::AnyFlow;
-use sojourn_aqm::{Duration, Instant};
+use sojourn_aqm::{Backlog, Duration, Instant};
 
 /// All samplers of a run, by the number of their slot.
 pub(crate) struct Samplers {
@@ -123,7 +123,7 @@ impl Samplers {
     fn sample_queues<'a>(&mut self, now: Instant, links: impl Iterator<Item = &'a mut dyn Metered>) {
         for (l, link) in links.enumerate() {
             let backlog = link.backlog();
-            self.queue.sample(now, l, link.tally(), backlog.packets, backlog.bytes);
+            self.queue.sample(now, l, link.tally(), backlog);
         }
     }
 
@@ -154,8 +154,8 @@ impl Samplers {
 }
 
 impl Queue {
-    /// Takes a sample of link `l` with its `tally`, in whose queue so much waits.
-    pub fn sample(&mut self, now: Instant, l: usize, tally: &Tally, packets: u32, bytes: u64) {
+    /// Takes a sample of link `l` with its `tally` and its queue's backlog.
+    pub fn sample(&mut self, now: Instant, l: usize, tally: &Tally, Backlog { packets, bytes }: Backlog) {
         self.push(now.as_nanos(), l as u8, packets, bytes, tally.last_sojourn().as_nanos() as u64);
     }
 }

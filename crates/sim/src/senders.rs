@@ -129,7 +129,7 @@ impl Senders {
         let (time, flow, end) = (now.as_nanos(), who.flow, u8::from(!who.at_source));
         self.begun |= !matches!(event, Event::Stands(_));
         match event {
-            Event::Received { header, len } => self.received(time, flow, end, header, len),
+            Event::Received { header, len } => self.received((time, flow, end), header, len),
             Event::Acknowledged { number, frame, len } => {
                 let EcnCounts { ect0, ect1, ce } = frame.ecn.unwrap_or_default();
                 let delay = frame.delay.as_nanos() as u64;
@@ -169,7 +169,7 @@ impl Senders {
         [segments.into_table(), acks.into_table(), ranges, losses, standings.into_table()]
     }
 
-    fn received(&mut self, time: u64, flow: u32, end: u8, header: &Header, len: u32) {
+    fn received(&mut self, (time, flow, end): (u64, u32, u8), header: &Header, len: u32) {
         let mut sack = [(0, 0); Sack::MOST];
         let blocks = header.sack.blocks();
         sack[..blocks.len()].copy_from_slice(blocks);
@@ -189,12 +189,12 @@ impl Senders {
         let expired = std::mem::take(&mut self.expired);
         if changed || expired > 0 {
             self.begun = true;
-            self.stands(time, flow, end, expired, standing);
+            self.stands((time, flow, end), expired, standing);
         }
         self.event += u64::from(std::mem::take(&mut self.begun));
     }
 
-    fn stands(&mut self, time: u64, flow: u32, end: u8, expired: u8, standing: &Standing) {
+    fn stands(&mut self, (time, flow, end): (u64, u32, u8), expired: u8, standing: &Standing) {
         let Standing { state, una, nxt, right_edge, mss, cwnd, ssthresh, in_flight, .. } = *standing;
         let infinite = ssthresh == Window::INFINITE_SSTHRESH;
         let (timer, expires) = standing.timer.map_or((0, 0), |(purpose, at)| (purpose as u8 + 1, at.as_nanos()));

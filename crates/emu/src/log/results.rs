@@ -7,7 +7,7 @@ use serde_json::Value;
 use sojourn_aqm::registry::Catalogue;
 use sojourn_aqm::{Instant, Meta};
 use sojourn_sim::scenario::{LinkSpec, Probes};
-use sojourn_sim::{Output, Replayed, Statistics};
+use sojourn_sim::{Output, QueueEvent, Replayed, Statistics};
 use std::collections::BTreeMap;
 
 /// A log as [`super::read`] gives it.
@@ -73,19 +73,20 @@ pub fn results(
         if at > end {
             continue;
         }
+        let event = |meta| QueueEvent { at, link: l, packet: number, meta };
         match kind {
             Kind::Arrival => {
                 metas[l].push(Meta { enqueued: at, ..record.meta() });
-                replayed.arrived(at, l, number, &record.meta());
+                replayed.arrived(event(&record.meta()));
             }
             Kind::Sent | Kind::Marked => {
                 let meta = since(&metas[l][number as usize], at, value);
-                replayed.sent(at, l, number, &meta, kind == Kind::Marked);
+                replayed.sent(event(&meta), kind == Kind::Marked);
             }
             Kind::Limit | Kind::Early | Kind::Late | Kind::HardLimit | Kind::Replaced => {
                 let (meta, reason) =
                     (since(&metas[l][number as usize], at, value), kind.reason().expect("these are the drops"));
-                replayed.dropped(at, l, number, &meta, reason);
+                replayed.dropped(event(&meta), reason);
             }
             Kind::Idle => replayed.asked(at, l),
             Kind::Lost => replayed.lost(at, l),

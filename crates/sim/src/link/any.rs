@@ -9,14 +9,13 @@ use super::poisson::Poisson;
 use super::server::{Pace, Seat, Sent, Server, Source};
 use super::steps::{Fluid, Latch};
 use super::trace::Laps;
-use super::{Books, Served};
-use crate::packet::{Handle, Packet};
+use super::{Books, QueueEntry, Served};
 use crate::probe::Probe;
 use crate::scenario::{Change, Service};
 use crate::schedule::Quanta;
 use crate::tally::Tally;
 use crate::window::Window;
-use sojourn_aqm::{Instant, Meta, Rate, Serializer};
+use sojourn_aqm::{Instant, Rate, Serializer};
 
 /// Any server. A new kind of link is no new variant, but a [`Pace`] or a [`Source`]. With a tag of its own: one hidden in
 /// another field takes longer to read.
@@ -99,16 +98,8 @@ macro_rules! each {
 
 impl Server for AnyServer {
     #[inline(always)]
-    fn offer<P: Probe>(
-        &mut self,
-        now: Instant,
-        meta: Meta,
-        handle: Handle,
-        packet: Packet,
-        body: &mut Body,
-        books: &mut Books<P>,
-    ) -> Served {
-        each!(self, server => Server::offer(server, now, meta, handle, packet, body, books))
+    fn offer<P: Probe>(&mut self, now: Instant, entry: QueueEntry, body: &mut Body, books: &mut Books<P>) -> Served {
+        each!(self, server => Server::offer(server, now, entry, body, books))
     }
     #[inline(always)]
     fn serve<P: Probe>(&mut self, now: Instant, body: &mut Body, books: &mut Books<P>) -> Served {

@@ -37,11 +37,11 @@ pub(crate) use discipline::{Discipline, discipline};
 pub(crate) use pipe::Pipe;
 pub(crate) use plain::Plain;
 pub(crate) use queue::{Metered, NONE, Queue};
-pub(crate) use served::{Again, Left, Served};
+pub(crate) use served::{Again, Left, QueueEntry, Served};
 pub(crate) use within::Within;
 
-use crate::packet::{Handle, Origin, Packet, Packets};
-use crate::probe::Probe;
+use crate::packet::{Arrival, Handle, Packets};
+use crate::probe::{Probe, QueueEvent};
 use crate::scenario::LinkSpec;
 use crate::tally::Tally;
 use crate::window::Window;
@@ -50,12 +50,6 @@ use body::Body;
 use gro::Gro;
 use server::{Seat, Server};
 use sojourn_aqm::{Instant, Meta, Qdisc};
-
-/// A link by how it is called.
-pub(crate) enum Door<'a> {
-    Plain(Plain<'a>),
-    Any(&'a mut Link),
-}
 
 /// One direction of a bottleneck.
 pub(crate) struct Link {
@@ -76,14 +70,13 @@ impl Link {
         Self { server: server.with(&body), body, gro: spec.gro.map(Gro::new), pipe: Pipe::new() }
     }
 
-    /// The link by its kind: a plain one is called without branches for features that it lacks.
+    /// The link as a plain one, if it is: called without branches for features that it lacks.
     #[inline(always)]
-    pub fn door(&mut self) -> Door<'_> {
-        if !self.is_plain() {
-            return Door::Any(self);
+    pub fn as_plain(&mut self) -> Option<Plain<'_>> {
+        match &mut self.server {
+            AnyServer::Plain(server) => Some(Plain::new(server, &mut self.body)),
+            _ => None,
         }
-        let AnyServer::Plain(server) = &mut self.server else { unreachable!("the link is plain") };
-        Door::Plain(Plain::new(server, &mut self.body))
     }
 
     /// Whether the link is a plain one.
@@ -167,18 +160,12 @@ impl Link {
         self.body.queue.qdisc.splits()
     }
 
-    /// A packet arrives from `origin`.
-    pub fn arrive<P: Probe>(
-        &mut self,
-        now: Instant,
-        handle: Handle,
-        packet: Packet,
-        origin: Origin,
-        books: &mut Books<P>,
-    ) -> Served {
+    /// A packet arrives.
+    pub fn arrive<P: Probe>(&mut self, now: Instant, arrival: Arrival, books: &mut Books<P>) -> Served {
+        let Arrival { handle, packet, .. } = arrival;
         let whole = self.body.accounted_whole(handle, books.packets);
-        let meta = meta(now, whole, handle, &packet, origin, books);
-        self.server.offer(now, meta, handle, packet, &mut self.body, books)
+        let meta = meta(now, whole, &arrival, books);
+        self.server.offer(now, QueueEntry { meta, handle, packet }, &mut self.body, books)
     }
 
     /// The time has come for which the server asked.
@@ -230,18 +217,16 @@ impl Metered for Link {
     }
 }
 
-/// What a queue knows of a packet that arrives with so many accounted bytes and segments; the probe sees it, too.
+/// Metadata of a packet that arrives with so many accounted bytes and segments; the probe is notified of it.
 #[inline(always)]
 fn meta<P: Probe>(
     now: Instant,
     (bytes, segments): (u32, u16),
-    handle: Handle,
-    packet: &Packet,
-    origin: Origin,
+    &Arrival { handle, ref packet, origin }: &Arrival,
     books: &mut Books<P>,
 ) -> Meta {
     let meta = packet.meta(bytes, origin).with_segments(segments);
-    books.probe.arrived(now, books.link, handle, &meta, books.packets);
+    books.probe.arrived(QueueEvent { at: now, link: books.link, packet: handle, meta: &meta }, books.packets);
     meta
 }
 

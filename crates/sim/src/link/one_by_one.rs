@@ -2,10 +2,10 @@
 
 use super::body::Body;
 use super::server::{Pace, Sent, Server, Source};
-use super::{Again, Books, Served};
+use super::{Again, Books, QueueEntry, Served};
 use crate::fingerprint::Fate;
-use crate::packet::{Handle, Packet, Packets};
-use crate::probe::Probe;
+use crate::packet::{Handle, Packets};
+use crate::probe::{Probe, QueueEvent};
 use crate::tally::Tally;
 use crate::window::Window;
 use sojourn_aqm::{Dequeued, Instant, Meta, Rate, Serializer};
@@ -82,25 +82,24 @@ impl<T: Pace> OneByOne<T> {
     pub fn offer<const PLAIN: bool, P: Probe>(
         &mut self,
         now: Instant,
-        mut meta: Meta,
-        handle: Handle,
-        packet: Packet,
+        mut entry: QueueEntry,
         body: &mut Body,
         books: &mut Books<P>,
     ) -> Served {
         if self.busy_until <= now && !self.pending && !body.is_buffered::<PLAIN>() {
             // A super-packet is cut on its way out of the queue.
-            let is_whole = PLAIN || packet.segment == 0;
-            if is_whole && body.queue.qdisc.passes(now, &mut meta) {
-                return self.pass::<PLAIN, P>(now, (meta, handle, packet), Fate::Passed, body, books);
+            entry.meta.enqueued = now;
+            let is_whole = PLAIN || entry.packet.segment == 0;
+            if is_whole && body.queue.qdisc.passes(now, &mut entry.meta) {
+                return self.pass::<PLAIN, P>(entry, Fate::Passed, body, books);
             }
             self.poll_if_owed(body, books);
-            if is_whole && body.queue.qdisc.hands_on(now, &mut meta) {
-                body.queue.tally.fingerprint.record(now, books.link, meta.flow, meta.len, Fate::Queued);
-                return self.pass::<PLAIN, P>(now, (meta, handle, packet), Fate::Departed, body, books);
+            if is_whole && body.queue.qdisc.hands_on(now, &mut entry.meta) {
+                body.queue.tally.fingerprint.record(now, books.link, &entry.meta, Fate::Queued);
+                return self.pass::<PLAIN, P>(entry, Fate::Departed, body, books);
             }
         }
-        body.queue.enqueue(now, meta, handle, books);
+        body.queue.enqueue(now, entry.meta, entry.handle, books);
         self.wake::<PLAIN, P>(now, body, books)
     }
 
@@ -193,7 +192,7 @@ impl<T: Pace> OneByOne<T> {
         if !body.queue.qdisc.hands_on(now, meta) {
             return None;
         }
-        body.queue.tally.fingerprint.record(now, books.link, meta.flow, meta.len, Fate::Queued);
+        body.queue.tally.fingerprint.record(now, books.link, meta, Fate::Queued);
         Some(Fate::Departed)
     }
 
@@ -213,19 +212,19 @@ impl<T: Pace> OneByOne<T> {
     #[inline(always)]
     pub fn pass<const PLAIN: bool, P: Probe>(
         &mut self,
-        now: Instant,
-        (meta, handle, packet): (Meta, Handle, Packet),
+        QueueEntry { meta, handle, packet }: QueueEntry,
         fate: Fate,
         body: &mut Body,
         books: &mut Books<P>,
     ) -> Served {
+        let now = meta.enqueued;
         let Sent { end, free } = self.start(now, body.to_send::<PLAIN>(meta.len));
         // A queue that has handed it on has nothing to take note of: the packet has shown it all that the poll would.
         self.owes_poll = false;
         body.queue.tally.passage(now, &meta);
         self.book(now, free, &mut body.queue.tally);
-        body.queue.tally.fingerprint.record(now, books.link, meta.flow, meta.len, fate);
-        books.probe.sent(now, books.link, handle, &meta, false);
+        body.queue.tally.fingerprint.record(now, books.link, &meta, fate);
+        books.probe.sent(QueueEvent { at: now, link: books.link, packet: handle, meta: &meta }, false);
         Served { left: body.leave::<PLAIN, P>(end, handle, packet, books), again: Again::AsBefore }
     }
 
@@ -246,16 +245,8 @@ impl<T: Pace> OneByOne<T> {
 }
 
 impl<T: Pace> Server for OneByOne<T> {
-    fn offer<P: Probe>(
-        &mut self,
-        now: Instant,
-        meta: Meta,
-        handle: Handle,
-        packet: Packet,
-        body: &mut Body,
-        books: &mut Books<P>,
-    ) -> Served {
-        self.offer::<false, P>(now, meta, handle, packet, body, books)
+    fn offer<P: Probe>(&mut self, now: Instant, entry: QueueEntry, body: &mut Body, books: &mut Books<P>) -> Served {
+        self.offer::<false, P>(now, entry, body, books)
     }
 
     fn serve<P: Probe>(&mut self, now: Instant, body: &mut Body, books: &mut Books<P>) -> Served {

@@ -6,12 +6,12 @@
 
 use super::body::Body;
 use super::server::{Seat, Sent, Server, Source};
-use super::{Again, Books, Served};
-use crate::packet::{Handle, Packet};
+use super::{Again, Books, QueueEntry, Served};
+use crate::packet::Handle;
 use crate::probe::Probe;
 use crate::tally::Tally;
 use crate::window::Window;
-use sojourn_aqm::{Dequeued, Instant, Meta};
+use sojourn_aqm::{Dequeued, Instant};
 
 /// A link that serves in opportunities.
 pub(crate) struct Opportunities {
@@ -74,16 +74,8 @@ impl Meter {
 
 impl Server for Opportunities {
     /// The next opportunity is for it and for what is before it.
-    fn offer<P: Probe>(
-        &mut self,
-        now: Instant,
-        meta: Meta,
-        handle: Handle,
-        _packet: Packet,
-        body: &mut Body,
-        books: &mut Books<P>,
-    ) -> Served {
-        body.queue.enqueue(now, meta, handle, books);
+    fn offer<P: Probe>(&mut self, now: Instant, entry: QueueEntry, body: &mut Body, books: &mut Books<P>) -> Served {
+        body.queue.enqueue(now, entry.meta, entry.handle, books);
         body.fill_below::<false, P>(now, books);
         if self.awake {
             return Served::nothing(Again::AsBefore);

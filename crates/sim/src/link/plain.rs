@@ -3,8 +3,8 @@
 
 use super::body::Body;
 use super::one_by_one::OneByOne;
-use super::{Books, Served, meta};
-use crate::packet::{Handle, Origin, Packet};
+use super::{Books, QueueEntry, Served, meta};
+use crate::packet::{Arrival, Handle, Origin};
 use crate::probe::Probe;
 use sojourn_aqm::{Instant, Meta, Serializer};
 
@@ -20,17 +20,11 @@ impl<'a> Plain<'a> {
         Self { server, body }
     }
 
-    /// A packet arrives from `origin`.
+    /// A packet arrives.
     #[inline(always)]
-    pub fn arrive<P: Probe>(
-        &mut self,
-        now: Instant,
-        handle: Handle,
-        packet: Packet,
-        origin: Origin,
-        books: &mut Books<P>,
-    ) -> Served {
-        let seen = meta(now, (packet.len + self.body.overhead(), 1), handle, &packet, origin, books);
+    pub fn arrive<P: Probe>(&mut self, now: Instant, arrival: Arrival, books: &mut Books<P>) -> Served {
+        let Arrival { handle, packet, origin } = arrival;
+        let seen = meta(now, (packet.len + self.body.overhead(), 1), &arrival, books);
         let Self { server, body } = self;
         if server.is_taken(now) {
             let queue = &mut body.queue;
@@ -42,7 +36,7 @@ impl<'a> Plain<'a> {
         } else {
             let mut meta = Meta { enqueued: now, ..seen };
             if let Some(fate) = server.goes_through(&mut meta, body, books) {
-                return server.pass::<true, P>(now, (meta, handle, packet), fate, body, books);
+                return server.pass::<true, P>(QueueEntry { meta, handle, packet }, fate, body, books);
             }
         }
         self.judge(now, handle, origin, books)
@@ -54,7 +48,7 @@ impl<'a> Plain<'a> {
     fn judge<P: Probe>(&mut self, now: Instant, handle: Handle, origin: Origin, books: &mut Books<P>) -> Served {
         let packet = *books.packets.packet(handle);
         let meta = packet.meta(packet.len + self.body.overhead(), origin);
-        self.server.offer::<true, P>(now, meta, handle, packet, self.body, books)
+        self.server.offer::<true, P>(now, QueueEntry { meta, handle, packet }, self.body, books)
     }
 
     /// The time has come for which the server asked.

@@ -6,7 +6,7 @@ use super::discipline::AnyDiscipline;
 use super::within::Within;
 use crate::fingerprint::Fate;
 use crate::packet::{Handle, Packets};
-use crate::probe::Probe;
+use crate::probe::{Probe, QueueEvent};
 use crate::scenario::LinkSpec;
 use crate::tally::Tally;
 use crate::window::Window;
@@ -59,7 +59,7 @@ impl Queue {
     fn books_stored<P>(&mut self, stored: bool, meta: &Meta, books: &Books<P>) -> bool {
         if stored {
             self.tally.arrival(meta.enqueued, true);
-            self.tally.fingerprint.record(meta.enqueued, books.link, meta.flow, meta.len, Fate::Queued);
+            self.tally.fingerprint.record(meta.enqueued, books.link, meta, Fate::Queued);
         }
         stored
     }
@@ -160,7 +160,7 @@ impl<Q: Qdisc<Handle> + ?Sized> Queue<Q> {
             within.arrival(now, handle, fate.is_some());
         }
         if let Some(fate) = fate {
-            self.tally.fingerprint.record(now, books.link, meta.flow, meta.len, fate);
+            self.tally.fingerprint.record(now, books.link, &meta, fate);
         }
     }
 
@@ -184,8 +184,8 @@ impl<Q: Qdisc<Handle> + ?Sized> Queue<Q> {
                 }
             }
             let fate = if newly_marked { Fate::DepartedMarked } else { Fate::Departed };
-            self.tally.fingerprint.record(now, books.link, meta.flow, meta.len, fate);
-            books.probe.sent(now, books.link, *handle, meta, newly_marked);
+            self.tally.fingerprint.record(now, books.link, meta, fate);
+            books.probe.sent(QueueEvent { at: now, link: books.link, packet: *handle, meta }, newly_marked);
         }
         dequeued
     }
@@ -203,8 +203,8 @@ impl<Q: Qdisc<Handle> + ?Sized> Queue<Q> {
 fn book_gone<P: Probe>(tally: &mut Tally, now: Instant, meta: &Meta, handle: Handle, books: &mut Books<P>) {
     debug_assert_eq!(meta.ecn, books.packets.packet(handle).ecn, "it marks nothing that it lets go");
     tally.departure(now, meta, false);
-    tally.fingerprint.record(now, books.link, meta.flow, meta.len, Fate::Departed);
-    books.probe.sent(now, books.link, handle, meta, false);
+    tally.fingerprint.record(now, books.link, meta, Fate::Departed);
+    books.probe.sent(QueueEvent { at: now, link: books.link, packet: handle, meta }, false);
 }
 
 /// A queue whose server is measured.
@@ -283,8 +283,9 @@ impl<P: Probe> Sink<Handle> for Drops<'_, P> {
         if let Some(within) = self.within {
             within.dropped(self.now, handle, reason, arrived);
         }
-        self.tally.fingerprint.record(self.now, self.link, meta.flow, meta.len, Fate::Dropped(reason));
-        self.probe.dropped(self.now, self.link, handle, &meta, reason, self.packets);
+        self.tally.fingerprint.record(self.now, self.link, &meta, Fate::Dropped(reason));
+        let event = QueueEvent { at: self.now, link: self.link, packet: handle, meta: &meta };
+        self.probe.dropped(event, reason, self.packets);
         self.packets.lose(self.link, handle);
     }
 
@@ -297,8 +298,8 @@ impl<P: Probe> Sink<Handle> for Drops<'_, P> {
         if let Some(within) = self.within {
             within.copies(self.now, *handle, copy);
         }
-        self.tally.fingerprint.record(self.now, self.link, meta.flow, meta.len, Fate::Queued);
-        self.probe.arrived(self.now, self.link, copy, meta, self.packets);
+        self.tally.fingerprint.record(self.now, self.link, meta, Fate::Queued);
+        self.probe.arrived(QueueEvent { at: self.now, link: self.link, packet: copy, meta }, self.packets);
         Some(copy)
     }
 

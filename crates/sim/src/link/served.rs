@@ -1,7 +1,14 @@
 //! What a call of a link leads to.
 
 use crate::packet::{Handle, Packet};
-use sojourn_aqm::Instant;
+use sojourn_aqm::{Instant, Meta};
+
+/// A packet that arrives at a server, as its queue is to see it.
+pub(crate) struct QueueEntry {
+    pub meta: Meta,
+    pub handle: Handle,
+    pub packet: Packet,
+}
 
 /// What a call of a link has led to.
 #[must_use]

@@ -2,12 +2,11 @@
 //! opportunities.
 
 use super::body::Body;
-use super::{Again, Books, Served};
-use crate::packet::{Handle, Packet};
+use super::{Again, Books, QueueEntry, Served};
 use crate::probe::Probe;
 use crate::tally::Tally;
 use crate::window::Window;
-use sojourn_aqm::{Instant, Meta, Rng};
+use sojourn_aqm::{Instant, Rng};
 
 /// How long a transmission takes.
 pub(crate) trait Pace: Send {
@@ -78,15 +77,7 @@ impl Seat {
 /// What serves a queue, in a simulation or for another host.
 pub(crate) trait Server {
     /// A packet arrives.
-    fn offer<P: Probe>(
-        &mut self,
-        now: Instant,
-        meta: Meta,
-        handle: Handle,
-        packet: Packet,
-        body: &mut Body,
-        books: &mut Books<P>,
-    ) -> Served;
+    fn offer<P: Probe>(&mut self, now: Instant, entry: QueueEntry, body: &mut Body, books: &mut Books<P>) -> Served;
 
     /// The time has come for which it asked.
     fn serve<P: Probe>(&mut self, now: Instant, body: &mut Body, books: &mut Books<P>) -> Served;

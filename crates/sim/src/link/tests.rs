@@ -1,7 +1,7 @@
 //! A link by itself: it is called, and says what leaves and when to call it again.
 
 use super::*;
-use crate::packet::Packets;
+use crate::packet::{Origin, Packet, Packets};
 use sojourn_aqm::class::ClassId;
 use sojourn_aqm::{Ecn, Instant};
 use sojourn_tcp::Header;
@@ -34,20 +34,21 @@ impl Bench {
         let packet = Packet { flow: 0, slot: 0, len, ecn: Ecn::NotEct, dscp: 0, more: 0, segment: 0, to_sink: true };
         let origin = Origin { hosts: (0, 1), class, flow: 0 };
         let handle = self.packets.insert(packet, &Header::default());
+        let arrival = Arrival { handle, packet, origin };
         let mut books = Books { link: 0, packets: &mut self.packets, probe: &mut () };
         let now = Instant::from_nanos(us * 1000);
-        Self::told(match self.link.door() {
-            Door::Plain(mut plain) => plain.arrive(now, handle, packet, origin, &mut books),
-            Door::Any(link) => link.arrive(now, handle, packet, origin, &mut books),
+        Self::told(match self.link.as_plain() {
+            Some(mut plain) => plain.arrive(now, arrival, &mut books),
+            None => self.link.arrive(now, arrival, &mut books),
         })
     }
 
     fn on_server(&mut self, us: u64) -> (Option<u64>, Again) {
         let mut books = Books { link: 0, packets: &mut self.packets, probe: &mut () };
         let now = Instant::from_nanos(us * 1000);
-        Self::told(match self.link.door() {
-            Door::Plain(mut plain) => plain.on_server(now, &mut books),
-            Door::Any(link) => link.on_server(now, &mut books),
+        Self::told(match self.link.as_plain() {
+            Some(mut plain) => plain.on_server(now, &mut books),
+            None => self.link.on_server(now, &mut books),
         })
     }
 }

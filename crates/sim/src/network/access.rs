@@ -151,7 +151,7 @@ impl Access {
     /// A packet of so many bytes enters at `now`. It travels in the `common` pipe if it arrives behind all others there, and
     /// with none of its flow still in the flow's own; or if that is to hold them `all`.
     #[inline(always)]
-    pub fn enter(&mut self, now: Instant, bytes: u32, common: &mut Pipe, all: bool, handle: Handle) -> Way {
+    pub fn enter(&mut self, now: Instant, (bytes, handle): (u32, Handle), common: &mut Pipe, all: bool) -> Way {
         let at = self.arrival(now, bytes);
         if self.pipe.is_empty() && common.ends_by(at) {
             Way::Common(common.push(at, handle))

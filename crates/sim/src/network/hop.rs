@@ -1,7 +1,7 @@
 //! Hops: the queues on a path, by how packets enter them.
 
 use super::List;
-use crate::link::{Door, Link, Plain};
+use crate::link::{Link, Plain};
 use crate::wlan::{Air, Place, Wlan};
 
 /// A queue as it is called. The kinds are told apart once per call, so that the code of one kind has no branch for another.
@@ -9,7 +9,7 @@ pub(super) enum Hop<'a> {
     /// A link of constant rate and delay, as most are.
     Plain(Plain<'a>),
     /// Any other link.
-    Any(&'a mut Link),
+    Any,
     /// A queue of the wireless LAN of this number.
     Cell(usize, &'a mut Wlan),
 }
@@ -19,10 +19,7 @@ impl<'a> Hop<'a> {
     #[inline(always)]
     pub fn of<A: Air>(queue: usize, links: &'a mut impl List<Link>, air: &'a mut A) -> Self {
         match air.place(queue) {
-            Place::Link(link) => match links[link].door() {
-                Door::Plain(plain) => Self::Plain(plain),
-                Door::Any(link) => Self::Any(link),
-            },
+            Place::Link(link) => links[link].as_plain().map_or(Self::Any, Self::Plain),
             Place::Cell(cell) => Self::Cell(cell, &mut air.cells_mut()[cell]),
         }
     }

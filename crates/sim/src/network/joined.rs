@@ -1,8 +1,9 @@
 //! Super-packets in a network: sent by hosts with segmentation offload, made by cards with receive offload, cut for queues
 //! that want segments.
 
-use super::{Component, Network, Topology, books, hop::link_of};
-use crate::packet::{Handle, Origin, Packet};
+use super::hop::link_of;
+use super::{Component, Datagram, Network, Topology, books};
+use crate::packet::{Arrival, Handle};
 use crate::probe::Probe;
 use crate::traffic::Joined;
 use sojourn_aqm::Instant;
@@ -15,16 +16,16 @@ impl<P: Probe, T: Topology> Network<P, T> {
         let on_access_link = from_source && self.slots.detail(slot).up.has_rate();
         if count == 1 || !on_access_link {
             let segment = if count == 1 { 0 } else { segment };
-            return self.send(now, slot, &header, (len, ecn), segment, from_source);
+            return self.send(now, slot, Datagram { header: &header, len, ecn, segment }, from_source);
         }
         let headers = (len - u32::from(header.len)) / count;
         for _ in 1..count {
             let first = header.cut(segment);
             let bytes = headers + u32::from(segment);
             len -= bytes;
-            self.send(now, slot, &first, (bytes, ecn), 0, from_source);
+            self.send(now, slot, Datagram { header: &first, len: bytes, ecn, segment: 0 }, from_source);
         }
-        self.send(now, slot, &header, (len, ecn), 0, from_source);
+        self.send(now, slot, Datagram { header: &header, len, ecn, segment: 0 }, from_source);
     }
 
     /// A card receives a packet, which waits for the poll.
@@ -40,25 +41,22 @@ impl<P: Probe, T: Topology> Network<P, T> {
         let mut polled = std::mem::take(&mut self.polled);
         link_of(l, &mut self.links, &self.air).poll(&mut polled);
         for handle in polled.drain(..) {
-            let packet = *self.packets.packet(handle);
-            let origin = self.slots.origin(&packet);
-            self.offer(now, l, handle, packet, origin);
+            self.offer(now, l, self.arrival_of(handle));
         }
         self.polled = polled;
     }
 
     /// Offers a packet to a link's queue, or the segments of a super-packet where the queue discipline wants those.
-    pub(super) fn offer(&mut self, now: Instant, l: usize, handle: Handle, packet: Packet, origin: Origin) {
+    pub(super) fn offer(&mut self, now: Instant, l: usize, arrival: Arrival) {
+        let Arrival { handle, packet, origin } = arrival;
         if packet.segment == 0 || !link_of(l, &mut self.links, &self.air).splits() {
-            let served =
-                link_of(l, &mut self.links, &self.air).arrive(now, handle, packet, origin, &mut books!(self, l));
+            let served = link_of(l, &mut self.links, &self.air).arrive(now, arrival, &mut books!(self, l));
             return self.follow(l, served);
         }
         loop {
             let segment = self.packets.take_segment(handle);
-            let packet = *self.packets.packet(segment);
-            let served =
-                link_of(l, &mut self.links, &self.air).arrive(now, segment, packet, origin, &mut books!(self, l));
+            let arrival = Arrival { handle: segment, packet: *self.packets.packet(segment), origin };
+            let served = link_of(l, &mut self.links, &self.air).arrive(now, arrival, &mut books!(self, l));
             self.follow(l, served);
             if segment == handle {
                 return;

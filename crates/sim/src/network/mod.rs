@@ -25,7 +25,7 @@ use crate::counters::LinkCounters;
 use crate::event::EventSet as _;
 use crate::ledger::Ledger;
 use crate::link::{Again, Left, Link, Metered, Pipe, Planned, Served, metered};
-use crate::packet::{Handle, Origin, Packet, Packets};
+use crate::packet::{Arrival, Handle, Packet, Packets};
 use crate::probe::Probe;
 use crate::scenario::FlowSpec;
 use crate::wlan::{Air, Place, Settled, Wlan};
@@ -57,6 +57,14 @@ pub(crate) struct Network<P, T: Topology> {
     pub held: VecDeque<(Handle, Packet)>,
     /// The events of one instant come in the order in which ns-2 has them.
     as_scheduled: bool,
+}
+
+/// What an end of a flow sends: `len` IP bytes, and the payload of each segment but the last of a super-packet.
+struct Datagram<'a> {
+    header: &'a Header,
+    len: u32,
+    ecn: Ecn,
+    segment: u16,
 }
 
 /// What a link may use of the run while it is called. A macro, because the rest of the network stays free for use.
@@ -190,21 +198,22 @@ impl<P: Probe, T: Topology> Network<P, T> {
 
     /// A source sends towards its sink.
     #[inline(always)]
-    pub fn send_from_source(&mut self, now: Instant, slot: u32, header: &Header, len: u32, ecn: Ecn) {
+    pub fn send_from_source(&mut self, now: Instant, slot: u32, header: &Header, (len, ecn): (u32, Ecn)) {
         if T::HAS_CELLS {
             self.tell_cells(slot, |cell| cell.rtts.sent(now, slot, header));
         }
-        self.send(now, slot, header, (len, ecn), 0, true);
+        self.send(now, slot, Datagram { header, len, ecn, segment: 0 }, true);
     }
 
     /// A sink sends back to its source; it sits at the last link of the path, but for one behind an access point.
     #[inline(always)]
-    pub fn send_from_sink(&mut self, now: Instant, slot: u32, header: &Header, len: u32, ecn: Ecn) {
-        self.send(now, slot, header, (len, ecn), 0, false);
+    pub fn send_from_sink(&mut self, now: Instant, slot: u32, header: &Header, (len, ecn): (u32, Ecn)) {
+        self.send(now, slot, Datagram { header, len, ecn, segment: 0 }, false);
     }
 
     #[inline(always)]
-    fn send(&mut self, now: Instant, slot: u32, header: &Header, (len, ecn): (u32, Ecn), segment: u16, to_sink: bool) {
+    fn send(&mut self, now: Instant, slot: u32, datagram: Datagram<'_>, to_sink: bool) {
+        let Datagram { header, len, ecn, segment } = datagram;
         let route = self.slots.route(slot);
         let more = if T::HAS_PATHS { self.slots.ways.len(route.paths, to_sink) - 1 } else { 0 };
         let (ecn, seen_as) = match self.slots.has_middleboxes {
@@ -221,10 +230,10 @@ impl<P: Probe, T: Topology> Network<P, T> {
             self.packets.enter_device(handle);
         }
         if is_there {
-            return self.arrive(now, link, handle, packet, origin);
+            return self.arrive(now, link, Arrival { handle, packet, origin });
         }
         let up = &mut self.slots.detail(slot).up;
-        match up.enter(now, len, &mut self.ends[link].entry, self.as_scheduled, handle) {
+        match up.enter(now, (len, handle), &mut self.ends[link].entry, self.as_scheduled) {
             Way::Common(first) => self.set_first(Component::Entry(link), first),
             Way::Own(first) => self.set_first(Component::Up(slot), first),
         }
@@ -293,7 +302,8 @@ impl<P: Probe, T: Topology> Network<P, T> {
         let next = self.slots.ways.link(paths, packet.to_sink, packet.more);
         packet.more -= 1;
         *self.packets.packet_mut(handle) = packet;
-        self.arrive(now, next.into(), handle, packet, self.slots.origin(&packet));
+        let origin = self.slots.origin(&packet);
+        self.arrive(now, next.into(), Arrival { handle, packet, origin });
         None
     }
 
@@ -311,37 +321,45 @@ impl<P: Probe, T: Topology> Network<P, T> {
     /// A packet arrives at a link's queue over an access link.
     #[inline(always)]
     fn arrive_from(&mut self, now: Instant, l: usize, handle: Handle) {
+        let arrival = self.arrival_of(handle);
+        self.arrive(now, l, arrival);
+    }
+
+    /// A packet in flight, as it arrives at its next queue.
+    #[inline(always)]
+    fn arrival_of(&self, handle: Handle) -> Arrival {
         let packet = *self.packets.packet(handle);
-        self.arrive(now, l, handle, packet, self.slots.origin(&packet));
+        Arrival { handle, packet, origin: self.slots.origin(&packet) }
     }
 
     /// A packet arrives at a link's queue.
     #[inline(always)]
-    fn arrive(&mut self, now: Instant, l: usize, handle: Handle, packet: Packet, origin: Origin) {
+    fn arrive(&mut self, now: Instant, l: usize, arrival: Arrival) {
         if T::HOLDS && l == 0 {
-            return self.held.push_back((handle, packet));
+            return self.held.push_back((arrival.handle, arrival.packet));
         }
-        self.admit(now, l, handle, packet, origin);
+        self.admit(now, l, arrival);
     }
 
     /// Lets the first packet in that is held.
     pub fn admit_held(&mut self, now: Instant) {
         if let Some((handle, packet)) = self.held.pop_front() {
-            self.admit(now, 0, handle, packet, self.slots.origin(&packet));
+            let origin = self.slots.origin(&packet);
+            self.admit(now, 0, Arrival { handle, packet, origin });
         }
     }
 
     #[inline(always)]
-    fn admit(&mut self, now: Instant, l: usize, handle: Handle, packet: Packet, origin: Origin) {
+    fn admit(&mut self, now: Instant, l: usize, arrival: Arrival) {
         let mut books = books!(self, l);
         match Hop::of(l, &mut self.links, &mut self.air) {
             Hop::Plain(mut plain) => {
-                let served = plain.arrive(now, handle, packet, origin, &mut books);
+                let served = plain.arrive(now, arrival, &mut books);
                 self.follow(l, served);
             }
-            Hop::Any(_) => self.arrive_any(now, l, handle),
+            Hop::Any => self.arrive_any(now, l, arrival.handle),
             Hop::Cell(cell, wlan) => {
-                wlan.arrive(now, handle, packet, origin, &mut books);
+                wlan.arrive(now, arrival, &mut books);
                 cell::obey(wlan, cell, &mut self.events, self.layout);
             }
         }
@@ -353,9 +371,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
         if link_of(l, &mut self.links, &self.air).joins() {
             return self.receive(now, l, handle);
         }
-        let packet = *self.packets.packet(handle);
-        let origin = self.slots.origin(&packet);
-        self.offer(now, l, handle, packet, origin);
+        self.offer(now, l, self.arrival_of(handle));
     }
 
     /// The time has come for which a link's server asked.
@@ -366,7 +382,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
                 let served = plain.on_server(now, &mut books!(self, l));
                 self.follow(l, served);
             }
-            Hop::Any(_) => self.on_server_any(now, l),
+            Hop::Any => self.on_server_any(now, l),
             Hop::Cell(..) => unreachable!("a driver is no server"),
         }
     }
@@ -433,7 +449,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
             let first = self.ends[l].exit.insert(down.arrival(at, packet.len), handle);
             self.set_first(Component::Exit(l), first);
         } else {
-            match down.enter(at, packet.len, &mut self.ends[l].exit, self.as_scheduled, handle) {
+            match down.enter(at, (packet.len, handle), &mut self.ends[l].exit, self.as_scheduled) {
                 Way::Common(first) => self.set_first(Component::Exit(l), first),
                 Way::Own(first) => self.set_first(Component::Down(packet.slot), first),
             }

@@ -94,7 +94,7 @@ fn a_packet_of_a_connection_that_is_no_more_reaches_nobody() {
     let flags = Flags::ANSWER.with(Flags::ACK).with(Flags::FIN);
     let header = Header { seq: 1, len: 1000, flags, ..Header::default() };
     run.network.assign(slot, old);
-    run.network.send_from_source(run.now, slot, &header, header.ip_len(), Ecn::NotEct);
+    run.network.send_from_source(run.now, slot, &header, (header.ip_len(), Ecn::NotEct));
     run.network.assign(slot, present);
     while !run.advance(u64::MAX) {}
     let summary = run.report().summary;

@@ -152,22 +152,19 @@ impl Graph {
         node == to || self.nodes[node].kind.forwards()
     }
 
-    /// The links from node `from` to node `to` that are called `route`, given as key `key` of `table`; `names` are those
-    /// of the hops.
+    /// The links from node `from` to node `to` that are called `route`; `names` are those of the hops.
     pub(super) fn named(
         &self,
-        table: &Table,
-        key: &str,
         route: &[String],
         names: &[&str],
         (from, to): (usize, usize),
-    ) -> Result<Vec<u16>, Error> {
+    ) -> Result<Vec<u16>, String> {
         let name = |node: usize| &self.nodes[node].name;
         let (mut path, mut passed) = (Vec::new(), vec![from]);
         for called in route {
             let here = passed[passed.len() - 1];
             let Some(hop) = names.iter().position(|name| name == called) else {
-                return Err(table.error(key, unknown("link", called, names.iter().copied())));
+                return Err(unknown("link", called, names.iter().copied()));
             };
             if here != from && !self.nodes[here].kind.forwards() {
                 let who = if self.nodes[here].kind == NodeKind::Host {
@@ -176,7 +173,7 @@ impl Graph {
                     "are stations, which forward"
                 };
                 let text = format!("{:?} {who} nothing; go around it", name(here));
-                return Err(table.error(key, text));
+                return Err(text);
             }
             let Some((link, _, next)) = self.leaving(here).find(|&(_, other, _)| other == hop) else {
                 let (a, b) = self.ends[hop];
@@ -188,11 +185,11 @@ impl Graph {
                     name(here),
                     there.join(", ")
                 );
-                return Err(table.error(key, text));
+                return Err(text);
             };
             if passed.contains(&next) {
                 let text = format!("{called:?} leads back to {:?}; leave out the loop", name(next));
-                return Err(table.error(key, text));
+                return Err(text);
             }
             passed.push(next);
             path.push(link);
@@ -202,7 +199,7 @@ impl Graph {
             return Ok(path);
         }
         let text = format!("ends at {:?}; add the links from there to {:?}", name(end), name(to));
-        Err(table.error(key, text))
+        Err(text)
     }
 
     /// The delays of the links, by their number.

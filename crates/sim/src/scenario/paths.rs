@@ -60,7 +60,7 @@ impl Topology<'_> {
         }
         let (names, delays) = (self.names(), Graph::delays(&self.hops));
         let find = |key, route: &Option<Vec<String>>, from: usize, to: usize| match route {
-            Some(route) => graph.named(table, key, route, &names, (from, to)),
+            Some(route) => graph.named(route, &names, (from, to)).map_err(|text| table.error(key, text)),
             None => graph.shortest(&delays, from, to).ok_or_else(|| {
                 let name = |node: usize| &graph.nodes[node].name;
                 let text = format!("no links lead from {:?} to {:?}; join them in [[links]]", name(from), name(to));

@@ -100,16 +100,17 @@ pub(super) struct End {
     pub card: Option<Box<Card>>,
 }
 
+/// A connection that was asked for, is opened at `start`, and asks for nothing after `stop`.
+#[derive(Clone, Copy)]
+pub(super) struct Times {
+    pub asked: Instant,
+    pub start: Instant,
+    pub stop: Instant,
+}
+
 impl DialogueFlow {
-    /// A connection that was asked for at `asked_at` and is opened at `start`; after `stop` nothing is asked.
-    /// The controls of both ends draw from `rng`.
-    pub(super) fn new(
-        ends: &Template,
-        script: Script,
-        asked_at: Instant,
-        times: (Instant, Instant),
-        mut rng: Rng,
-    ) -> Self {
+    /// A new connection. The controls of both ends draw from `rng`.
+    pub(super) fn new(ends: &Template, script: Script, times: Times, mut rng: Rng) -> Self {
         let of_server = Rng::from_state(rng.next_u64());
         let mut flow = Self {
             client: End::new(ends, rng),
@@ -125,29 +126,22 @@ impl DialogueFlow {
             promised: 0,
             open: true,
         };
-        flow.begin(script, asked_at, times);
+        flow.begin(script, times);
         flow
     }
 
     /// Becomes the connection that [`Self::new`] makes, in the memory of the one that has ended. Returns the old script.
-    pub(super) fn begin_again(
-        &mut self,
-        ends: &Template,
-        script: Script,
-        asked_at: Instant,
-        times: (Instant, Instant),
-        mut rng: Rng,
-    ) -> Script {
+    pub(super) fn begin_again(&mut self, ends: &Template, script: Script, times: Times, mut rng: Rng) -> Script {
         let of_server = Rng::from_state(rng.next_u64());
         self.client.begin_again(ends, rng);
         self.server.begin_again(ends, of_server);
-        self.begin(script, asked_at, times)
+        self.begin(script, times)
     }
 
     /// All of the beginning but the ends; the script before.
-    fn begin(&mut self, mut script: Script, asked_at: Instant, (start, stop): (Instant, Instant)) -> Script {
+    fn begin(&mut self, mut script: Script, Times { asked, start, stop }: Times) -> Script {
         self.exchange = script.next().unwrap_or_default();
-        (self.start, self.stop, self.begun) = (start, stop, asked_at);
+        (self.start, self.stop, self.begun) = (start, stop, asked);
         (self.ask_at, self.answer_at) = (Instant::NEVER, Instant::NEVER);
         (self.asked, self.promised, self.open) = (0, 0, true);
         std::mem::replace(&mut self.script, script)

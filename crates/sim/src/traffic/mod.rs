@@ -38,7 +38,7 @@ use crate::senders::Who;
 use crate::status::Status;
 use browser::Browser;
 use client::{AnyApp, Client};
-use dialogue::{DialogueFlow, Exchange, Script};
+use dialogue::{DialogueFlow, Exchange, Script, Times};
 use generator::Generator;
 use load::LoadFlow;
 use media::MediaFlow;
@@ -280,7 +280,12 @@ impl Source {
             Traffic::PackMime(web) => generator(packmime::packmime(web, start, seed, index)),
             Traffic::Request(spec) => {
                 let script = Script::endless(spec);
-                let flow = DialogueFlow::new(&Template::new(&spec.tcp), script, start, (start, stop), of_control);
+                let flow = DialogueFlow::new(
+                    &Template::new(&spec.tcp),
+                    script,
+                    Times { asked: start, start, stop },
+                    of_control,
+                );
                 Self::Flow(AnyFlow::Dialogue(Box::new(flow)))
             }
             Traffic::Cbr(spec) => udp(UdpFlow::constant(spec, start, stop)),
@@ -341,16 +346,16 @@ impl<P: Probe, T: Topology> Wire for Port<'_, P, T> {
         if self.burst.is_some() {
             self.add(header, len, ecn);
         } else if self.from_source {
-            self.network.send_from_source(self.now, self.slot, header, len, ecn);
+            self.network.send_from_source(self.now, self.slot, header, (len, ecn));
         } else {
-            self.network.send_from_sink(self.now, self.slot, header, len, ecn);
+            self.network.send_from_sink(self.now, self.slot, header, (len, ecn));
         }
     }
 
     #[inline(always)]
     fn send_data(&mut self, header: &Header, len: u32, ecn: Ecn) {
         if self.burst.is_none() && self.from_source {
-            return self.network.send_from_source(self.now, self.slot, header, len, ecn);
+            return self.network.send_from_source(self.now, self.slot, header, (len, ecn));
         }
         // A copy, so that the header itself need not be in memory.
         let header = *header;
@@ -360,7 +365,7 @@ impl<P: Probe, T: Topology> Wire for Port<'_, P, T> {
     #[inline(always)]
     fn send_ack(&mut self, header: &Header, len: u32, ecn: Ecn) {
         if self.burst.is_none() && !self.from_source {
-            return self.network.send_from_sink(self.now, self.slot, header, len, ecn);
+            return self.network.send_from_sink(self.now, self.slot, header, (len, ecn));
         }
         let header = *header;
         self.transmit(&header, len, ecn);

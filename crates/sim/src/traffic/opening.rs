@@ -2,7 +2,7 @@
 //! one that has ended.
 
 use super::AnyFlow;
-use super::dialogue::{DialogueFlow, Exchange, Script};
+use super::dialogue::{DialogueFlow, Exchange, Script, Times};
 use super::load::LoadFlow;
 use super::quic::{self, QuicFlow};
 use super::tcp::{TcpFlow, Template};
@@ -37,17 +37,20 @@ pub(super) enum Job {
 impl Opening {
     /// The flow that it becomes at `now`.
     pub fn flow(self, now: Instant, ends: &Ends) -> AnyFlow {
-        let (Self { asked, rng, job }, times) = (self, (now, Instant::NEVER));
+        let Self { asked, rng, job } = self;
         match (job, ends) {
             (Job::Upload(bytes), Ends::Tcp(ends)) => {
-                AnyFlow::Tcp(TcpFlow::new(ends, times, Some(bytes), rng).asked_at(asked))
+                AnyFlow::Tcp(TcpFlow::new(ends, (now, Instant::NEVER), Some(bytes), rng).asked_at(asked))
             }
             (Job::Upload(bytes), Ends::Quic(ends)) => {
                 AnyFlow::Quic(Box::new(QuicFlow::new(ends, now, Instant::NEVER, Some(bytes), rng).asked_at(asked)))
             }
-            (Job::Dialogue(script), Ends::Tcp(ends)) => {
-                AnyFlow::Dialogue(Box::new(DialogueFlow::new(ends, script, asked, times, rng)))
-            }
+            (Job::Dialogue(script), Ends::Tcp(ends)) => AnyFlow::Dialogue(Box::new(DialogueFlow::new(
+                ends,
+                script,
+                Times { asked, start: now, stop: Instant::NEVER },
+                rng,
+            ))),
             (Job::Load(unsent), Ends::Tcp(ends)) => AnyFlow::Load(Box::new(LoadFlow::new(ends, now, unsent, rng))),
             (Job::Dialogue(_) | Job::Load(_), Ends::Quic(_)) => unreachable!("a scenario has QUIC for files only"),
         }
@@ -56,13 +59,13 @@ impl Opening {
     /// Puts it in the place of `old`, which has ended: with its memory, if it is of the same kind. Returns that of the old one's
     /// exchanges, where it is not used.
     pub fn replace(self, old: &mut AnyFlow, now: Instant, ends: &Ends) -> Option<Vec<Exchange>> {
-        let (asked, times) = (self.asked, (now, Instant::NEVER));
+        let times = Times { asked: self.asked, start: now, stop: Instant::NEVER };
         match (self.job, old, ends) {
             (Job::Dialogue(script), AnyFlow::Dialogue(old), Ends::Tcp(ends)) => {
-                old.begin_again(ends, script, asked, times, self.rng).into_memory()
+                old.begin_again(ends, script, times, self.rng).into_memory()
             }
             (Job::Upload(bytes), AnyFlow::Tcp(old), Ends::Tcp(ends)) => {
-                old.begin_again(ends, times, (asked, bytes), self.rng);
+                old.begin_again(ends, (now, Instant::NEVER), (self.asked, bytes), self.rng);
                 None
             }
             (job, old, ends) => {

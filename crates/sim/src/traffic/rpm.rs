@@ -197,10 +197,10 @@ impl Rpm {
                 orders.close(number);
             }
         }
-        self.sample(now, done, took, Duration::ZERO, orders);
+        self.sample(now, done, (took, Duration::ZERO), orders);
     }
 
-    fn sample(&mut self, now: Instant, kind: Kind, took: Duration, in_socket: Duration, orders: &mut Orders) {
+    fn sample(&mut self, now: Instant, kind: Kind, (took, in_socket): (Duration, Duration), orders: &mut Orders) {
         self.samples.add(kind, took, in_socket);
         orders.record(Record::Probe { kind, begun: now - took, took, in_socket });
     }
@@ -247,7 +247,7 @@ impl App for Rpm {
                 // The first answer was that to the question for the load.
                 if std::mem::replace(&mut load.asked, true) {
                     let begun = load.probes.pop_front().expect("an answer has a question");
-                    self.sample(now, Kind::Own, now - begun, in_socket, orders);
+                    self.sample(now, Kind::Own, (now - begun, in_socket), orders);
                 }
             }
             News::Connected | News::Answered => self.foreign_went_on(now, number, orders),

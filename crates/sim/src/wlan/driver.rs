@@ -8,24 +8,18 @@ use super::sockets::{Sockets, is_counted};
 use super::turns::{Offer, Turns};
 use super::{ACCESS_POINT, Calls, Wlan};
 use crate::link::{Books, Metered};
-use crate::packet::{Handle, Origin, Packet};
-use crate::probe::Probe;
-use sojourn_aqm::{Dequeued, Instant};
+use crate::packet::{Arrival, Handle};
+use crate::probe::{Probe, QueueEvent};
+use sojourn_aqm::{Dequeued, Instant, Meta};
 
 impl Wlan {
-    /// A packet arrives at the queue of a node, from `origin`.
-    pub fn arrive<P: Probe>(
-        &mut self,
-        now: Instant,
-        handle: Handle,
-        packet: Packet,
-        origin: Origin,
-        books: &mut Books<P>,
-    ) {
+    /// A packet arrives at the queue of a node.
+    pub fn arrive<P: Probe>(&mut self, now: Instant, arrival: Arrival, books: &mut Books<P>) {
+        let Arrival { handle, packet, origin } = arrival;
         let node = books.link - self.first;
         let bytes = self.interfaces[node].accounted(packet.len);
         let meta = packet.meta(bytes, origin);
-        books.probe.arrived(now, books.link, handle, &meta, books.packets);
+        books.probe.arrived(QueueEvent { at: now, link: books.link, packet: handle, meta: &meta }, books.packets);
         if is_counted(node != ACCESS_POINT, books.packets, handle) {
             self.sockets.entered(packet.slot);
         }
@@ -34,7 +28,7 @@ impl Wlan {
             let turns = self.nodes[node].turns.as_mut();
             turns.expect("queues of stations take turns").has_packet(station);
         }
-        self.interfaces[node].enqueue(now, meta, handle, books, &mut self.sockets);
+        self.interfaces[node].enqueue(Meta { enqueued: now, ..meta }, handle, books, &mut self.sockets);
         self.pull(now, node, books);
     }
 
@@ -72,7 +66,7 @@ impl Wlan {
         let at = match self.nodes[l].turns.take() {
             None => self.pull_frames((&mut last, &mut more), until, l, books),
             Some(mut turns) => {
-                let at = self.pull_in_turn((&mut last, &mut more), until, l, &mut turns, books);
+                let at = self.pull_in_turn((&mut last, &mut more), until, (l, &mut turns), books);
                 self.nodes[l].turns = Some(turns);
                 at
             }
@@ -112,8 +106,7 @@ impl Wlan {
         &mut self,
         (now, more): (&mut Instant, &mut u64),
         until: Instant,
-        l: usize,
-        turns: &mut Turns,
+        (l, turns): (usize, &mut Turns),
         books: &mut Books<P>,
     ) -> Instant {
         loop {

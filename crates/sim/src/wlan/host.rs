@@ -83,7 +83,7 @@ impl Wlan {
     /// The sender is through with a frame, which was acknowledged or given up.
     #[inline(always)]
     fn is_through<P>(&mut self, now: Instant, node: usize, frame: &Frame, books: &mut Books<P>) {
-        self.tally.through(now, node, frame.is_acknowledged(), frame.entered, frame.first);
+        self.tally.through(now, node, frame.is_acknowledged(), (frame.entered, frame.first));
         if frame.counts {
             self.sockets.left(frame.slot);
         }

@@ -5,7 +5,7 @@ use super::queues::StationQueues;
 use super::sockets::{Sockets, is_counted};
 use crate::link::{Books, Metered, Pipe, Queue, Within};
 use crate::packet::{Handle, Packets};
-use crate::probe::Probe;
+use crate::probe::{Probe, QueueEvent};
 use crate::scenario::{Framing, LinkSpec};
 use crate::tally::Tally;
 use crate::window::Window;
@@ -62,35 +62,21 @@ impl Interface {
         }
     }
 
-    /// Offers a packet to the queue.
+    /// Offers a packet, stamped with its arrival, to the queue.
     #[inline(always)]
-    pub fn enqueue<P: Probe>(
-        &mut self,
-        now: Instant,
-        mut meta: Meta,
-        handle: Handle,
-        books: &mut Books<P>,
-        sockets: &mut Sockets,
-    ) {
-        meta.enqueued = now;
+    pub fn enqueue<P: Probe>(&mut self, meta: Meta, handle: Handle, books: &mut Books<P>, sockets: &mut Sockets) {
         if let Queued::Together(queue) = &mut self.queue {
             if queue.stores(&meta, handle, books) || queue.stores_in_flow(&meta, handle, books) {
                 return;
             }
         }
-        self.judge(now, meta, handle, books, sockets);
+        self.judge(meta, handle, books, sockets);
     }
 
     /// The discipline has to decide of a packet that arrives.
     #[inline(never)]
-    fn judge<P: Probe>(
-        &mut self,
-        now: Instant,
-        meta: Meta,
-        handle: Handle,
-        books: &mut Books<P>,
-        sockets: &mut Sockets,
-    ) {
+    fn judge<P: Probe>(&mut self, meta: Meta, handle: Handle, books: &mut Books<P>, sockets: &mut Sockets) {
+        let now = meta.enqueued;
         telling(books, sockets, self.is_station, |books| match &mut self.queue {
             Queued::Together(queue) => queue.enqueue(now, meta, handle, books),
             Queued::ByStation(queue) => queue.enqueue(now, meta, handle, books),
@@ -208,24 +194,16 @@ struct Told<'a, P> {
 }
 
 impl<P: Probe> Probe for Told<'_, P> {
-    fn arrived(&mut self, now: Instant, link: usize, packet: Handle, meta: &Meta, packets: &Packets) {
-        self.probe.arrived(now, link, packet, meta, packets);
+    fn arrived(&mut self, event: QueueEvent<'_>, packets: &Packets) {
+        self.probe.arrived(event, packets);
     }
-    fn sent(&mut self, now: Instant, link: usize, packet: Handle, meta: &Meta, newly_marked: bool) {
-        self.probe.sent(now, link, packet, meta, newly_marked);
+    fn sent(&mut self, event: QueueEvent<'_>, newly_marked: bool) {
+        self.probe.sent(event, newly_marked);
     }
-    fn dropped(
-        &mut self,
-        now: Instant,
-        link: usize,
-        packet: Handle,
-        meta: &Meta,
-        reason: DropReason,
-        packets: &Packets,
-    ) {
-        if is_counted(self.is_station, packets, packet) {
-            self.sockets.left(packets.packet(packet).slot);
+    fn dropped(&mut self, event: QueueEvent<'_>, reason: DropReason, packets: &Packets) {
+        if is_counted(self.is_station, packets, event.packet) {
+            self.sockets.left(packets.packet(event.packet).slot);
         }
-        self.probe.dropped(now, link, packet, meta, reason, packets);
+        self.probe.dropped(event, reason, packets);
     }
 }

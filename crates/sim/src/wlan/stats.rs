@@ -268,7 +268,7 @@ impl ChannelTally {
 
     /// `node` is through with a frame that came into its ring at `entered` and to its head at `first`.
     #[inline(always)]
-    pub fn through(&mut self, now: Instant, node: usize, acknowledged: bool, entered: Instant, first: Instant) {
+    pub fn through(&mut self, now: Instant, node: usize, acknowledged: bool, (entered, first): (Instant, Instant)) {
         let tally = self.counts.at(now).node(node);
         tally.frames += u64::from(acknowledged);
         tally.given_up += u64::from(!acknowledged);
