@@ -13,6 +13,16 @@ pub struct Batch {
     pool: Option<ThreadPool>,
 }
 
+/// Outcomes of a step, by episode.
+pub struct Outcomes<'a> {
+    /// The observations, one after the other.
+    pub observations: &'a mut [f32],
+    /// The reward of the step.
+    pub rewards: &'a mut [f64],
+    /// Whether it was the last one.
+    pub over: &'a mut [bool],
+}
+
 impl Batch {
     /// Places for `count` episodes, stepped on `threads`.
     pub fn new(setup: Setup, count: usize, threads: usize) -> Result<Self, ThreadPoolBuildError> {
@@ -42,9 +52,9 @@ impl Batch {
         self.width
     }
 
-    /// Steps those that `going` names by their action; of each it writes the observation, what the step is worth and
-    /// whether it is the last one.
-    pub fn step(&mut self, actions: &[f64], going: &[bool], seen: &mut [f32], worth: &mut [f64], over: &mut [bool]) {
+    /// Steps the episodes that `going` names by their action and writes the outcome of each.
+    pub fn step(&mut self, actions: &[f64], going: &[bool], outcomes: Outcomes<'_>) {
+        let Outcomes { observations: seen, rewards: worth, over } = outcomes;
         let step = |(episode, seen, worth, over, action, going): Slot<'_>| {
             if going {
                 (*worth, *over) = episode.step(action);

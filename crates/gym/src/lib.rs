@@ -25,7 +25,7 @@ mod reward;
 mod setup;
 mod shares;
 
-pub use batch::Batch;
+pub use batch::{Batch, Outcomes};
 pub use episode::Episode;
 pub use file::{PREFIX, Policies, PolicyFile};
 pub use packets::{OF_PACKET, Packets};

@@ -51,9 +51,7 @@ impl Setup {
     /// the action is one of its queues, whatever is said.
     pub fn read(
         step: Duration,
-        action: &str,
-        observe: &[String],
-        stack: usize,
+        (action, observe, stack): (&str, &[String], usize),
         start: &str,
         native: bool,
     ) -> Result<Self, Refused> {

@@ -8,7 +8,7 @@ use pyo3::types::PyDict;
 use sojourn_aqm::policy::{Entry, LEAST_LOG, Law, MOST_TARGET_MS};
 use sojourn_aqm::registry::REGISTERED;
 use sojourn_aqm::units;
-use sojourn_gym::{Batch, Measured, Packets, PolicyFile, Reward, Setup};
+use sojourn_gym::{Batch, Measured, Outcomes, Packets, PolicyFile, Reward, Setup};
 use sojourn_sim::Summary;
 use sojourn_sim::scenario::Scenario;
 use std::path::Path;
@@ -36,7 +36,7 @@ pub struct Episodes {
 #[pymethods]
 impl Episodes {
     #[new]
-    #[allow(clippy::too_many_arguments)] // they are Python's
+    #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
     fn new(
         py: Python<'_>,
         step: &str,
@@ -50,7 +50,7 @@ impl Episodes {
         threads: usize,
     ) -> PyResult<Self> {
         let step = units::duration(step).map_err(|error| input(format!("step: {error}")))?;
-        let mut setup = Setup::read(step, action, &observe, stack, start, native).map_err(input)?;
+        let mut setup = Setup::read(step, (action, &observe, stack), start, native).map_err(input)?;
         setup.reward = read_reward(reward, &Reward::ALL)?;
         let batch = Batch::new(setup, count, threads).map_err(|error| input(format!("threads: {error}")))?;
         let width = batch.width();
@@ -65,6 +65,7 @@ impl Episodes {
     /// Lets the next episodes in a place be of a scenario: JSON text after the overrides `sets`, whose relative paths start
     /// from `base`.
     #[pyo3(signature = (place, scenario_json, sets = Vec::new(), base = "/"))]
+    #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
     fn set(
         &mut self,
         py: Python<'_>,
@@ -136,7 +137,7 @@ impl Episodes {
         let mut over = self.over.bind(py).try_readwrite()?;
         let (seen, worth, over) = (seen.as_slice_mut()?, worth.as_slice_mut()?, over.as_slice_mut()?);
         let batch = all(&mut self.batch);
-        py.detach(|| batch.step(actions, going, seen, worth, over));
+        py.detach(|| batch.step(actions, going, Outcomes { observations: seen, rewards: worth, over }));
         py.check_signals()
     }
 
@@ -219,7 +220,7 @@ impl PacketEpisodes {
     #[new]
     fn new(py: Python<'_>, observe: Vec<String>, stack: usize) -> PyResult<Self> {
         // The step is that of nobody: a packet is one.
-        let setup = Setup::read(sojourn_gym::LEAST_STEP, "probability", &observe, stack, "", false).map_err(input)?;
+        let setup = Setup::read(sojourn_gym::LEAST_STEP, ("probability", &observe, stack), "", false).map_err(input)?;
         let packets = Packets::new(setup);
         let observation = PyArray1::zeros(py, packets.width(), false).unbind();
         Ok(Self { packets: Mutex::new(packets), observation })

@@ -35,7 +35,7 @@ pub struct CcEpisodes {
 #[pymethods]
 impl CcEpisodes {
     #[new]
-    #[allow(clippy::too_many_arguments)] // they are Python's
+    #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
     fn new(
         py: Python<'_>,
         step: &str,

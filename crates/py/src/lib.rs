@@ -201,6 +201,7 @@ fn size_bytes(text: &str) -> PyResult<u64> {
 /// the bytes that it will take; what that raises ends the run.
 #[pyfunction]
 #[pyo3(signature = (scenario_json, seed, progress = None, folder = None, grows = None))]
+#[expect(clippy::too_many_arguments, reason = "keywords of Python")]
 fn simulate(
     py: Python<'_>,
     scenario_json: &str,

@@ -135,6 +135,7 @@ pub struct PyAlgorithm(&'static Algorithm);
 
 #[pymethods]
 impl PyAlgorithm {
+    #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
     #[new]
     fn new(
         name: &str,

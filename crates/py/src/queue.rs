@@ -35,6 +35,7 @@ impl Queue {
         signature = (aqm, limit = "1000 packets", rate = "10 Mbit/s", mtu = Unsigned::of(1500), seed = Unsigned::of(1)),
         text_signature = "(aqm, limit='1000 packets', rate='10 Mbit/s', mtu=1500, seed=1)"
     )]
+    #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
     fn new(py: Python<'_>, aqm: &str, limit: &str, rate: &str, mtu: Unsigned, seed: Unsigned) -> PyResult<Self> {
         let at = |place: &'static str| move |error: String| input(format!("{place}: {error}"));
         let aqm = check(py, AqmSpec::parse_with(aqm, &Classes::of(".")).map_err(|e| format!("aqm: {e}")))?;
@@ -64,7 +65,7 @@ impl Queue {
         signature = (now_ns, size, flow = Unsigned::of(0), ecn = Unsigned::of(0), tag = None, dscp = Unsigned::of(0), hosts = (Unsigned::of(0), Unsigned::of(0)), class_ = ""),
         text_signature = "($self, now_ns, size, flow=0, ecn=0, tag=None, dscp=0, hosts=(0, 0), class_='')"
     )]
-    #[allow(clippy::too_many_arguments)] // they are Python's
+    #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
     fn push(
         &mut self,
         py: Python<'_>,

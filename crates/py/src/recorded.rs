@@ -123,6 +123,7 @@ pub fn mser(series: Vec<f64>, batch: usize) -> PyResult<Option<usize>> {
 /// A group of flows has the scores of its calls in `calls`; its `mos` is their mean.
 #[pyfunction]
 #[pyo3(signature = (received, expected, delay_ns, variation_ns, is_voice, calls = None))]
+#[expect(clippy::too_many_arguments, reason = "keywords of Python")]
 pub fn datagram_summary(
     received: u64,
     expected: u64,

@@ -72,6 +72,7 @@ pub struct Fates<'py> {
 /// The interpreter is free meanwhile; `progress` as for `simulate`.
 #[pyfunction]
 #[pyo3(signature = (a, b, setup, arrivals, recorded = None, progress = None))]
+#[expect(clippy::too_many_arguments, reason = "keywords of Python")]
 pub fn diff(
     py: Python<'_>,
     a: &str,
