@@ -14,8 +14,8 @@ from sojourn.base.errors import InputError
 from sojourn.figures import marks, scales
 from sojourn.figures.capacity import draw_capacity, known_capacity
 from sojourn.figures.channels import Channels, faint, muted, of_flows, thin
+from sojourn.figures.flow_grid import label_axes, with_flows
 from sojourn.figures.scales import plain
-from sojourn.figures.warmup import shade_warmups
 from sojourn.figures.window import check_span
 from sojourn.model.analysis.labels import Name, first_of_each
 from sojourn.model.analysis.traffic import flow_name
@@ -54,17 +54,10 @@ def draw(
         for flow in own[name]:
             draw_flow(result, flow, (start, end), panels, channels.color(Name(flow_name(result, flow))))
         scales.title(panels[0], str(name))
-    for row, label in zip(grid, LABELS, strict=True):
-        row[0].set_ylabel(label)
-        for axes in row:
-            axes.set_xlim(start, end)
-            axes.set_ylim(bottom=0)
+    label_axes(grid, LABELS, (start, end), list(shown.values()), sheet)
     most = max(axes.get_ylim()[1] for axes in grid[-1])
     for axes in grid[-1]:
-        axes.set_xlabel("time [s]")
         axes.set_ylim(0, max(most, LEAST_COUNT))
-    shade_warmups(grid.T.ravel().tolist(), [[result] for result in shown.values() for _ in LABELS], sheet)
-    sheet.figure.align_ylabels(grid[:, 0].tolist())
     sheet.legend([*_entries(channels), *([Patch(color=faint(), label="capacity")] if is_known else [])])
     step = plain(step_of(start, end))
     sheet.note(f"arrivals, losses and late frames in steps of {step}\N{NO-BREAK SPACE}s, by the sender's reports")
@@ -116,14 +109,11 @@ def _entries(channels: Channels) -> list[Artist]:
     """What the lines mean: by their styles, and by the colours of the flows where there are several."""
     alone = len(channels.names) == 1
     color = channels.colors[0] if alone else muted()
-    lines: list[Artist] = [
+    lines = [
         Line2D([], [], label=f"{TARGET}; {DELAY}; {LOST}", color=color),
         Line2D([], [], label=f"{ARRIVED}; {LATE}", color=color, linestyle=DOTS),
     ]
-    if alone:
-        return lines
-    dots: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 4}
-    return [*lines, *(Line2D([], [], label=str(name), color=channels.color(name), **dots) for name in channels.names)]
+    return with_flows(lines, channels)
 
 
 TARGET, ARRIVED = "target rate", "received rate"

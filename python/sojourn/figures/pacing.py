@@ -11,8 +11,8 @@ from matplotlib.lines import Line2D
 
 from sojourn.figures import marks, scales
 from sojourn.figures.channels import Channels, muted, of_flows, thin
+from sojourn.figures.flow_grid import label_axes, with_flows
 from sojourn.figures.scales import plain
-from sojourn.figures.warmup import shade_warmups
 from sojourn.figures.window import check_span
 from sojourn.model.analysis.labels import Name, first_of_each
 from sojourn.model.analysis.packets import between
@@ -20,6 +20,7 @@ from sojourn.model.analysis.senders import chosen_flows, delivered, of_flow, spa
 from sojourn.model.analysis.traffic import flow_name
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
     from sojourn.figures.canvas import Sheet
@@ -55,17 +56,7 @@ def draw(
             second = channels.colors[1 % len(channels.colors)] if alone else color
             steps.append(draw_flow(result, flow, (start, end), list(grid[:, column]), (color, second), sheet, of))
         scales.title(grid[0, column], f"{name}, {channels.names[0]}" if alone else str(name))
-    for row, label in zip(grid, LABELS, strict=True):
-        row[0].set_ylabel(label)
-        for axes in row:
-            axes.set_xlim(start, end)
-            if not label.startswith("gap"):
-                axes.set_ylim(bottom=0)
-    for axes in grid[-1]:
-        axes.set_xlabel("time [s]")
-    panels = grid.T.ravel().tolist()
-    shade_warmups(panels, [[result] for result in shown.values() for _ in range(4)], sheet)
-    sheet.figure.align_ylabels(grid[:, 0].tolist())
+    label_axes(grid, LABELS, (start, end), list(shown.values()), sheet)
     sheet.legend(_entries(channels, alone))
     low, high = min(steps), max(steps)
     spread = plain(round(low, 1)) if high - low < 0.1 else f"{plain(round(low, 1))} to {plain(round(high, 1))}"
@@ -134,7 +125,7 @@ def _draw_delivered(
     return 1e3 * step_s
 
 
-def _entries(channels: Channels, alone: bool) -> list[Line2D]:
+def _entries(channels: Channels, alone: bool) -> list[Artist]:
     """What the lines mean: by their styles, and by the colours of the flows where there are several."""
     first, second = channels.colors[0], channels.colors[1 % len(channels.colors)]
     of_first, of_second = (first, second) if alone else (muted(), muted())
@@ -142,10 +133,7 @@ def _entries(channels: Channels, alone: bool) -> list[Line2D]:
         Line2D([], [], label=f"{PACING}; {WINDOW}", color=of_first),
         Line2D([], [], label=f"{DELIVERED}; {FLIGHT}", color=of_second, linestyle=DOTS),
     ]
-    if alone:
-        return lines
-    dots: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 4}
-    return [*lines, *(Line2D([], [], label=str(name), color=channels.color(name), **dots) for name in channels.names)]
+    return with_flows(lines, channels)
 
 
 PACING, DELIVERED = "pacing rate", "delivered rate"
