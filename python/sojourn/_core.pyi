@@ -26,7 +26,6 @@ __all__ = [
     "bulk_groups",
     "check_aqm",
     "csv_of_trace",
-    "datagram_summary",
     "diff",
     "doctor",
     "dscp",
@@ -35,6 +34,7 @@ __all__ = [
     "emulated",
     "emulated_flow",
     "emulated_head",
+    "end_summaries",
     "gym_cc_names",
     "gym_names",
     "jain",
@@ -191,17 +191,10 @@ def mser(series: Sequence[float], batch: int) -> int | None:
     None if it has not settled.
     """
 
-def datagram_summary(
-    received: int,
-    expected: int,
-    delay_ns: int,
-    variation_ns: int,
-    is_voice: bool,
-    calls: Sequence[float] | None = None,
-) -> str:
-    """`delay_ms`, `delay_variation_ms`, `loss_rate` and, of a call, `mos` of datagrams that were counted; JSON.
+def end_summaries(scenario_json: str, counts: str, starts_ns: Sequence[int], end_ns: int) -> str:
+    """Return the part of a summary that only the ends know, from each of `starts_ns` to `end_ns`; JSON.
 
-    A group of flows has the scores of its calls in `calls`; its `mos` is their mean.
+    `counts` is JSON with the fields of `EndCounts` in the crate sojourn-sim.
     """
 
 def payload_summary(arrived: int, delivered: int, seconds: float) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
 import pytest
 
 from sojourn import InputError, Scenario, _core
-from sojourn.engines.heard import Heard, Opened, Window, flow_summaries, group_summaries
+from sojourn.engines.heard import Heard, Opened
 from sojourn.engines.kernel import engine
 from sojourn.engines.kernel.network import START_NS, lay_out
 from sojourn.engines.kernel.qdisc import DISCIPLINES, queue
@@ -430,9 +431,10 @@ def test_the_summary_of_what_the_guest_s_program_said() -> None:
             {"kind": "web", **SENDER, "interval": "1 s", "size": "500 B"},
         ]
     )
-    heard, window = Heard.read(HEARD.splitlines()), Window(10**9, 4 * 10**9)
-    late = {0: 3, 2: 1}
-    flows = flow_summaries(heard, scenario.document, [0, 1, None], [0, 1, 2], late, window)
+    heard, late = Heard.read(HEARD.splitlines()), {0: 3, 2: 1}
+    counts = heard.counts([0, 1, None], [0, 1, 2], late)
+    [ends] = json.loads(_core.end_summaries(scenario.canonical, counts, [10**9], 4 * 10**9))
+    flows = ends["flows"]
     assert [(row["id"], row["sent"], row["retransmissions"], row["timeouts"]) for row in flows] == [
         (0, 300, 5, 3),
         (1, 30, 0, 0),
@@ -442,7 +444,8 @@ def test_the_summary_of_what_the_guest_s_program_said() -> None:
     assert (flows[0]["delivered_bps"], flows[0]["goodput_bps"]) == (375_000 * 8 / 3, 374_900 * 8 / 3)
     assert flows[1]["delay_ms"] == pytest.approx(4.0) and flows[1]["loss_rate"] == pytest.approx(0.1)
     assert flows[1]["delay_variation_ms"] == pytest.approx(0.1)
-    groups = group_summaries(heard, scenario.document, flows, [0, 1, 2], late, window)
+    groups = ends["groups"]
+    assert ends["goodput_bps"] == sum(row["goodput_bps"] for row in groups)
     assert [row["opened"] for row in groups] == [1, 1, 1]
     assert [row["timeouts"] for row in groups] == [3, 0, 1]
     assert [row["sent"] for row in groups] == [300, 30, 7]
@@ -456,6 +459,10 @@ def test_the_summary_of_what_the_guest_s_program_said() -> None:
     assert heard.transfers([0, 1, 2]).row(0) == (2, 2, 1_500_000_000, 400_000_000, 500)
     with pytest.raises(ValueError, match="which nobody understands"):
         Heard.read(["gibberish 1"])
+    for key, row in {"closed": [[3, 1]], "groups": [0, 1, 3], "sent": [[0, 9, 1, 1]]}.items():
+        wrong = json.dumps(json.loads(counts) | {key: row})
+        with pytest.raises(InputError, match=f"counts: {key}: [39] is not in the scenario"):
+            _core.end_summaries(scenario.canonical, wrong, [0], 10**9)
 
 
 def test_small_things() -> None:

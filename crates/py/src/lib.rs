@@ -82,7 +82,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(recorded::starts, module)?)?;
     module.add_function(wrap_pyfunction!(recorded::summarise, module)?)?;
     module.add_function(wrap_pyfunction!(recorded::quantiles_ms, module)?)?;
-    module.add_function(wrap_pyfunction!(recorded::datagram_summary, module)?)?;
+    module.add_function(wrap_pyfunction!(recorded::end_summaries, module)?)?;
     module.add_function(wrap_pyfunction!(recorded::payload_summary, module)?)?;
     module.add_function(wrap_pyfunction!(recorded::whole, module)?)?;
     module.add_function(wrap_pyfunction!(recorded::jain, module)?)?;

@@ -10,7 +10,7 @@ use pyo3::types::{PyDict, PyList};
 use sojourn_aqm::{Duration, Ecn, Instant, Meta};
 use sojourn_sim::scenario::Scenario;
 use sojourn_sim::{
-    BulkShares, DatagramSummary, Happened, Histogram, Limited, PayloadSummary, Quantiles, Recorded, Statistics, What,
+    BulkShares, EndCounts, Ends, Happened, Histogram, Limited, PayloadSummary, Quantiles, Recorded, Statistics, What,
     Whole,
 };
 use std::path::Path;
@@ -118,25 +118,6 @@ pub fn mser(series: Vec<f64>, batch: usize) -> PyResult<Option<usize>> {
     Ok(sojourn_sim::mser(&series, batch))
 }
 
-/// `delay_ms`, `delay_variation_ms`, `loss_rate` and, of a call, `mos` of datagrams that were counted; JSON.
-///
-/// A group of flows has the scores of its calls in `calls`; its `mos` is their mean.
-#[pyfunction]
-#[pyo3(signature = (received, expected, delay_ns, variation_ns, is_voice, calls = None))]
-#[expect(clippy::too_many_arguments, reason = "keywords of Python")]
-pub fn datagram_summary(
-    received: u64,
-    expected: u64,
-    delay_ns: u64,
-    variation_ns: u64,
-    is_voice: bool,
-    calls: Option<Vec<f64>>,
-) -> PyResult<String> {
-    let own = DatagramSummary::counted(received, expected, delay_ns, variation_ns, is_voice);
-    let summary = calls.map_or(own, |scores| own.of_calls(&scores));
-    serde_json::to_string(&summary).map_err(input)
-}
-
 /// `goodput_bps`, `bytes`, `delivered_bps` and `delivered_bytes` of bytes that were counted in a window; JSON.
 ///
 /// `arrived` came for the first time, `delivered` was delivered in order.
@@ -178,6 +159,24 @@ pub fn whole(groups: Vec<GroupRates>, lasting: Vec<(usize, f64)>) -> PyResult<St
     let mut found = serde_json::to_value(whole).map_err(input)?;
     found["jain_of_groups"] = (0..groups.len()).map(|group| shares.of_group(group)).collect();
     Ok(found.to_string())
+}
+
+/// The part of a summary that only the ends of a run know, from each of `starts_ns` to `end_ns`; JSON.
+///
+/// `counts` is JSON with the fields of `EndCounts` in the crate `sojourn-sim`.
+#[pyfunction]
+pub fn end_summaries(
+    py: Python<'_>,
+    scenario_json: &str,
+    counts: &str,
+    starts_ns: Vec<u64>,
+    end_ns: u64,
+) -> PyResult<String> {
+    let scenario = parse(py, scenario_json)?;
+    let counts: EndCounts = serde_json::from_str(counts).map_err(|error| input(format!("counts: {error}")))?;
+    let ends = Ends::new(&counts, &scenario).map_err(|error| input(format!("counts: {error}")))?;
+    let summaries: Vec<_> = starts_ns.into_iter().map(|start| ends.summary(start, end_ns)).collect();
+    serde_json::to_string(&summaries).map_err(input)
 }
 
 /// Jain's fairness index of any rates; 1 for none or if all are zero.

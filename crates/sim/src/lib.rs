@@ -30,6 +30,7 @@ mod counters;
 mod devices;
 mod drops;
 mod emodel;
+mod ends;
 mod event;
 mod fingerprint;
 mod flows;
@@ -71,6 +72,7 @@ mod wlan;
 
 pub use counters::{FlowCounters, LinkCounters};
 pub use emodel::{mos, r_factor};
+pub use ends::{EndCounts, Ends, EndsSummary, UnknownEnd};
 #[cfg(feature = "run-order")]
 pub use fingerprint::run_order;
 pub use flows::{BulkShares, Controls, Whole};

@@ -1,17 +1,12 @@
-"""What the ends of a run on another engine knew, and what a summary makes of it: flows, transfers, samples."""
+"""What the ends of a run on another engine knew: openings, transfers, bytes, samples."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
-import numpy as np
 import polars as pl
-
-from sojourn import _core
-from sojourn.model.results.payload import payload_summary
 
 INFINITE_THRESHOLD = 0x7FFFFFFF
 Bytes = tuple[int, int]
@@ -90,6 +85,24 @@ class Heard:
             case _:
                 raise ValueError(f"the guest's program says {word!r}, which nobody understands")
 
+    def counts(self, flows: Sequence[int | None], groups: Sequence[int], late: Mapping[int, int]) -> str:
+        """Counts of the ends for `_core.end_summaries`; `late` has time-outs by flow and connection."""
+        counts = {
+            "flows": flows,
+            "groups": groups,
+            "sources": [(one.flow, one.source) for one in self.opened],
+            "opened": self.opened_at,
+            "closed": self.closed,
+            "transfers": [(source, begun, at) for _, source, begun, at, _ in self.done],
+            "requested": self.asked,
+            "sent": [(flow, *numbers) for flow, numbers in self.sent.items()],
+            "timeouts": list(late.items()),
+            "flow_bytes": [(*key, *payload) for key, payload in self.flow_bytes.items()],
+            "group_bytes": [(*key, *payload) for key, payload in self.group_bytes.items()],
+            "datagrams": [(*key, [seen[word] for word in DATAGRAM_WORDS]) for key, seen in self.datagrams.items()],
+        }
+        return json.dumps(counts, default=int)  # of NumPy's integers
+
     def transfers(self, groups: Sequence[int]) -> pl.DataFrame:
         """The table `transfers`."""
         flows, sources, begun, at, size = zip(*self.done, strict=True) if self.done else ((), (), (), (), ())
@@ -121,127 +134,3 @@ class Heard:
         return pl.DataFrame(
             {name: pl.Series(column, dtype=kind) for name, kind, column in zip(names, kinds, columns, strict=True)}
         )
-
-
-@dataclass(frozen=True)
-class Window:
-    """The statistics window, ns."""
-
-    start: int
-    end: int
-
-    @property
-    def seconds(self) -> float:
-        """Its length."""
-        return (self.end - self.start) / 1e9
-
-
-def flow_summaries(
-    heard: Heard,
-    document: Mapping[str, Any],
-    flows: Sequence[int | None],
-    groups: Sequence[int],
-    late: Mapping[int, int],
-    window: Window,
-) -> list[dict[str, Any]]:
-    """`flows` of the summary: those that last for the whole run; `late` has time-outs by flow."""
-    summaries = []
-    for flow, group in zip(flows, groups, strict=True):
-        if flow is None:
-            continue
-        spec = document["flows"][group]
-        _, sent, again = heard.sent.get(flow, (0, 0, 0))
-        seen = _datagrams(heard, flow, window)
-        if (window.end, flow) in heard.datagrams:
-            sent = heard.datagrams[window.end, flow]["sent"]
-        row = {"id": flow, "group": group, "kind": spec["kind"], "direction": spec["direction"]}
-        row |= _payload(heard.flow_bytes, flow, window) | {"sent": sent, "retransmissions": again}
-        summaries.append(
-            row | {"timeouts": late.get(flow, 0)} | _datagram_summary(seen, is_voice=spec["kind"] == "voice")
-        )
-    return summaries
-
-
-def group_summaries(
-    heard: Heard,
-    document: Mapping[str, Any],
-    flows: Sequence[dict[str, Any]],
-    groups: Sequence[int],
-    late: Mapping[int, int],
-    window: Window,
-) -> list[dict[str, Any]]:
-    """`groups` of the summary; `late` has time-outs by flow, also of those that come and go."""
-    summaries = []
-    group_of = {one.flow: groups[one.source] for one in heard.opened}
-    for group, spec in enumerate(document["flows"]):
-        mine = [row for row in flows if row["group"] == group]
-        of = {source for source, number in enumerate(groups) if number == group}
-        opened = [at for source, at in heard.opened_at if source in of and at <= window.end]
-        # A flow that lasts belongs to the window whenever it starts.
-        begun = len(mine) or sum(at >= window.start for at in opened)
-        spans = [at - start for _, source, start, at, _ in heard.done if source in of and at >= window.start]
-        gone = [(sent, again) for flow, (source, sent, again) in heard.sent.items() if source in of]
-        rows = [(row["sent"], row["retransmissions"]) for row in mine if row["kind"] in _DATAGRAMS]
-        totals = np.array([*gone, *rows, (0, 0)]).sum(axis=0)
-        seen = [_datagrams(heard, row["id"], window) for row in mine]
-        sums = {key: sum(one[key] for one in seen if one) for key in DATAGRAM_WORDS} if any(seen) else None
-        scores = [row["mos"] for row in mine if row["mos"] is not None]
-        summaries.append(
-            {
-                "kind": spec["kind"],
-                "direction": spec["direction"],
-                **_payload(heard.group_bytes, group, window),
-                "offered_bytes": _offered(heard, spec, of, opened, window),
-                "opened": begun,
-                "closed": sum(source in of and at >= window.start for source, at in heard.closed),
-                "transfers": len(spans),
-                "completion_ms": json.loads(_core.quantiles_ms(np.array(spans, np.uint64))),
-                "sent": int(totals[0]),
-                "retransmissions": int(totals[1]),
-                "timeouts": sum(count for flow, count in late.items() if group_of[flow] == group),
-                **_datagram_summary(sums, calls=scores),
-            }
-        )
-    return summaries
-
-
-def _payload(counted: Mapping[tuple[int, int], Bytes], number: int, window: Window) -> dict[str, Any]:
-    """What came to a flow's or a group's receivers in the window."""
-    (delivered, arrived), (delivered_before, arrived_before) = (
-        counted.get((at, number), NONE) for at in (window.end, window.start)
-    )
-    return payload_summary(arrived - arrived_before, delivered - delivered_before, window.seconds)
-
-
-def _offered(heard: Heard, spec: Mapping[str, Any], sources: set[int], opened: Sequence[int], window: Window) -> int:
-    """Payload of the transfers that were begun in the window."""
-    if spec["kind"] == "packmime":
-        return sum(size for source, at, size in heard.asked if source in sources and at >= window.start)
-    if not spec.get("size") or spec["kind"] in _DATAGRAMS:
-        return 0
-    size = int(_core.size_bytes(spec["size"]))
-    begun = [at for at in opened if at >= window.start]
-    if spec["kind"] == "request":  # each answer is followed by the next question
-        begun += [at for _, source, _, at, _ in heard.done if source in sources and at >= window.start]
-    return size * len(begun)
-
-
-def _datagrams(heard: Heard, flow: int, window: Window) -> dict[str, int] | None:
-    """What the receiver of datagrams saw in the window."""
-    last = heard.datagrams.get((window.end, flow))
-    if last is None:
-        return None
-    first = heard.datagrams.get((window.start, flow), dict.fromkeys(last, 0))
-    return {key: last[key] - first[key] for key in last}
-
-
-def _datagram_summary(
-    seen: Mapping[str, int] | None, *, is_voice: bool = False, calls: Sequence[float] | None = None
-) -> dict[str, Any]:
-    """Delay and loss of the datagrams of a flow, or of a group with the scores of its calls."""
-    received, expected, delay, variation = ((seen or {}).get(key, 0) for key in DATAGRAM_WORDS[1:])
-    found: dict[str, Any] = json.loads(_core.datagram_summary(received, expected, delay, variation, is_voice, calls))
-    return found
-
-
-_DATAGRAMS = ("cbr", "poisson", "streaming", "voice")

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from sojourn.engines.heard import Heard, Window, flow_summaries, group_summaries
+from sojourn import _core
+from sojourn.engines.heard import Heard
 from sojourn.engines.values import nanoseconds
-from sojourn.model.results.payload import bulk_groups, ends_of, windows_with_ends
+from sojourn.model.results.payload import windows_with_ends
 from sojourn.model.results.result import Result
 
 if TYPE_CHECKING:
@@ -40,20 +41,19 @@ def result(scenario: Scenario, seed: int, output: Output, ends: Ends) -> Result:
     end = nanoseconds("duration", document["duration"])
     tables = {name: pl.DataFrame(columns) for name, columns in output.tables().items()}
     tables |= _tables(document, ends)
-    bulk = bulk_groups(scenario)
-
-    def known_from(start: int) -> dict[str, Any]:
-        return _known(document, ends, Window(start, end), bulk)
-
+    starts = [round(1e9 * links["warmup_s"])]
     if "windows" in tables:
-        starts = tables["windows"]["start_ns"].unique().sort()
-        tables |= windows_with_ends(tables["windows"], {start: known_from(start) for start in starts})
+        starts += tables["windows"]["start_ns"].unique().sort().to_list()
+    counts = ends.heard.counts(ends.flows, ends.groups, ends.late)
+    known, *of_windows = json.loads(_core.end_summaries(scenario.canonical, counts, starts, end))
+    if "windows" in tables:
+        tables |= windows_with_ends(tables["windows"], dict(zip(starts[1:], of_windows, strict=True)))
     totals = {
         "duration_s": end / 1e9,
         **{key: links[key] for key in ("warmup_s", "settled", "not_settled") if key in links},
         "events": ends.events,
         **{key: links[key] for key in ("fingerprint", "links", "hops")},
-        **known_from(round(1e9 * links["warmup_s"])),
+        **known,
     }
     return Result(scenario, seed, totals, {name: partial(tables.__getitem__, name) for name in tables})
 
@@ -71,11 +71,3 @@ def _tables(document: Mapping[str, Any], ends: Ends) -> dict[str, pl.DataFrame]:
         }
         tables["flows"] = ends.heard.flows(nanoseconds("probes.flows", step), without)
     return tables
-
-
-def _known(document: Mapping[str, Any], ends: Ends, window: Window, bulk: Sequence[bool]) -> dict[str, Any]:
-    """What the summary says of the ends, as a simulation has it."""
-    heard, flows, groups, late = ends.heard, ends.flows, ends.groups, ends.late
-    of_flows = flow_summaries(heard, document, flows, groups, late, window)
-    of_groups = group_summaries(heard, document, of_flows, groups, late, window)
-    return ends_of(of_groups, of_flows, bulk)
