@@ -174,6 +174,13 @@ lock: ## renew requirements.lock from pyproject.toml (needs uv)
 	uv pip compile pyproject.toml --quiet --upgrade --universal --python-version 3.10 --extra dev --no-python-downloads \
 	  --generate-hashes --no-emit-index-url --custom-compile-command "make lock" --output-file requirements.lock
 
+.PHONY: advisories
+advisories: ## look for known vulnerabilities of the crates and packages we depend on (needs cargo-audit and pip-audit, and the network)
+	@command -v cargo-audit > /dev/null || { echo "make: cargo-audit is missing: cargo install cargo-audit" >&2; exit 3; }
+	@command -v pip-audit > /dev/null || { echo "make: pip-audit is missing: pip install pip-audit" >&2; exit 3; }
+	cargo audit
+	pip-audit --require-hashes --disable-pip -r requirements.lock
+
 .PHONY: clean
 clean: ## remove the environment, all builds and the demo's output
 	rm -rf $(VENV) target out web/build web/dist web/node_modules python/sojourn/apps/lab/static .site-cache .pytest_cache .ruff_cache .mypy_cache .hypothesis python/sojourn/_core*.so
