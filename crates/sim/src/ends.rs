@@ -149,12 +149,7 @@ impl<'a> Ends<'a> {
         }
     }
 
-    fn group<'f>(
-        &self,
-        number: usize,
-        flows: impl Iterator<Item = &'f FlowSummary>,
-        window: &Window,
-    ) -> GroupSummary {
+    fn group<'f>(&self, number: usize, flows: impl Iterator<Item = &'f FlowSummary>, window: &Window) -> GroupSummary {
         let spec = &self.scenario.flows[number];
         let flows: Vec<&FlowSummary> = flows.collect();
         let own = |source: &usize| self.counts.groups[*source] == number;

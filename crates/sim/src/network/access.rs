@@ -9,7 +9,7 @@ use sojourn_aqm::{Duration, Ecn, Instant, Rate, Serializer};
 /// How a flow's packets travel: what every packet of it is asked for, in half of a cache line.
 #[repr(align(32))]
 pub(crate) struct Route {
-    /// The flow that travels here now; [`super::NOBODY`] after its end.
+    /// The flow that travels here now; [`NOBODY`] after its end.
     pub flow: u32,
     /// The hosts of its source and of its sink.
     pub hosts: (u32, u32),
@@ -37,6 +37,9 @@ pub(crate) struct Detail {
     pub up: Access,
     pub down: Access,
 }
+
+/// No flow: nothing is delivered.
+pub(crate) const NOBODY: u32 = u32::MAX;
 
 /// No wireless LAN: a scenario has fewer.
 const NO_CELL: u16 = u16::MAX;
@@ -68,7 +71,7 @@ impl Route {
     #[cold]
     pub fn seen_as(&self, flow: u32) -> u32 {
         // Flows have numbers from 0 on, hosts too, so that no flow has that of a tunnel.
-        if self.middlebox == Some(Middlebox::Tunnel) { super::NOBODY - 1 - self.hosts.0 } else { flow }
+        if self.middlebox == Some(Middlebox::Tunnel) { NOBODY - 1 - self.hosts.0 } else { flow }
     }
 
     /// What its middlebox makes of the ECN field of what is sent.

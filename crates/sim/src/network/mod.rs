@@ -16,6 +16,7 @@ mod slots;
 mod topology;
 mod ways;
 
+pub(crate) use access::NOBODY;
 pub(crate) use layout::{Component, Layout};
 #[cfg(feature = "engines")]
 pub(crate) use topology::Graph;
@@ -456,6 +457,3 @@ impl<P: Probe, T: Topology> Network<P, T> {
         }
     }
 }
-
-/// No flow: nothing is delivered.
-pub(crate) const NOBODY: u32 = u32::MAX;

@@ -1,7 +1,6 @@
 //! Slots: the places of flows, each with its route, its access links and its paths over the links.
 
-use super::NOBODY;
-use super::access::{Access, Detail, Route, cell_number};
+use super::access::{Access, Detail, NOBODY, Route, cell_number};
 use super::ways::Ways;
 use crate::packet::{Origin, Packet};
 use crate::scenario::{FlowSpec, Middlebox};

@@ -4,8 +4,8 @@
 //! whichever of them is free first, one of old or one that was opened meanwhile, is what its pool of sockets does.
 //! `Differs:` all objects of a page are at one host, without DNS, TLS and priorities; the page's script takes no time.
 
-use super::client::{App, News, Orders};
-use super::dialogue::Exchange;
+use super::app::{App, News, Orders};
+use super::exchange::Exchange;
 use crate::scenario::{BrowserSpec, TcpSpec};
 use sojourn_aqm::{Duration, Instant, Rng};
 use std::collections::{BTreeSet, VecDeque};

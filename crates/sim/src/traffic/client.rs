@@ -1,137 +1,17 @@
 //! A client with several connections that know of each other: it opens them, asks over them, and hears of every answer.
 //! What it does with that is its application. The connections are flows like any other, in slots that are used again.
 
+use super::app::{App, News, Order, Orders, Record};
 use super::browser::Browser;
-use super::dialogue::{Exchange, Script};
-use super::opening::{Ends, Job, Opening};
+use super::exchange::{Exchange, Script};
+use super::job::Job;
+use super::opening::{Ends, Opening};
 use super::rpm::Rpm;
 use super::tcp::Template;
 use super::video::Player;
-use crate::responsiveness::{Confidence, Kind, Responsiveness};
 use crate::scenario::TcpSpec;
-use sojourn_aqm::{Duration, Instant, Rng};
-use std::collections::{BTreeMap, VecDeque};
-
-/// What a connection tells its client.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum News {
-    /// The handshake is over.
-    Connected,
-    /// The last byte of an answer has arrived.
-    Answered,
-    /// The same on a load-generating connection: the answer waited so long in the sender's socket.
-    Probed { in_socket: Duration },
-    /// So many bytes have arrived in order since it was opened.
-    Counted(u64),
-}
-
-/// What a client does with connections.
-pub(super) trait App {
-    /// When it wants to act next.
-    fn due(&self) -> Instant;
-    /// That time has come.
-    fn act(&mut self, now: Instant, orders: &mut Orders);
-    /// Connection `number` tells something.
-    fn hear(&mut self, now: Instant, number: u32, news: News, orders: &mut Orders);
-    /// The run ends.
-    fn close(&mut self, end: Instant, orders: &mut Orders) {
-        let _ = (end, orders);
-    }
-    /// What the connections are made of.
-    fn tcp(&self) -> &TcpSpec;
-}
-
-/// What an application has seen, for the books.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Record {
-    /// A player began to play, so long after its start.
-    Began(Duration),
-    /// It fetches a segment in another rate than the one before.
-    Switched,
-    /// A segment of a video is there, and video of this `level` with it; the picture `stood` before.
-    Segment {
-        number: u32,
-        asked: Instant,
-        bytes: u64,
-        rate_bps: u64,
-        level: Duration,
-        stood: Duration,
-    },
-    /// The goodput of a load was found saturated.
-    Saturated(Instant),
-    /// A probe got an answer.
-    Probe {
-        kind: Kind,
-        begun: Instant,
-        took: Duration,
-        in_socket: Duration,
-    },
-    /// The result of a test of responsiveness: how sure it is, when it was there, goodput in bit/s, connections.
-    Rpm(Responsiveness, Confidence, Instant, f64, u32),
-    /// The picture came to a halt; and it stood from one instant to another.
-    Stalled,
-    Stood(Instant, Instant),
-}
-
-/// What an application wants done, in order.
-#[derive(Debug, Default)]
-pub(super) struct Orders {
-    /// Connections that were ordered: the number of the next one.
-    opened: u32,
-    queue: VecDeque<Order>,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Order {
-    Open,
-    Load(u64),
-    Count(u32),
-    Ask(u32, Exchange),
-    Close(u32),
-    Completed(u32, Instant, u64),
-    Record(Record),
-}
-
-impl Orders {
-    /// Opens a connection; returns its number.
-    pub fn open(&mut self) -> u32 {
-        self.queue.push_back(Order::Open);
-        self.opened += 1;
-        self.opened - 1
-    }
-
-    /// Opens a load-generating connection, whose server keeps so many bytes unsent; returns its number.
-    pub fn load(&mut self, unsent: u64) -> u32 {
-        self.queue.push_back(Order::Load(unsent));
-        self.opened += 1;
-        self.opened - 1
-    }
-
-    /// Connection `number` will tell what it has brought.
-    pub fn count(&mut self, number: u32) {
-        self.queue.push_back(Order::Count(number));
-    }
-
-    /// Asks over connection `number`, which has answered what was asked before; without the exchange's pause.
-    pub fn ask(&mut self, number: u32, exchange: Exchange) {
-        self.queue.push_back(Order::Ask(number, exchange));
-    }
-
-    /// Connection `number` will not be asked again.
-    pub fn close(&mut self, number: u32) {
-        self.queue.push_back(Order::Close(number));
-    }
-
-    /// A transfer of `bytes` that began at `begun` is over, by what connection `number` has brought.
-    pub fn completed(&mut self, number: u32, begun: Instant, bytes: u64) {
-        self.queue.push_back(Order::Completed(number, begun, bytes));
-    }
-
-    /// Something for the books.
-    pub fn record(&mut self, record: Record) {
-        self.queue.push_back(Order::Record(record));
-    }
-}
+use sojourn_aqm::{Instant, Rng};
+use std::collections::BTreeMap;
 
 macro_rules! apps {
     ($( $kind:ident($type:ty); )+) => {

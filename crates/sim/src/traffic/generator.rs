@@ -1,10 +1,12 @@
 //! What opens connections: when, and for what. The connections themselves are flows like any other, in slots that are
 //! used again, so that memory follows the number of connections at a time.
 
-use super::dialogue::Exchange;
-use super::opening::{Ends, Job, Opening};
+use super::exchange::Exchange;
+use super::job::Job;
+use super::opening::{Ends, Opening};
 use super::packmime::PackMime;
 use super::pages::Pages;
+use super::pattern::Pattern;
 use super::quic;
 use super::replay::Transfers;
 use super::tcp::Template;
@@ -28,25 +30,6 @@ pub(crate) struct Generator {
     waiting: VecDeque<(Instant, Job)>,
     /// The memory for the exchanges of the next one.
     spare: Vec<Exchange>,
-}
-
-/// When connections are asked for, and what they are for. Nothing of it depends on what became of the earlier ones,
-/// unless the kind says so.
-pub(super) trait Pattern {
-    /// When the next connection is asked for.
-    fn due(&self) -> Instant;
-    /// Takes the connection that is due; its exchanges may lie in the memory of `spare`, which is empty.
-    fn draw(&mut self, spare: &mut Vec<Exchange>) -> Job;
-    /// One of the connections is over.
-    fn ended(&mut self, now: Instant) {
-        let _ = now;
-    }
-    /// What the connections are made of.
-    fn tcp(&self) -> &TcpSpec;
-    /// Most connections at a time.
-    fn at_once(&self) -> u32 {
-        u32::MAX
-    }
 }
 
 macro_rules! patterns {

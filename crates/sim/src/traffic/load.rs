@@ -4,9 +4,11 @@
 //! when there are fewer. An answer is written behind them, as HTTP/2 has it without priorities, and so waits for them in
 //! the sender's host, before the network.
 
-use super::dialogue::{End, Exchange, Half};
+use super::app::News;
+use super::dialogue::{End, Half};
+use super::exchange::Exchange;
+use super::host::{Endpoints, Host};
 use super::tcp::{Template, status};
-use super::{Endpoints, Host, News};
 use crate::packet::Arrived;
 use crate::status::Status;
 use sojourn_aqm::{Ecn, Instant, Rng};

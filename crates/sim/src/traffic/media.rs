@@ -4,8 +4,8 @@
 //! in `ts_val`, in units of 1/90000 s, and the number of its frame's packets in `ts_ecr`, 0 of padding; PSH is RTP's marker, of the last
 //! packet of a frame. That of a report has the report's number in `seq`; what it tells waits here until it arrives.
 
+use super::host::{Endpoints, Host};
 use super::udp::Seen;
-use super::{Endpoints, Host};
 use crate::media::{Heard, MediaNews, Since};
 use crate::packet::Arrived;
 use crate::scenario::MediaSpec;

@@ -1,7 +1,8 @@
 //! What opens connections: a generator, whose connections know nothing of each other, or a client, whose connections do.
 
-use super::client::{Client, News, Step};
-use super::dialogue::Exchange;
+use super::app::News;
+use super::client::{Client, Step};
+use super::exchange::Exchange;
 use super::generator::Generator;
 use super::opening::Ends;
 use sojourn_aqm::Instant;

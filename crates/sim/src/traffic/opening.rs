@@ -1,8 +1,10 @@
 //! A connection that is about to be opened: what it is for, and how it becomes a flow in a slot that is new, or in the memory of
 //! one that has ended.
 
-use super::AnyFlow;
-use super::dialogue::{DialogueFlow, Exchange, Script, Times};
+use super::dialogue::{DialogueFlow, Times};
+use super::exchange::Exchange;
+use super::flow::AnyFlow;
+use super::job::Job;
 use super::load::LoadFlow;
 use super::quic::{self, QuicFlow};
 use super::tcp::{TcpFlow, Template};
@@ -22,16 +24,6 @@ pub(crate) struct Opening {
     /// What its congestion controls draw from.
     pub(super) rng: Rng,
     pub(super) job: Job,
-}
-
-/// What a connection is for.
-pub(super) enum Job {
-    /// The source sends so many bytes.
-    Upload(u64),
-    /// The sink asks, the source answers.
-    Dialogue(Script),
-    /// The source keeps so many bytes unsent.
-    Load(u64),
 }
 
 impl Opening {

@@ -1,8 +1,8 @@
 //! Pages of one size, each over a connection of its own: at regular intervals, or at random.
 
-use super::dialogue::{Exchange, Script};
-use super::generator::{AnyPattern, Pattern};
-use super::opening::Job;
+use super::exchange::{Exchange, Script};
+use super::job::Job;
+use super::pattern::Pattern;
 use crate::scenario::{TcpSpec, WebSpec};
 use sojourn_aqm::{Duration, Instant, Rng};
 
@@ -13,13 +13,13 @@ pub(super) struct Pages {
 }
 
 /// The first page is asked for at `start`, or, where the intervals are random, after one of them.
-pub(super) fn pages(spec: &WebSpec, start: Instant, rng: Rng) -> AnyPattern {
+pub(super) fn pages(spec: &WebSpec, start: Instant, rng: Rng) -> Pages {
     let mut pages = Pages { spec: spec.clone(), due: start, rng };
     if spec.random {
         let interval = pages.interval();
         pages.due += interval;
     }
-    AnyPattern::Pages(pages)
+    pages
 }
 
 impl Pages {

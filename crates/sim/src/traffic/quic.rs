@@ -1,6 +1,6 @@
 //! A QUIC connection whose source sends: without end, or a given number of bytes.
 
-use super::{Endpoints, Host};
+use super::host::{Endpoints, Host};
 use crate::packet::Arrived;
 use crate::scenario::TcpSpec;
 use crate::status::{Payload, RoundTrips, Status};

@@ -4,11 +4,11 @@
 //! number of the first packet that was sent with it, and in `ts_ecr` its place, both modulo 2^32. So the segments of a
 //! super-packet have all but the place in common, as a card wants them that joins and cuts them.
 
-use super::dialogue::Exchange;
-use super::generator::{AnyPattern, Pattern};
-use super::opening::Job;
+use super::exchange::Exchange;
+use super::host::{Endpoints, Host};
+use super::job::Job;
+use super::pattern::Pattern;
 use super::udp::Seen;
-use super::{Endpoints, Host};
 use crate::capture::replay::{Replay, Sent};
 use crate::packet::Arrived;
 use crate::scenario::{PcapSpec, TcpSpec};
@@ -148,9 +148,9 @@ pub(super) struct Transfers {
 }
 
 /// Connections that carry what those of a capture carried that begins at `start`.
-pub(super) fn transfers(spec: &PcapSpec, start: Instant) -> AnyPattern {
+pub(super) fn transfers(spec: &PcapSpec, start: Instant) -> Transfers {
     let (replay, tcp) = (Arc::clone(&spec.replay), spec.keys.tcp.clone());
-    AnyPattern::Transfers(Box::new(Transfers { replay, tcp, start, next: 0 }))
+    Transfers { replay, tcp, start, next: 0 }
 }
 
 impl Pattern for Transfers {

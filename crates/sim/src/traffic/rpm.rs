@@ -9,8 +9,8 @@
 //! of the last interval, so that there are none in the first one. An exchange of TLS is 1000 B and 3000 B, a probe's
 //! question 300 B and its answer 1 B.
 
-use super::client::{App, News, Orders, Record};
-use super::dialogue::Exchange;
+use super::app::{App, News, Orders, Record};
+use super::exchange::Exchange;
 use crate::responsiveness::{Confidence, Kind, Samples};
 use crate::scenario::{RpmSpec, TcpSpec};
 use sojourn_aqm::{Duration, Instant, Rng};

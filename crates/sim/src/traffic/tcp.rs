@@ -1,7 +1,7 @@
 //! A TCP connection whose source sends: without end, or a given number of bytes.
 
 use super::card::{Card, polled};
-use super::{Endpoints, Host};
+use super::host::{Endpoints, Host};
 use crate::packet::Arrived;
 use crate::scenario::TcpSpec;
 use crate::status::{Payload, RoundTrips, Status};

@@ -2,7 +2,7 @@
 //!
 //! A datagram carries its number in `seq` and the time of its sending in `ack`, in ns.
 
-use super::{Endpoints, Host};
+use super::host::{Endpoints, Host};
 use crate::packet::Arrived;
 use crate::scenario::{UdpSpec, VoiceSpec};
 use crate::status::{Datagrams, Payload, Status};

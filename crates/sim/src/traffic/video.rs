@@ -7,8 +7,8 @@
 //! Sekar and Zhang, CoNEXT 2012, there over twenty segments). A segment's throughput counts from its request.
 //! `Differs:` segments have their nominal size, the window does not grow with the variation, and no download is given up.
 
-use super::client::{App, News, Orders, Record};
-use super::dialogue::Exchange;
+use super::app::{App, News, Orders, Record};
+use super::exchange::Exchange;
 use crate::scenario::{TcpSpec, VideoSpec};
 use sojourn_aqm::{Duration, Instant};
 use std::collections::VecDeque;

@@ -10,9 +10,9 @@ mod tables;
 #[cfg(test)]
 mod tests;
 
-use super::dialogue::{Exchange, Script};
-use super::generator::{AnyPattern, Pattern};
-use super::opening::Job;
+use super::exchange::{Exchange, Script};
+use super::job::Job;
+use super::pattern::Pattern;
 use crate::random::{gamma, normal, normal_below, weibull, weibull_of};
 use crate::scenario::{Http, PackMimeSpec, TcpSpec};
 use farima::{Farima, scale_for};
@@ -30,7 +30,7 @@ pub(super) struct PackMime {
 }
 
 /// The cloud `index` of a run with `seed`; its first connection comes after a gap from `start`.
-pub(super) fn packmime(spec: &PackMimeSpec, start: Instant, seed: u64, index: u32) -> AnyPattern {
+pub(super) fn packmime(spec: &PackMimeSpec, start: Instant, seed: u64, index: u32) -> PackMime {
     let rng = |part: &str| Rng::stream(seed, part, index as u64);
     let l = libm::log2(spec.connections_per_second as f64);
     let mut packmime = PackMime {
@@ -44,7 +44,7 @@ pub(super) fn packmime(spec: &PackMimeSpec, start: Instant, seed: u64, index: u3
     };
     let gap = packmime.gaps.draw();
     packmime.due += gap;
-    AnyPattern::PackMime(Box::new(packmime))
+    packmime
 }
 
 impl PackMime {

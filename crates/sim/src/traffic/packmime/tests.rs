@@ -170,9 +170,7 @@ fn clouds_with_the_same_seed_are_the_same() {
         PackMimeSpec { protocol, ..spec.clone() }
     };
     let draw = |protocol, seed, index| {
-        let AnyPattern::PackMime(mut cloud) = packmime(&spec(protocol), Instant::ZERO, seed, index) else {
-            panic!("a PackMime cloud")
-        };
+        let mut cloud = packmime(&spec(protocol), Instant::ZERO, seed, index);
         let exchanges = |cloud: &mut PackMime| {
             let mut exchanges = Vec::new();
             cloud.exchanges(&mut exchanges);

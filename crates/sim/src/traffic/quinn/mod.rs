@@ -6,7 +6,7 @@
 
 mod crypto;
 
-use super::{Endpoints, Host};
+use super::host::{Endpoints, Host};
 use crate::packet::Arrived;
 use crate::scenario::TcpSpec;
 use crate::status::{Payload, Status};

@@ -1,0 +1,149 @@
+//! The host of an end in the simulator: packets go into the network, news into the ledger.
+
+use super::app::News;
+use super::host::Host;
+use super::joined::Joined;
+use crate::media::MediaNews;
+use crate::network::{Network, Topology};
+use crate::probe::Probe;
+use crate::senders::Who;
+use sojourn_aqm::{Ecn, Instant};
+use sojourn_tcp::{Event, Header, Wire};
+
+/// Where an end's packets go: into the network, on its flow's route; and its news: into the ledger.
+pub(crate) struct Port<'a, P: Probe, T: Topology> {
+    pub network: &'a mut Network<P, T>,
+    pub now: Instant,
+    pub slot: u32,
+    pub from_source: bool,
+    /// What is sent now is a burst, of which this was sent so far.
+    burst: Option<Option<Joined>>,
+}
+
+impl<'a, P: Probe, T: Topology> Port<'a, P, T> {
+    /// The port of one end of the flow in `slot`.
+    #[inline(always)]
+    pub fn new(network: &'a mut Network<P, T>, now: Instant, slot: u32, from_source: bool) -> Self {
+        Self { network, now, slot, from_source, burst: None }
+    }
+
+    /// A segment of a burst.
+    #[inline(never)]
+    fn add(&mut self, header: &Header, len: u32, ecn: Ecn) {
+        let Some(burst) = &mut self.burst else { return };
+        if burst.as_mut().is_some_and(|burst| burst.add(header, len, ecn)) {
+            return;
+        }
+        if let Some(before) = burst.replace(Joined::new(header, len, ecn)) {
+            self.network.send_joined(self.now, self.slot, self.from_source, &before);
+        }
+    }
+}
+
+impl<P: Probe, T: Topology> Wire for Port<'_, P, T> {
+    #[inline(never)]
+    fn transmit(&mut self, header: &Header, len: u32, ecn: Ecn) {
+        if self.burst.is_some() {
+            self.add(header, len, ecn);
+        } else if self.from_source {
+            self.network.send_from_source(self.now, self.slot, header, (len, ecn));
+        } else {
+            self.network.send_from_sink(self.now, self.slot, header, (len, ecn));
+        }
+    }
+
+    #[inline(always)]
+    fn send_data(&mut self, header: &Header, len: u32, ecn: Ecn) {
+        if self.burst.is_none() && self.from_source {
+            return self.network.send_from_source(self.now, self.slot, header, (len, ecn));
+        }
+        // A copy, so that the header itself need not be in memory.
+        let header = *header;
+        self.transmit(&header, len, ecn);
+    }
+
+    #[inline(always)]
+    fn send_ack(&mut self, header: &Header, len: u32, ecn: Ecn) {
+        if self.burst.is_none() && !self.from_source {
+            return self.network.send_from_sink(self.now, self.slot, header, (len, ecn));
+        }
+        let header = *header;
+        self.transmit(&header, len, ecn);
+    }
+
+    fn begin_burst(&mut self) {
+        self.burst = Some(None);
+    }
+
+    fn end_burst(&mut self) {
+        if let Some(Some(burst)) = self.burst.take() {
+            self.network.send_joined(self.now, self.slot, self.from_source, &burst);
+        }
+    }
+
+    #[inline]
+    fn has_room(&self) -> bool {
+        self.network.has_room(self.slot, self.from_source)
+    }
+
+    #[inline]
+    fn leaves(&self) -> Instant {
+        self.network.leaves(self.slot, self.from_source)
+    }
+
+    #[inline(always)]
+    fn waits_below(&self) -> Option<u64> {
+        if self.from_source { self.network.waits_below(self.slot) } else { None }
+    }
+
+    fn hold(&mut self) {
+        self.network.hold(self.slot);
+    }
+
+    fn paces(&self) -> bool {
+        self.from_source && self.network.paces(self.slot)
+    }
+
+    fn departs(&mut self, at: Instant) {
+        self.network.departs(at);
+    }
+
+    #[inline]
+    fn watches(&self) -> bool {
+        self.network.probe.watches()
+    }
+
+    #[inline]
+    fn tell<'e>(&mut self, event: impl FnOnce() -> Event<'e>) {
+        if self.network.probe.watches() {
+            let (flow, _) = self.network.tenant(self.slot);
+            let who = Who { flow, slot: self.slot, at_source: self.from_source };
+            self.network.probe.noticed(self.now, who, event());
+        }
+    }
+}
+
+impl<P: Probe, T: Topology> Host for Port<'_, P, T> {
+    fn offered(&mut self, bytes: u64) {
+        let (_, group) = self.network.tenant(self.slot);
+        self.network.ledger.offered(self.now, group, bytes);
+    }
+
+    fn completed(&mut self, begun: Instant, bytes: u64) {
+        let tenant = self.network.tenant(self.slot);
+        self.network.ledger.completed(self.now, tenant, begun, bytes);
+    }
+
+    fn closed(&mut self) {
+        self.network.ledger.ended.push(self.slot);
+    }
+
+    fn news(&mut self, news: News) {
+        self.network.ledger.news.push_back((self.slot, news));
+    }
+
+    fn media(&mut self, news: &MediaNews) {
+        let tenant = self.network.tenant(self.slot);
+        self.network.ledger.media(self.now, tenant, news);
+    }
+}
