@@ -70,7 +70,7 @@ def paths_of(text: str) -> Iterator[tuple[str, ...]]:
         place = use.end()
         if not use["public"]:
             yield from _unfolded(re.sub(r"\s+", " ", use["tree"]).strip())
-    code = "".join([*rest, text[place:]])
+    code = re.sub(r"pub\(in [^)]*\)", "pub", "".join([*rest, text[place:]]))
     for path in re.finditer(r"(?<![\w:])(?:\$?crate|super|self)(?:\s*::\s*\w+)+", code):
         yield tuple(re.split(r"\s*::\s*", path[0].replace("$", "")))
 

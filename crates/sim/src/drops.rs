@@ -1,6 +1,6 @@
 //! The probe of drops: which packets of a flow were lost at a queue, so that bursts of losses can be told.
 
-use crate::probe::{QueueEvent, fate_of_drop};
+use crate::queue_event::{QueueEvent, fate_of_drop};
 use crate::table::{Table, recorder};
 use sojourn_aqm::DropReason;
 #[expect(clippy::disallowed_types, reason = "looked up, never walked")]

@@ -1,25 +1,13 @@
 //! Probes of every packet, of drops and of senders. Without one, the hooks compile to nothing.
 
 use crate::drops::Drops;
-use crate::packet::{Handle, Packet, Packets};
+use crate::packet::{Packet, Packets};
+use crate::queue_event::{QueueEvent, SENT, SENT_MARKED, fate_of_drop};
 use crate::scenario;
 use crate::senders::{Senders, Who};
 use crate::table::{Table, recorder};
 use sojourn_aqm::{DropReason, Instant, Meta};
 use sojourn_tcp::{Event, Header, Sack};
-
-/// A packet at a queue at an instant.
-#[derive(Clone, Copy)]
-pub struct QueueEvent<'a> {
-    /// Instant of the event.
-    pub at: Instant,
-    /// Number of the queue.
-    pub link: usize,
-    /// Number of the packet.
-    pub packet: Handle,
-    /// Its metadata.
-    pub meta: &'a Meta,
-}
 
 /// Sees what happens at the queues. It cannot change anything.
 pub(crate) trait Probe {
@@ -337,18 +325,5 @@ impl Recorder for Everything {
         tables.extend(self.drops.map(Drops::into_table));
         tables.extend(self.senders.into_iter().flat_map(Senders::into_tables));
         tables
-    }
-}
-
-/// Codes of the column `fate`.
-const SENT: u8 = 0;
-const SENT_MARKED: u8 = 1;
-
-/// The code of a drop in the column `fate`: in the order of [`DropReason`], but that 6 is "unknown", which only logs of other
-/// programs have.
-pub const fn fate_of_drop(reason: DropReason) -> u8 {
-    match reason {
-        DropReason::Replaced => 7,
-        _ => 2 + reason as u8,
     }
 }

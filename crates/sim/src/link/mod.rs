@@ -41,7 +41,8 @@ pub(crate) use served::{Again, Left, QueueEntry, Served};
 pub(crate) use within::Within;
 
 use crate::packet::{Arrival, Handle, Packets};
-use crate::probe::{Probe, QueueEvent};
+use crate::probe::Probe;
+use crate::queue_event::QueueEvent;
 use crate::scenario::LinkSpec;
 use crate::tally::Tally;
 use crate::window::Window;

@@ -1,13 +1,11 @@
 //! The queue manager of a link: tc's spelling or a table of parameters.
 
-use super::ValueError;
 use super::keys::mismatch;
+use super::value_error::AqmError;
 use serde_json::{Map, Value};
 use sojourn_aqm::params;
-use sojourn_aqm::refusal::Refusal;
 use sojourn_aqm::registry::{Algorithm, AnyConfig, Catalogue, EXCLUDE_CE, Named, REGISTERED};
 use sojourn_aqm::{Host, Limits, Qdisc};
-use thiserror::Error;
 
 /// A queue manager as chosen and as configured.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,29 +16,6 @@ pub struct AqmSpec {
     pub profile: &'static str,
     /// The configuration.
     pub config: AnyConfig,
-}
-
-/// Why a queue manager is refused.
-#[derive(Clone, Debug, PartialEq, Error)]
-#[non_exhaustive]
-pub enum AqmError {
-    /// A name, a parameter or a combination of values.
-    #[error(transparent)]
-    Refused(#[from] Refusal),
-    /// Neither a text nor a table.
-    #[error(transparent)]
-    Value(#[from] ValueError),
-    /// A table without a name.
-    #[error("name is missing; write e.g. {{ name = \"codel\" }}")]
-    NoName,
-    /// A key of a table whose value is of another type.
-    #[error("{key}: {reason}")]
-    Key {
-        /// The key.
-        key: String,
-        /// What is wrong.
-        reason: ValueError,
-    },
 }
 
 impl AqmSpec {

@@ -3,13 +3,9 @@
 //!
 //! Such a link has the access point's queue in its forward direction, and in its reverse direction a queue at every station.
 
-use super::graph::{Graph, NodeKind};
-use super::hop::Hop;
-use super::keys::{Key, join};
-use super::{ChannelSpec, Error, Files, FlowSpec, LinkSpec, Scenario, WlanSpec, wlan};
-use serde_json::{Map, Value};
+use super::keys::join;
+use super::{Error, FlowSpec, LinkSpec, Scenario, WlanSpec};
 use sojourn_aqm::Duration;
-use sojourn_aqm::registry::Catalogue;
 
 /// A wireless LAN and its place in the scenario.
 pub(crate) struct Cell<'a> {
@@ -97,65 +93,3 @@ impl FlowSpec {
         self.access_rate.is_some() || self.access_delay > Duration::ZERO || self.rtt_stagger.is_some()
     }
 }
-
-/// Reads the queues of an access point and of its stations, each with its place.
-pub(super) fn read_links(
-    wlan: &WlanSpec,
-    [down, up]: [(&str, Option<&Value>); 2],
-    files: &dyn Files,
-    own: &dyn Catalogue,
-) -> Result<[LinkSpec; 2], Error> {
-    let read = |(place, value): (&str, Option<&Value>), is_down| {
-        let link = LinkSpec::read_any(place, &wlan.complete_link(place, value, is_down)?, files, own)?;
-        WlanSpec::check_link(place, &link)?;
-        Ok(link)
-    };
-    Ok([read(down, true)?, read(up, false)?])
-}
-
-/// Refuses wireless LANs that lead from anything but an access point to anything but stations, and other links to stations.
-pub(super) fn check_ends(graph: &Graph, hops: &[Hop]) -> Result<(), Error> {
-    let node = |number: usize| &graph.nodes[number];
-    for (i, (hop, &(from, to))) in hops.iter().zip(&graph.ends).enumerate() {
-        let error = |key: &str, text: String| Err(Error::new(format!("links[{i}].{key}"), text));
-        if hop.wlan.is_none() {
-            let stations =
-                [("from", from), ("to", to)].into_iter().find(|&(_, end)| node(end).kind == NodeKind::Stations);
-            let Some((key, end)) = stations else { continue };
-            let text = "are stations, which only a link with [links.wlan] reaches; write that, or another node";
-            return error(key, format!("{:?} {text}", node(end).name));
-        }
-        for (key, end, kind) in [("from", from, NodeKind::AccessPoint), ("to", to, NodeKind::Stations)] {
-            if node(end).kind != kind {
-                let (name, is, word) = (&node(end).name, node(end).kind.word(), kind.word());
-                let text = "a wireless LAN leads from an access point to stations";
-                return error(key, format!("the kind of {name:?} is {is}, but {text}; write kind = {word:?} there"));
-            }
-        }
-        if let Some(other) = (0..i).find(|&other| graph.ends[other].1 == to) {
-            let text =
-                format!("{:?} belong to {:?} already; write a node of their own", node(to).name, hops[other].name);
-            return error("to", text);
-        }
-    }
-    let has_cell = |n: usize| hops.iter().zip(&graph.ends).any(|(hop, &(from, _))| from == n && hop.wlan.is_some());
-    let without = (0..graph.nodes.len()).find(|&n| node(n).kind == NodeKind::AccessPoint && !has_cell(n));
-    without.map_or(Ok(()), |n| {
-        let text = r#"has no wireless LAN; write [links.wlan] at a link from it, or kind = "router""#;
-        Err(Error::new(format!("nodes[{n}].kind"), format!("{:?} {text}", node(n).name)))
-    })
-}
-
-/// Refuses keys of a wireless LAN in a table that is none.
-pub(super) fn refuse_keys(place: &str, values: &Map<String, Value>) -> Result<(), Error> {
-    let mut keys = ChannelSpec::KEYS.iter().chain(wlan::OWN_KEYS).map(|key: &Key| key.name);
-    keys.find(|&key| values.contains_key(key)).map_or(Ok(()), |key| {
-        Err(Error::new(
-            join(place, key),
-            "is a key of a wireless LAN; write it in [links.wlan] at a link from an access point",
-        ))
-    })
-}
-
-/// What the section is called.
-pub(super) const KEY: &str = "wlan";

@@ -10,12 +10,12 @@ use super::hop::{self, Hop};
 use super::keys::{Key, Kind, Need, Table, as_table, join, mismatch, text, write};
 use super::loss::LOSS;
 use super::steps::{Stepped, Steps};
-use super::{AqmSpec, Error, LinkSpec, LossSpec, Scenario, Service};
+use super::{AqmSpec, Error, LinkChange, LinkSpec, LossSpec, Scenario, Service};
 use serde_json::{Map, Value, json};
 use sojourn_aqm::params::unknown;
 use sojourn_aqm::refusal::Refusal;
 use sojourn_aqm::registry::Catalogue;
-use sojourn_aqm::{Duration, Host, Instant, Limits, Rate, Rng};
+use sojourn_aqm::{Duration, Host, Instant, Rate, Rng};
 use std::borrow::Cow;
 
 /// The key of the list in a scenario.
@@ -60,27 +60,7 @@ struct Target {
     reverse: bool,
 }
 
-/// A change of a link's queue or of its loss.
-#[derive(Clone, Debug, PartialEq)]
-pub struct LinkChange {
-    /// When, from the start of the run.
-    pub at: Duration,
-    /// The queue manager from then on.
-    pub aqm: Option<AqmSpec>,
-    /// How much the queue may hold from then on.
-    pub limits: Option<Limits>,
-    /// Loss from then on.
-    pub loss: Option<LossSpec>,
-    /// Whether what waits stays and the manager goes on from its state, because its parameters change at most.
-    pub keeps: bool,
-}
-
 impl LinkChange {
-    /// Whether the queue changes.
-    pub fn is_of_queue(&self) -> bool {
-        self.aqm.is_some() || self.limits.is_some()
-    }
-
     pub(super) fn write(&self) -> Map<String, Value> {
         let mut out = Map::new();
         write(CHANGING, "loss", &self.loss, &mut out);

@@ -1,21 +1,13 @@
 //! Groups of like flows: where they run, when, and over which access links.
 
-use super::keys::{DIRECTIONS, Key, Kind, LONGEST, MIDDLEBOXES, Need, Table, as_table, check_known, write};
-use super::paths::{Topology, Wanted};
+use super::keys::{Key, Kind, LONGEST, Need, Table, as_table, check_known, write};
+use super::paths::{Direction, Topology, Wanted};
 use super::sender::{CLASS, DSCP, Dscp};
+use super::wlan::MOST_STATIONS;
 use super::{Error, FileSpec, Files, Paths, Traffic, traffic};
 use serde_json::{Map, Value};
 use sojourn_aqm::class::ClassId;
 use sojourn_aqm::{Duration, Rate};
-
-/// Which way a flow's data goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
-    /// Over `link`; acknowledgements over `reverse`.
-    Forward,
-    /// Over `reverse`; acknowledgements over `link`.
-    Reverse,
-}
 
 /// What somebody between a flow's ends does to its packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,7 +108,7 @@ impl FlowSpec {
             dscp: table.field("dscp")?,
             class: table.field("class")?,
             middlebox: table.field("middlebox")?,
-            traffic: Traffic::read(&table.field::<String>("kind")?, place, values, files)?,
+            traffic: Traffic::read(&table.field::<String>("kind")?, place, (values, KEYS), files)?,
         };
         if let Some(own) = flow.traffic.own_count() {
             if values.contains_key("count") && flow.count != own {
@@ -216,7 +208,7 @@ pub(super) const KEYS: &[Key] = &[
     },
     Key {
         name: "count",
-        kind: Kind::Count(1, super::MOST_FLOWS),
+        kind: Kind::Count(1, MOST_FLOWS),
         need: Need::Default("1"),
         doc: "Number of flows of this group.",
     },
@@ -257,7 +249,7 @@ pub(super) const KEYS: &[Key] = &[
     Key { name: "to", kind: Kind::Text, need: Need::Optional, doc: "With nodes: the node where the data end." },
     Key {
         name: "station",
-        kind: Kind::Count(0, super::MOST_STATIONS - 1),
+        kind: Kind::Count(0, MOST_STATIONS - 1),
         need: Need::Optional,
         doc: "In a wireless LAN: number of the station at one end; without it, the flows take the stations in turn.",
     },
@@ -306,3 +298,13 @@ pub(super) const KEYS: &[Key] = &[
         doc: "What somebody on the way does to the packets of both directions: a tunnel hides the group's flows from queues,               which take them for one; bleach clears the ECN field behind the last link; ect1 makes ECT(0) ECT(1) before               the first one.",
     },
 ];
+
+/// The words of a direction.
+pub(super) const DIRECTIONS: &[(&str, Direction)] = &[("forward", Direction::Forward), ("reverse", Direction::Reverse)];
+
+/// The words of what is done to packets on the way.
+pub(super) const MIDDLEBOXES: &[(&str, Middlebox)] =
+    &[("tunnel", Middlebox::Tunnel), ("bleach", Middlebox::Bleach), ("ect1", Middlebox::Ect1)];
+
+/// Most flows of a scenario.
+pub const MOST_FLOWS: u64 = 1_000_000;

@@ -4,7 +4,7 @@
 //! then the step of the link layer. The names of the presets are CAKE's, but for `ethernet-wire`.
 
 use super::Error;
-use super::keys::{Table, word_of, write};
+use super::keys::{Key, Table, word_of, write};
 use serde_json::{Map, Value};
 use sojourn_aqm::link_layer::{CONSERVATIVE, KINDS, Kind, Layer};
 
@@ -47,8 +47,7 @@ impl Framing {
         Ok(Self { layer, overhead: unless_given("overhead", overhead)?, mpu: unless_given("mpu", mpu)?, adjusted })
     }
 
-    pub(super) fn write(&self, out: &mut Map<String, Value>) {
-        let keys = super::link::KEYS;
+    pub(super) fn write(&self, keys: &'static [Key], out: &mut Map<String, Value>) {
         write(keys, "framing", &word_of(LAYERS, &self.layer), out);
         write(keys, "overhead", &self.overhead, out);
         write(keys, "mpu", &self.mpu, out);

@@ -2,7 +2,7 @@
 
 use super::hop::{FIRST, Hop};
 use super::keys::{Key, Kind, Need, Table, as_table, check_known, mismatch, of_word, word_of, write};
-use super::{Error, LinkSpec, cells};
+use super::{Error, LinkSpec, wlan};
 use serde_json::{Map, Value};
 use sojourn_aqm::Duration;
 use sojourn_aqm::params::unknown;
@@ -64,7 +64,7 @@ impl Graph {
             return Err(Error::new("links", r#"there are none; write [[links]] with a name, from and to"#));
         };
         let graph = Self { first: first.name.clone(), nodes, ends };
-        cells::check_ends(&graph, hops)?;
+        check_ends(&graph, hops)?;
         let has_link = |node: usize| graph.ends.iter().any(|&(a, b)| a == node || b == node);
         if let Some(alone) = (0..graph.nodes.len()).find(|&node| !has_link(node)) {
             let name = &graph.nodes[alone].name;
@@ -216,7 +216,7 @@ fn read_nodes(value: &Value) -> Result<Vec<Node>, Error> {
     for (i, value) in values.iter().enumerate() {
         let place = format!("nodes[{i}]");
         let values = as_table(&place, value)?;
-        cells::refuse_keys(&place, values)?;
+        wlan::refuse_keys(&place, values)?;
         check_known(&place, values, KEYS.iter())?;
         let table = Table::new(&place, values, KEYS);
         let name: String = table.field("name")?;
@@ -252,9 +252,9 @@ fn read_node(table: &Table, key: &str, names: &[&str]) -> Result<usize, Error> {
 /// Refuses beside `nodes` what belongs to a row of links or to a wireless LAN alone, and ends of links without nodes.
 pub(super) fn check_form(values: &Map<String, Value>) -> Result<(), Error> {
     if values.contains_key("nodes") {
-        if values.contains_key(cells::KEY) {
+        if values.contains_key(wlan::KEY) {
             let text = "is no part of a graph; write it as [links.wlan] at a link from an access point to stations";
-            return Err(Error::new(cells::KEY, text));
+            return Err(Error::new(wlan::KEY, text));
         }
         return match [FIRST, "reverse"].into_iter().find(|&key| values.contains_key(key)) {
             Some("reverse") => {
@@ -293,3 +293,36 @@ pub(super) const KEYS: &[Key] = &[
               stations) or not (host, and stations, which are all those of a wireless LAN); flows begin and end at any.",
     },
 ];
+
+/// Refuses wireless LANs that lead from anything but an access point to anything but stations, and other links to stations.
+fn check_ends(graph: &Graph, hops: &[Hop]) -> Result<(), Error> {
+    let node = |number: usize| &graph.nodes[number];
+    for (i, (hop, &(from, to))) in hops.iter().zip(&graph.ends).enumerate() {
+        let error = |key: &str, text: String| Err(Error::new(format!("links[{i}].{key}"), text));
+        if hop.wlan.is_none() {
+            let stations =
+                [("from", from), ("to", to)].into_iter().find(|&(_, end)| node(end).kind == NodeKind::Stations);
+            let Some((key, end)) = stations else { continue };
+            let text = "are stations, which only a link with [links.wlan] reaches; write that, or another node";
+            return error(key, format!("{:?} {text}", node(end).name));
+        }
+        for (key, end, kind) in [("from", from, NodeKind::AccessPoint), ("to", to, NodeKind::Stations)] {
+            if node(end).kind != kind {
+                let (name, is, word) = (&node(end).name, node(end).kind.word(), kind.word());
+                let text = "a wireless LAN leads from an access point to stations";
+                return error(key, format!("the kind of {name:?} is {is}, but {text}; write kind = {word:?} there"));
+            }
+        }
+        if let Some(other) = (0..i).find(|&other| graph.ends[other].1 == to) {
+            let text =
+                format!("{:?} belong to {:?} already; write a node of their own", node(to).name, hops[other].name);
+            return error("to", text);
+        }
+    }
+    let has_cell = |n: usize| hops.iter().zip(&graph.ends).any(|(hop, &(from, _))| from == n && hop.wlan.is_some());
+    let without = (0..graph.nodes.len()).find(|&n| node(n).kind == NodeKind::AccessPoint && !has_cell(n));
+    without.map_or(Ok(()), |n| {
+        let text = r#"has no wireless LAN; write [links.wlan] at a link from it, or kind = "router""#;
+        Err(Error::new(format!("nodes[{n}].kind"), format!("{:?} {text}", node(n).name)))
+    })
+}

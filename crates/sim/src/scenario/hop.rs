@@ -2,7 +2,7 @@
 
 use super::keys::{Key, Kind, Need, Table, as_table, join, mismatch, write};
 use super::service::WlanService;
-use super::{Error, Files, LinkSpec, WlanSpec, cells};
+use super::{Error, Files, LinkSpec, WlanSpec, wlan};
 use serde_json::{Map, Value};
 use sojourn_aqm::params::unknown;
 use sojourn_aqm::registry::Catalogue;
@@ -59,12 +59,12 @@ impl Hop {
             return Err(table.error("name", no_name_of_its_own(&name)));
         }
         if in_a_graph {
-            cells::refuse_keys(place, &values)?;
+            wlan::refuse_keys(place, &values)?;
         }
-        let [reverse, wlan] = ["reverse", cells::KEY].map(|key| values.remove(key));
+        let [reverse, wlan] = ["reverse", wlan::KEY].map(|key| values.remove(key));
         if wlan.is_some() && !in_a_graph {
             let text = "goes with [[nodes]]; write them, or the wireless LAN as [wlan] without [[links]]";
-            return Err(Error::new(format!("{place}.{}", cells::KEY), text));
+            return Err(Error::new(format!("{place}.{}", wlan::KEY), text));
         }
         ["name", "from", "to"].iter().for_each(|key| drop(values.remove(*key)));
         take_names(place, [name.clone(), format!("{name} reverse")], names)?;
@@ -78,11 +78,11 @@ impl Hop {
             let reverse = link.read_reverse(&back, reverse.as_ref(), files, own)?;
             return Ok(Self { name, link, reverse, wlan: None });
         };
-        let wlan = WlanSpec::read(&format!("{place}.{}", cells::KEY), &wlan)?;
+        let wlan = WlanSpec::read(&format!("{place}.{}", wlan::KEY), &wlan)?;
         let stations = (0..wlan.station_count()).map(|station| format!("{name} station {station}"));
         take_names(place, stations, names)?;
         let links = [(place, Some(&values)), (back.as_str(), reverse.as_ref())];
-        let [link, reverse] = cells::read_links(&wlan, links, files, own)?;
+        let [link, reverse] = wlan::read_links(&wlan, links, files, own)?;
         Ok(Self { name, link, reverse, wlan: Some(wlan) })
     }
 
@@ -116,7 +116,7 @@ pub(super) fn write_hop(
     write(KEYS, "name", &name.to_string(), &mut out);
     out.extend(link.write());
     out.insert("reverse".into(), reverse.write().into());
-    out.extend(wlan.map(|wlan| (cells::KEY.into(), wlan.write().into())));
+    out.extend(wlan.map(|wlan| (wlan::KEY.into(), wlan.write().into())));
     out
 }
 
@@ -155,7 +155,7 @@ pub(super) const KEYS: &[Key] = &[
     },
     Key { name: "reverse", kind: Kind::Section, need: Need::Optional, doc: "The reverse path, as in [reverse]." },
     Key {
-        name: cells::KEY,
+        name: wlan::KEY,
         kind: Kind::Section,
         need: Need::Optional,
         doc: "With nodes: the wireless LAN that serves the link, from an access point to its stations, as in [wlan].",

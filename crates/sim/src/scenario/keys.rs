@@ -1,11 +1,10 @@
 //! Keys of scenario tables: each is declared once, and read, written, checked and exported from that.
 
-use super::sender::{Dscp, read_class};
+use super::value_error::ValueError;
 pub(super) use super::values::{LONGEST, mismatch, rate_of, text, time_of};
-use super::values::{ValueError, count, in_range, limits, names, rate, time};
-use super::{AqmSpec, Direction, Error, Http, Ladder, Middlebox, Sizes};
+use super::values::{count, in_range, limits, names, rate, time};
+use super::{AqmSpec, Error};
 use serde_json::{Map, Value};
-use sojourn_aqm::class::ClassId;
 use sojourn_aqm::params::unknown;
 use sojourn_aqm::{Duration, Ecn, Limits, Rate, units};
 
@@ -206,6 +205,7 @@ impl<T: Field> Field for Option<T> {
     }
 }
 
+/// Declares fields of the type of a datum.
 macro_rules! fields {
     ($( $type:ty: $datum:ident($x:ident) => $from:expr, $self:ident => $to:expr; )*) => {$(
         impl Field for $type {
@@ -221,6 +221,7 @@ macro_rules! fields {
         }
     )*};
 }
+pub(super) use fields;
 
 fields! {
     String: Text(x) => x, self => self.clone();
@@ -233,27 +234,10 @@ fields! {
     Limits: Limits(x) => x, self => *self;
     Vec<String>: Names(x) => x, self => self.clone();
     Ecn: Text(x) => of_word(ECNS, &x), self => word_of(ECNS, self);
-    Http: Text(x) => of_word(HTTPS, &x), self => word_of(HTTPS, self);
-    Middlebox: Text(x) => of_word(MIDDLEBOXES, &x), self => word_of(MIDDLEBOXES, self);
-    Direction: Text(x) => of_word(DIRECTIONS, &x), self => word_of(DIRECTIONS, self);
-    Dscp: Own(x) => Dscp::read(&x).expect("the key has checked it"), self => self.write();
-    Ladder: Own(x) => Ladder::read(&x).expect("the key has checked it"), self => self.write();
-    Sizes: Own(x) => Sizes::read(&x).expect("the key has checked it"), self => self.write();
-    ClassId: Own(x) => read_class(&x).expect("the key has checked it"), self => self.to_string().into();
 }
 
 /// The words of an ECN field that a source may send.
 pub(super) const ECNS: &[(&str, Ecn)] = &[("not-ect", Ecn::NotEct), ("ect0", Ecn::Ect0), ("ect1", Ecn::Ect1)];
-
-/// The words of a direction.
-pub(super) const DIRECTIONS: &[(&str, Direction)] = &[("forward", Direction::Forward), ("reverse", Direction::Reverse)];
-
-/// The words of what is done to packets on the way.
-pub(super) const MIDDLEBOXES: &[(&str, Middlebox)] =
-    &[("tunnel", Middlebox::Tunnel), ("bleach", Middlebox::Bleach), ("ect1", Middlebox::Ect1)];
-
-/// The versions of HTTP.
-pub(super) const HTTPS: &[(&str, Http)] = &[("HTTP/1.0", Http::V1_0), ("HTTP/1.1", Http::V1_1)];
 
 pub(super) fn of_word<T: Copy>(words: &[(&str, T)], word: &str) -> T {
     words.iter().find(|(w, _)| *w == word).expect("the key admits known words only").1

@@ -5,7 +5,7 @@ use super::framing::{self, Framing};
 use super::keys::{Key, Kind, Need, Table, as_table, check_known, write};
 use super::loss::{LOSS, LossSpec};
 use super::steps::{DELAYS, Steps};
-use super::{AqmSpec, Error, Files, Folder, LinkChange, Service, WithTables, service};
+use super::{AqmSpec, Error, Files, Folder, Service, WithTables, service};
 use serde_json::{Map, Value};
 use sojourn_aqm::registry::{AnyConfig, Catalogue, REGISTERED};
 use sojourn_aqm::{Duration, Limits, Link};
@@ -41,6 +41,28 @@ pub struct LinkSpec {
     pub limits: Limits,
     /// What changes of queue and loss while the run goes on, in order; rates and delays have schedules.
     pub changes: Vec<LinkChange>,
+}
+
+/// A change of a link's queue or of its loss.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LinkChange {
+    /// When, from the start of the run.
+    pub at: Duration,
+    /// The queue manager from then on.
+    pub aqm: Option<AqmSpec>,
+    /// How much the queue may hold from then on.
+    pub limits: Option<Limits>,
+    /// Loss from then on.
+    pub loss: Option<LossSpec>,
+    /// Whether what waits stays and the manager goes on from its state, because its parameters change at most.
+    pub keeps: bool,
+}
+
+impl LinkChange {
+    /// Whether the queue changes.
+    pub fn is_of_queue(&self) -> bool {
+        self.aqm.is_some() || self.limits.is_some()
+    }
 }
 
 impl LinkSpec {
@@ -87,7 +109,7 @@ impl LinkSpec {
         let values = as_table(place, value)?;
         check_known(place, values, KEYS.iter().chain(service::KINDS.iter().copied().flatten()))?;
         let table = Table::new(place, values, KEYS);
-        let (service, framing) = (Service::read(place, values, files)?, Framing::read(&table)?);
+        let (service, framing) = (Service::read(place, (values, KEYS), files)?, Framing::read(&table)?);
         let mtu = table.field("mtu")?;
         service.check(framing.wire(mtu)).map_err(|(key, text)| table.error(key, text))?;
         let delays = delays(&table, files)?;
@@ -149,7 +171,7 @@ impl LinkSpec {
         write(KEYS, "reorder", &self.reorder, &mut out);
         write(KEYS, "tick", &self.tick, &mut out);
         write(KEYS, "gro", &self.gro, &mut out);
-        self.framing.write(&mut out);
+        self.framing.write(KEYS, &mut out);
         write(KEYS, "loss", &self.loss, &mut out);
         write(KEYS, "below", &self.below, &mut out);
         write(KEYS, "mtu", &self.mtu, &mut out);

@@ -1,11 +1,10 @@
 //! Loss on the medium: a probability, or bursts after Gilbert and Elliott.
 
-use super::ValueError;
 use super::keys::{Datum, Field, Own, mismatch, time_of};
+use super::value_error::{LossError, ValueError};
 use serde_json::{Map, Value, json};
 use sojourn_aqm::Duration;
 use sojourn_aqm::params::unknown;
-use thiserror::Error;
 
 /// How packets get lost on their way from the link's server to its far end.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -30,38 +29,6 @@ pub struct Gilbert {
     pub good: f64,
     /// The chain steps once in so much time; `None`: once per packet.
     pub step: Option<Duration>,
-}
-
-/// Why a loss is refused.
-#[derive(Clone, Debug, PartialEq, Error)]
-#[non_exhaustive]
-pub enum LossError {
-    /// A value of another type, an unknown key, or a time.
-    #[error(transparent)]
-    Value(#[from] ValueError),
-    /// The whole number is as likely a slip for one per cent.
-    #[error("1 could be one per cent or all; write 1% or 1.0")]
-    One,
-    /// A text that is none.
-    #[error("{0:?} is no probability; write e.g. 1% or 0.01")]
-    NoProbability(String),
-    /// A number below 0 or above 1.
-    #[error("{0} is out of range; a probability lies between 0 and 1, write e.g. 0.01 for 1 %")]
-    OutOfRange(f64),
-    /// A key of a chain that is needed.
-    #[error("{0} is missing; write e.g. {{ p = 0.002, r = 0.2 }}")]
-    Missing(&'static str),
-    /// A key of a chain whose value is refused.
-    #[error("{key}: {reason}")]
-    Key {
-        /// The key.
-        key: &'static str,
-        /// What is wrong.
-        reason: Box<Self>,
-    },
-    /// A chain that stays where it is.
-    #[error("p and r are both 0, so the state never changes; write a plain probability")]
-    Still,
 }
 
 impl LossSpec {

@@ -9,6 +9,8 @@ mod cells;
 mod changes;
 mod checks;
 mod depth;
+mod error;
+mod fields;
 mod files;
 mod flow;
 mod framing;
@@ -29,24 +31,25 @@ mod tables;
 mod tests;
 pub mod traffic;
 mod tree;
+mod value_error;
 mod values;
 mod warmup;
 mod wlan;
 
-pub use aqm::{AqmError, AqmSpec};
+pub use aqm::AqmSpec;
 #[cfg(test)]
 pub(crate) use below::MOST_BQL;
 pub use below::{BelowSpec, Unit};
 pub(crate) use cells::Cell;
-pub use changes::LinkChange;
+pub use error::Error;
 pub use files::{Files, Folder, Within, absent};
-pub use flow::{Direction, FlowSpec, Middlebox};
+pub use flow::{FlowSpec, MOST_FLOWS, Middlebox};
 pub use framing::Framing;
 pub use graph::{Graph, Node, NodeKind};
 pub use hop::Hop;
-pub use link::{LEAST_MTU, LinkSpec};
-pub use loss::{Gilbert, LossError, LossSpec};
-pub use paths::Paths;
+pub use link::{LEAST_MTU, LinkChange, LinkSpec};
+pub use loss::{Gilbert, LossSpec};
+pub use paths::{Direction, Paths};
 pub use probes::Probes;
 pub use running::Changed;
 pub use schema::schema;
@@ -56,14 +59,14 @@ pub use service::{
 };
 pub use sojourn_aqm::link_layer::Layer;
 pub use sojourn_tcp::UPTIME;
-pub use steps::{Stepped, Steps, StepsError};
+pub use steps::{Stepped, Steps};
 pub use tables::{Unread, WithTables};
 pub use traffic::{
     BrowserSpec, FileSpec, Http, Ladder, MediaSpec, PackMimeSpec, PcapKeys, PcapSpec, RequestSpec, RpmSpec, Sizes,
     TcpSpec, Traffic, UdpSpec, VideoSpec, VoiceSpec, WebSpec,
 };
 pub use tree::check_depth;
-pub use values::ValueError;
+pub use value_error::{AqmError, LossError, StepsError, ValueError};
 pub use warmup::Warmup;
 pub use wlan::{ChannelSpec, Decibels, Eifs, MOST_STATIONS, Queues, RateSpec, Rates, SlotTime, StationSpec, WlanSpec};
 
@@ -72,7 +75,6 @@ use paths::{Form, Topology};
 use serde_json::{Map, Value};
 use sojourn_aqm::Duration;
 use sojourn_aqm::registry::{Catalogue, REGISTERED};
-use std::fmt;
 use std::path::Path;
 
 /// Everything that determines a run, but for the program itself.
@@ -102,18 +104,6 @@ pub struct Scenario {
     /// What is recorded beyond the summary.
     pub probes: Probes,
 }
-
-/// Why a scenario was refused.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Error {
-    /// Where: a key such as `flows[0].rtt`, or a line and column; empty for the whole.
-    pub place: String,
-    /// What is wrong, and what to write.
-    pub message: String,
-}
-
-/// Most flows of a scenario.
-pub const MOST_FLOWS: u64 = 1_000_000;
 
 impl Scenario {
     /// Reads TOML or JSON after the overrides `sets` (`("link.rate", "20 Mbit/s")`, `("flows.0.count", "8")`; an
@@ -163,7 +153,7 @@ impl Scenario {
                 out.insert("links".into(), self.hops().zip(self.wlans()).enumerate().map(write).collect());
             }
             None => {
-                out.extend(self.wlan.iter().map(|wlan| (cells::KEY.into(), wlan.write().into())));
+                out.extend(self.wlan.iter().map(|wlan| (wlan::KEY.into(), wlan.write().into())));
                 out.insert("link".into(), self.link.write().into());
                 out.insert("reverse".into(), self.reverse.write().into());
                 if !self.links.is_empty() {
@@ -260,7 +250,7 @@ impl Scenario {
             }
         }
         let (name, seed) = (table.field("name")?, table.field("seed")?);
-        let mut wlan = values.get(cells::KEY).map(|value| WlanSpec::read(cells::KEY, value)).transpose()?;
+        let mut wlan = values.get(wlan::KEY).map(|value| WlanSpec::read(wlan::KEY, value)).transpose()?;
         let nodes = values.get("nodes");
         let mut links = Hop::read_all(values.get("links"), files, own, nodes.is_some())?;
         let graph = nodes.map(|nodes| Graph::read(nodes, values.get("links"), &links)).transpose()?;
@@ -271,7 +261,7 @@ impl Scenario {
                 );
             }
             (Some(wlan), _) => {
-                let [link, reverse] = cells::read_links(wlan, FIRST_HOP.map(|key| (key, values.get(key))), files, own)?;
+                let [link, reverse] = wlan::read_links(wlan, FIRST_HOP.map(|key| (key, values.get(key))), files, own)?;
                 (link, reverse)
             }
             (None, None) => read_first_hop(&table, files, own)?,
@@ -297,23 +287,6 @@ impl Scenario {
         Ok(scenario)
     }
 }
-
-impl Error {
-    pub(crate) fn new(place: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { place: place.into(), message: message.into() }
-    }
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if !self.place.is_empty() {
-            write!(f, "{}: ", self.place)?;
-        }
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for Error {}
 
 fn all_hops<'a>(
     graph: Option<&'a Graph>,
@@ -380,7 +353,7 @@ const KEYS: &[Key] = &[
         doc: "Default seed of every random stream.",
     },
     Key {
-        name: cells::KEY,
+        name: wlan::KEY,
         kind: Kind::Section,
         need: Need::Optional,
         doc: "A wireless LAN as the bottleneck; link is then the queue of its access point, reverse that of each station.",

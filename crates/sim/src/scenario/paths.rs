@@ -2,9 +2,18 @@
 //! reverse direction.
 
 use super::keys::Table;
-use super::{Direction, Error, Graph, LinkSpec, hop};
+use super::{Error, Graph, LinkSpec, hop};
 use sojourn_aqm::Duration;
 use std::sync::Arc;
+
+/// Which way a flow's data goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// Over `link`; acknowledgements over `reverse`.
+    Forward,
+    /// Over `reverse`; acknowledgements over `link`.
+    Reverse,
+}
 
 /// The links that a flow's packets cross, each list in the order in which they are crossed.
 #[derive(Clone, Debug, PartialEq, Eq)]

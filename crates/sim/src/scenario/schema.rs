@@ -1,7 +1,7 @@
 //! The JSON Schema of scenario files, for editors and other programs: made from the key tables.
 
 use super::keys::{Key, Kind, Need, literal};
-use super::{ChannelSpec, KEYS, Probes, StationSpec, cells, changes, flow, graph, hop, link, service, traffic, wlan};
+use super::{ChannelSpec, KEYS, Probes, StationSpec, changes, flow, graph, hop, link, service, traffic, wlan};
 use serde_json::{Map, Value, json};
 use sojourn_aqm::params::{self, Param};
 use sojourn_aqm::registry::{ALGORITHMS, Algorithm, Queues};
@@ -125,13 +125,13 @@ fn hop_schema() -> Value {
         schema["properties"][key.name] = property(key);
     }
     schema["properties"]["reverse"] = link_schema(false);
-    let doc = schema["properties"][cells::KEY]["description"].take();
-    schema["properties"][cells::KEY] = wlan_schema();
-    schema["properties"][cells::KEY]["description"] = doc;
+    let doc = schema["properties"][wlan::KEY]["description"].take();
+    schema["properties"][wlan::KEY] = wlan_schema();
+    schema["properties"][wlan::KEY]["description"] = doc;
     // A wireless LAN says how the link serves.
     let kinds = schema["oneOf"].as_array_mut().expect("a list");
-    kinds.push(json!({ "required": [cells::KEY], "not": { "anyOf": kinds } }));
-    for (key, others) in [("from", vec!["to"]), ("to", vec!["from"]), (cells::KEY, vec!["from", "to"])] {
+    kinds.push(json!({ "required": [wlan::KEY], "not": { "anyOf": kinds } }));
+    for (key, others) in [("from", vec!["to"]), ("to", vec!["from"]), (wlan::KEY, vec!["from", "to"])] {
         schema["dependentRequired"][key] = json!(others);
     }
     schema["required"].as_array_mut().expect("a list").push("name".into());

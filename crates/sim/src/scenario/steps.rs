@@ -1,52 +1,12 @@
 //! Values that change at given times: `100 Mbit/s@0s,10 Mbit/s@50s`.
 
-use super::ValueError;
 use super::keys::{Datum, Field, Own, rate_of, text, time_of};
+use super::value_error::{StepsError, ValueError};
 pub use crate::schedule::Steps;
 use serde_json::{Value, json};
 use sojourn_aqm::{Duration, Rate};
 use std::fmt;
 use std::io::Read;
-use thiserror::Error;
-
-/// Why values in steps are refused.
-#[derive(Clone, Debug, PartialEq, Error)]
-#[non_exhaustive]
-pub enum StepsError {
-    /// The only value.
-    #[error(transparent)]
-    Value(#[from] ValueError),
-    /// A step without a time.
-    #[error("step {step:?} has no time; write e.g. {example:?}")]
-    NoTime {
-        /// The step.
-        step: String,
-        /// What could be written.
-        example: &'static str,
-    },
-    /// A step whose value or time is refused.
-    #[error("step {step:?}: {reason}")]
-    Step {
-        /// The step.
-        step: String,
-        /// What is wrong.
-        reason: ValueError,
-    },
-    /// The first step is not at the start.
-    #[error("the first step is at {0}; begin with one at 0 s")]
-    LateStart(Duration),
-    /// Two steps at one time.
-    #[error("two steps are at {0}; keep one of them")]
-    Twice(Duration),
-    /// A step after a later one.
-    #[error("the step at {at} comes after the one at {last}; put them in order")]
-    Disordered {
-        /// When the step is.
-        at: Duration,
-        /// When the one before it is.
-        last: Duration,
-    },
-}
 
 /// A type that can change in steps.
 pub trait Stepped: Sized + fmt::Display + Copy {

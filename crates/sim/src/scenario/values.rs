@@ -1,64 +1,9 @@
 //! Values of a scenario's keys: each is read from JSON, or refused with what to write instead.
 
-use super::{AqmError, LossError, StepsError};
+use super::value_error::ValueError;
 use serde_json::Value;
-use sojourn_aqm::units::{self, UnitError};
+use sojourn_aqm::units;
 use sojourn_aqm::{Duration, Limits, Rate};
-use thiserror::Error;
-
-/// Why a value of a scenario's key is refused: what is wrong with it, and what to write.
-#[derive(Clone, Debug, PartialEq, Error)]
-#[non_exhaustive]
-pub enum ValueError {
-    /// A value of another type.
-    #[error("expected {expected}, found {found}")]
-    Mismatch {
-        /// What it has to be.
-        expected: String,
-        /// What it is.
-        found: &'static str,
-    },
-    /// A quantity that cannot be read.
-    #[error(transparent)]
-    Unit(#[from] UnitError),
-    /// There is nothing of this name; the text is that of [`sojourn_aqm::params::unknown`].
-    #[error("{0}")]
-    Unknown(String),
-    /// A quantity of zero, or too close to it.
-    #[error("{text:?} is not above zero; write e.g. {example:?}")]
-    NotPositive {
-        /// What was written.
-        text: String,
-        /// What could be.
-        example: &'static str,
-    },
-    /// A value below or above its range.
-    #[error("{value} is out of range; {range}")]
-    OutOfRange {
-        /// What was written.
-        value: String,
-        /// What is allowed.
-        range: String,
-    },
-    /// A number with a fraction.
-    #[error("{0} is not a whole number")]
-    NotWhole(serde_json::Number),
-    /// A list without entries.
-    #[error("the list is empty; write e.g. {0:?}")]
-    Empty(&'static str),
-    /// A queue manager.
-    #[error(transparent)]
-    Aqm(#[from] Box<AqmError>),
-    /// A loss.
-    #[error(transparent)]
-    Loss(#[from] Box<LossError>),
-    /// Values in steps.
-    #[error(transparent)]
-    Steps(#[from] Box<StepsError>),
-    /// A value whose form one key alone has: what is wrong with it.
-    #[error("{0}")]
-    Form(String),
-}
 
 /// "expected …, found …", of a list or table, too.
 pub(super) fn mismatch(value: &Value, expected: &str) -> ValueError {

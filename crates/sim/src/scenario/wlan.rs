@@ -1,11 +1,14 @@
 //! A wireless LAN in place of the bottleneck: an access point and its stations on one channel of 802.11g or 802.11n.
 
 use super::keys::{self, table};
-use super::keys::{Datum, Field, Key, Kind, Need, Own, Table, as_table, check_known, mismatch, of_word, text, word_of};
+use super::keys::{
+    Datum, Field, Key, Kind, Need, Own, Table, as_table, check_known, join, mismatch, of_word, text, word_of,
+};
 use super::service::WlanService;
-use super::{Error, LinkSpec, Service, Unit, ValueError, cells};
+use super::{Error, Files, LinkSpec, Service, Unit, ValueError};
 use crate::radio::{Bitrate, ErrorModel};
 use serde_json::{Map, Value, json};
+use sojourn_aqm::registry::Catalogue;
 use sojourn_aqm::{Duration, Rate};
 
 table! {
@@ -147,7 +150,7 @@ impl WlanSpec {
         let channel = ChannelSpec::read(&table)?;
         check_windows(&table, ["ap_cwmin", "ap_cwmax"], [channel.ap_cwmin, channel.ap_cwmax])?;
         // As TOML calls it: in the last entry of a list of tables.
-        let header = format!("{}wlan.{STATIONS}", if place == cells::KEY { "" } else { "links." });
+        let header = format!("{}wlan.{STATIONS}", if place == KEY { "" } else { "links." });
         let groups = match values.get(STATIONS) {
             None => &[],
             Some(Value::Array(groups)) => groups.as_slice(),
@@ -406,3 +409,32 @@ fn decibels_schema() -> Value {
 static SNR: Own = Own { check: |value| Decibels::parse(value, -20.0, 100.0).map(|_| ()), schema: decibels_schema };
 
 static FADING: Own = Own { check: |value| Decibels::parse(value, 0.0, 30.0).map(|_| ()), schema: decibels_schema };
+
+/// Reads the queues of an access point and of its stations, each with its place.
+pub(super) fn read_links(
+    wlan: &WlanSpec,
+    [down, up]: [(&str, Option<&Value>); 2],
+    files: &dyn Files,
+    own: &dyn Catalogue,
+) -> Result<[LinkSpec; 2], Error> {
+    let read = |(place, value): (&str, Option<&Value>), is_down| {
+        let link = LinkSpec::read_any(place, &wlan.complete_link(place, value, is_down)?, files, own)?;
+        WlanSpec::check_link(place, &link)?;
+        Ok(link)
+    };
+    Ok([read(down, true)?, read(up, false)?])
+}
+
+/// Refuses keys of a wireless LAN in a table that is none.
+pub(super) fn refuse_keys(place: &str, values: &Map<String, Value>) -> Result<(), Error> {
+    let mut keys = ChannelSpec::KEYS.iter().chain(OWN_KEYS).map(|key: &Key| key.name);
+    keys.find(|&key| values.contains_key(key)).map_or(Ok(()), |key| {
+        Err(Error::new(
+            join(place, key),
+            "is a key of a wireless LAN; write it in [links.wlan] at a link from an access point",
+        ))
+    })
+}
+
+/// What the section is called.
+pub(super) const KEY: &str = "wlan";

@@ -9,7 +9,8 @@ use super::turns::{Offer, Turns};
 use super::{ACCESS_POINT, Calls, Wlan};
 use crate::link::{Books, Metered};
 use crate::packet::{Arrival, Handle};
-use crate::probe::{Probe, QueueEvent};
+use crate::probe::Probe;
+use crate::queue_event::QueueEvent;
 use sojourn_aqm::{Dequeued, Instant, Meta};
 
 impl Wlan {

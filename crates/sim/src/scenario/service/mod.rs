@@ -51,11 +51,16 @@ macro_rules! services {
                 match self { $( Self::$variant(spec) => spec.write_reverse(mtu, out), )+ }
             }
 
-            fn read_kind(first: &str, place: &str, values: &Map<String, Value>, files: &dyn Files) -> Result<Self, Error> {
+            fn read_kind(
+                first: &str,
+                place: &str,
+                (values, of_link): (&Map<String, Value>, &[Key]),
+                files: &dyn Files,
+            ) -> Result<Self, Error> {
                 $( if <$spec as ServiceKind>::is_chosen(values) {
                     let table = Table::new(place, values, <$spec as ServiceKind>::KEYS);
                     let others = KINDS.iter().copied().flatten();
-                    table.refuse_foreign(super::link::KEYS, others, &format!("a link with {}", describe(first, values)))?;
+                    table.refuse_foreign(of_link, others, &format!("a link with {}", describe(first, values)))?;
                     return <$spec as ServiceKind>::read(&table, files).map(Self::$variant);
                 } )+
                 unreachable!("{first} is the first key of a kind")
@@ -109,11 +114,15 @@ trait ServiceKind: Sized {
 
 impl Service {
     /// Reads the service of the link at `place`.
-    pub(super) fn read(place: &str, values: &Map<String, Value>, files: &dyn Files) -> Result<Self, Error> {
+    pub(super) fn read(
+        place: &str,
+        (values, of_link): (&Map<String, Value>, &[Key]),
+        files: &dyn Files,
+    ) -> Result<Self, Error> {
         let firsts = first_keys();
         let given: Vec<&str> = firsts.iter().copied().filter(|&first| values.contains_key(first)).collect();
         match given[..] {
-            [first] => Self::read_kind(first, place, values, files),
+            [first] => Self::read_kind(first, place, (values, of_link), files),
             [] => {
                 let alone = keys_without_wlan();
                 let (last, others) = alone.split_last().expect("there are kinds of links");

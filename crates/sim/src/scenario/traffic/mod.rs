@@ -19,6 +19,7 @@ pub use browser::BrowserSpec;
 pub use file::FileSpec;
 pub use ladder::Ladder;
 pub use media::MediaSpec;
+pub(super) use packmime::HTTPS;
 pub use packmime::{Http, PackMimeSpec};
 pub use pcap::{PcapKeys, PcapSpec};
 pub use request::RequestSpec;
@@ -56,14 +57,14 @@ macro_rules! traffic {
             pub(super) fn read(
                 kind: &str,
                 place: &str,
-                values: &Map<String, Value>,
+                (values, of_flow): (&Map<String, Value>, &[Key]),
                 files: &dyn Files,
             ) -> Result<Self, Error> {
                 let others = KINDS.iter().flat_map(|kind| kind.keys);
                 match kind {
                     $( $name => {
                         let table = Table::new(place, values, $spec::KEYS);
-                        table.refuse_foreign(super::flow::KEYS, others, concat!($name, " flows"))?;
+                        table.refuse_foreign(of_flow, others, concat!($name, " flows"))?;
                         let mut traffic = $spec::read(&table).map(Self::$variant)?;
                         traffic.load(&table, files)?;
                         traffic.check(&table)?;

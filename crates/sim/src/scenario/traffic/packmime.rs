@@ -1,7 +1,7 @@
 //! PackMime-HTTP: web traffic of many users.
 
 use super::TcpSpec;
-use crate::scenario::keys::{HTTPS, Kind, Need, table};
+use crate::scenario::keys::{Kind, Need, table};
 
 /// A version of HTTP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,3 +21,6 @@ table! {
         protocol: Http = Kind::Word("version of HTTP", || HTTPS.iter().map(|&(word, _)| word).collect()), Need::Default("HTTP/1.1");
     }
 }
+
+/// The versions of HTTP.
+pub(in crate::scenario) const HTTPS: &[(&str, Http)] = &[("HTTP/1.0", Http::V1_0), ("HTTP/1.1", Http::V1_1)];
