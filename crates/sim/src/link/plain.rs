@@ -4,7 +4,7 @@
 use super::body::Body;
 use super::one_by_one::OneByOne;
 use super::{Books, QueueEntry, Served, meta};
-use crate::packet::{Arrival, Handle, Origin};
+use crate::packet::Arrival;
 use crate::probe::Probe;
 use sojourn_aqm::{Instant, Meta, Serializer};
 
@@ -20,45 +20,43 @@ impl<'a> Plain<'a> {
         Self { server, body }
     }
 
-    /// A packet arrives.
+    /// A packet arrives. None if the discipline has to decide about it: then [`Self::judge`] is called.
     #[inline(always)]
-    pub fn arrive<P: Probe>(&mut self, now: Instant, arrival: Arrival, books: &mut Books<P>) -> Served {
-        let Arrival { handle, packet, origin } = arrival;
+    pub fn arrive<P: Probe>(&mut self, now: Instant, arrival: Arrival, books: &mut Books<P>) -> Option<Served> {
+        let Arrival { handle, packet, .. } = arrival;
         let seen = meta(now, (packet.len + self.body.overhead(), 1), &arrival, books);
         let Self { server, body } = self;
         if server.is_taken(now) {
             let queue = &mut body.queue;
             // Apart from below, so that it need not be in memory where it goes straight into its place.
             let meta = Meta { enqueued: now, ..seen };
-            if queue.stores(&meta, handle, books) || queue.stores_in_flow(&meta, handle, books) {
-                return Served::nothing(server.calls());
-            }
-        } else {
-            let mut meta = Meta { enqueued: now, ..seen };
-            if let Some(fate) = server.goes_through(&mut meta, body, books) {
-                return server.pass::<true, P>(QueueEntry { meta, handle, packet }, fate, body, books);
-            }
+            let stored = queue.stores(&meta, handle, books) || queue.stores_in_flow(&meta, handle, books);
+            return stored.then(|| Served::nothing(server.calls()));
         }
-        self.judge(now, handle, origin, books)
+        let mut meta = Meta { enqueued: now, ..seen };
+        let fate = server.goes_through(&mut meta, body, books)?;
+        Some(server.pass::<true, P>(QueueEntry { meta, handle, packet }, fate, body, books))
     }
 
-    /// The discipline decides about a packet that arrives and that the probe has seen. It is looked up again, so that the
-    /// caller need not have it in memory.
-    #[inline(never)]
-    fn judge<P: Probe>(&mut self, now: Instant, handle: Handle, origin: Origin, books: &mut Books<P>) -> Served {
-        let packet = *books.packets.packet(handle);
+    /// The discipline decides about a packet that arrives and that the probe has seen.
+    pub fn judge<P: Probe>(&mut self, now: Instant, arrival: &Arrival, books: &mut Books<P>) -> Served {
+        let &Arrival { handle, packet, origin } = arrival;
         let meta = packet.meta(packet.len + self.body.overhead(), origin);
         self.server.offer::<true, P>(now, QueueEntry { meta, handle, packet }, self.body, books)
     }
 
-    /// The time has come for which the server asked.
+    /// The time has come for which the server asked. None if the discipline has to decide what leaves: then
+    /// [`Self::on_server`] is called.
+    #[inline(always)]
+    pub fn goes_on<P: Probe>(&mut self, now: Instant, books: &mut Books<P>) -> Option<Served> {
+        let packet = self.body.queue.lets_head_go(now, books)?;
+        Some(self.server.go_on_with::<true, P>(now, packet, self.body, books))
+    }
+
+    /// The same, whatever leaves.
     #[inline(always)]
     pub fn on_server<P: Probe>(&mut self, now: Instant, books: &mut Books<P>) -> Served {
-        let queue = &mut self.body.queue;
-        if let Some(packet) = queue.lets_head_go(now, books) {
-            return self.server.go_on_with::<true, P>(now, packet, self.body, books);
-        }
-        if let Some(packet) = queue.lets_head_of_flow_go(now, books) {
+        if let Some(packet) = self.body.queue.lets_head_of_flow_go(now, books) {
             return self.server.go_on_with::<true, P>(now, packet, self.body, books);
         }
         self.server.serve::<true, P>(now, self.body, books)

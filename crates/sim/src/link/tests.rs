@@ -38,7 +38,10 @@ impl Bench {
         let mut books = Books { link: 0, packets: &mut self.packets, probe: &mut () };
         let now = Instant::from_nanos(us * 1000);
         Self::told(match self.link.as_plain() {
-            Some(mut plain) => plain.arrive(now, arrival, &mut books),
+            Some(mut plain) => {
+                let passed = plain.arrive(now, arrival, &mut books);
+                passed.unwrap_or_else(|| plain.judge(now, &arrival, &mut books))
+            }
             None => self.link.arrive(now, arrival, &mut books),
         })
     }
@@ -47,7 +50,10 @@ impl Bench {
         let mut books = Books { link: 0, packets: &mut self.packets, probe: &mut () };
         let now = Instant::from_nanos(us * 1000);
         Self::told(match self.link.as_plain() {
-            Some(mut plain) => plain.on_server(now, &mut books),
+            Some(mut plain) => {
+                let passed = plain.goes_on(now, &mut books);
+                passed.unwrap_or_else(|| plain.on_server(now, &mut books))
+            }
             None => self.link.on_server(now, &mut books),
         })
     }

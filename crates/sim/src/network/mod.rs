@@ -354,10 +354,10 @@ impl<P: Probe, T: Topology> Network<P, T> {
     fn admit(&mut self, now: Instant, l: usize, arrival: Arrival) {
         let mut books = books!(self, l);
         match Hop::of(l, &mut self.links, &mut self.air) {
-            Hop::Plain(mut plain) => {
-                let served = plain.arrive(now, arrival, &mut books);
-                self.follow(l, served);
-            }
+            Hop::Plain(mut plain) => match plain.arrive(now, arrival, &mut books) {
+                Some(served) => self.follow(l, served),
+                None => self.judge(now, l, arrival.handle),
+            },
             Hop::Any => self.arrive_any(now, l, arrival.handle),
             Hop::Cell(cell, wlan) => {
                 wlan.arrive(now, arrival, &mut books);
@@ -366,7 +366,17 @@ impl<P: Probe, T: Topology> Network<P, T> {
         }
     }
 
-    /// The packet is looked up again, so that it need not be in memory for plain links.
+    /// The discipline of a plain link decides about a packet. It is looked up again, so that it need not be in memory for the
+    /// others.
+    #[inline(never)]
+    fn judge(&mut self, now: Instant, l: usize, handle: Handle) {
+        let arrival = self.arrival_of(handle);
+        let Hop::Plain(mut plain) = Hop::of(l, &mut self.links, &mut self.air) else { unreachable!("it was plain") };
+        let served = plain.judge(now, &arrival, &mut books!(self, l));
+        self.follow(l, served);
+    }
+
+    /// The packet is looked up again, as by [`Self::judge`].
     #[inline(never)]
     fn arrive_any(&mut self, now: Instant, l: usize, handle: Handle) {
         if link_of(l, &mut self.links, &self.air).joins() {
@@ -379,10 +389,14 @@ impl<P: Probe, T: Topology> Network<P, T> {
     #[inline(always)]
     pub fn on_server(&mut self, now: Instant, l: usize) {
         match Hop::of(l, &mut self.links, &mut self.air) {
-            Hop::Plain(mut plain) => {
-                let served = plain.on_server(now, &mut books!(self, l));
-                self.follow(l, served);
-            }
+            // What follows a packet that needs no judgement is compiled by itself: both in one cost 6 % of a run.
+            Hop::Plain(mut plain) => match plain.goes_on(now, &mut books!(self, l)) {
+                Some(served) => self.follow(l, served),
+                None => {
+                    let served = plain.on_server(now, &mut books!(self, l));
+                    self.follow(l, served);
+                }
+            },
             Hop::Any => self.on_server_any(now, l),
             Hop::Cell(..) => unreachable!("a driver is no server"),
         }
