@@ -1,0 +1,34 @@
+"""Files of a crate depend one way: no large circle, few imports that point up (`tests/structure/circles.py` counts)."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+LARGEST = 8
+"""Files in a circle."""
+UPWARD = 20
+"""Imports that point up, in a crate."""
+
+sys.path.insert(0, str(ROOT / "tests" / "structure"))
+from circles import Graph, circles, graph_of, upward  # noqa: E402 (a program of its own, not a package)
+
+CRATES = sorted(path.parent for path in (ROOT / "crates").glob("*/Cargo.toml"))
+
+
+@pytest.mark.parametrize("crate", CRATES, ids=[crate.name for crate in CRATES])
+def test_files_depend_one_way(crate: Path) -> None:
+    graph = graph_of(crate)
+    large = [one for one in circles(graph) if len(one) > LARGEST]
+    assert not large, "move what several of these files share into a file below them"
+    assert len(upward(graph)) <= UPWARD
+
+
+def test_a_circle_is_found() -> None:
+    graph: Graph = {"a": {"b"}, "b": {"c"}, "c": {"a", "d"}, "d": set(), "e": {"a"}}
+    assert circles(graph) == [["a", "b", "c"]]
+    assert len(upward(graph)) == 1
+    assert upward({"a": {"b"}, "b": {"d"}, "d": set()}) == []
