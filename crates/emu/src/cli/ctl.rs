@@ -4,7 +4,7 @@ use super::args::{Args, Opt, describe};
 use super::kinds::loss;
 use super::{Ended, refuse};
 use crate::Error;
-use crate::shell::desk::{Found, running};
+use crate::event_loop::desk::{Found, running};
 use serde_json::{Map, Value, json};
 use sojourn_aqm::params::unknown;
 use sojourn_aqm::registry::{Named, REGISTERED};

@@ -2,14 +2,14 @@
 
 use super::attach::Attached;
 use super::control::Leases;
-use super::desk::Desk;
 use super::end::End;
 use super::helpers::Gateways;
 use super::inside::FOR_THE_COMMAND;
 use super::message;
-use super::meter::Gauges;
 use super::route::Outside;
-use super::stalls::{HEARTBEAT, Stalls};
+use crate::event_loop::desk::Desk;
+use crate::event_loop::meter::Gauges;
+use crate::event_loop::stalls::{HEARTBEAT, Stalls};
 use crate::path::{Direction, Pool, Sink};
 use crate::sys::clock::{Interest, Poll, monotonic_ns};
 use crate::sys::fds::Channel;

@@ -1,9 +1,9 @@
 //! What a shell says at its end.
 
-use super::load::Load;
 pub use super::senders::Held;
-use super::stalls::Stalls;
 use super::{Shell, Status};
+use crate::event_loop::load::Load;
+use crate::event_loop::stalls::Stalls;
 use crate::path::{Kind, Report};
 use crate::sys::netlink::Losses;
 use serde_json::{Value, json};

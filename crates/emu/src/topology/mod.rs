@@ -14,11 +14,11 @@ mod report;
 pub use report::Outcome;
 
 use crate::Error;
+use crate::event_loop::desk::Desk;
+use crate::event_loop::load::Load;
+use crate::event_loop::meter::{Board, Gauges, Meter, Shown};
+use crate::event_loop::stalls::Stalls;
 use crate::path::Gso;
-use crate::shell::desk::Desk;
-use crate::shell::load::Load;
-use crate::shell::meter::{Board, Gauges, Meter, Shown};
-use crate::shell::stalls::Stalls;
 use crate::shell::{PASSED_ON, PROMPT, and_back, machine, texts};
 use crate::sys::clock;
 use crate::sys::fds::Channel;

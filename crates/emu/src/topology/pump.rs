@@ -3,11 +3,11 @@
 use super::mesh::Mesh;
 use super::node::Said;
 use crate::Error;
-use crate::shell::desk::{Desk, Sides};
+use crate::event_loop::desk::{Desk, Sides};
+use crate::event_loop::meter::Gauges;
+use crate::event_loop::stalls::{HEARTBEAT, Stalls};
 use crate::shell::machine;
-use crate::shell::meter::Gauges;
 use crate::shell::pump::{BATCH, LINGER_NS, ROUNDS, is_local_noise};
-use crate::shell::stalls::{HEARTBEAT, Stalls};
 use crate::sys::clock::{Interest, Poll, monotonic_ns};
 use crate::sys::fds::Channel;
 use crate::sys::tun::Tun;

@@ -2,10 +2,10 @@
 
 use super::plan::Group;
 use super::pump::Ended;
+use crate::event_loop::load::Load;
+use crate::event_loop::stalls::Stalls;
 use crate::path::Report;
-use crate::shell::load::Load;
 use crate::shell::report::{incomplete, late, lost_in_devices};
-use crate::shell::stalls::Stalls;
 use serde_json::{Value, json};
 
 /// How a topology went.
