@@ -91,7 +91,7 @@ impl Desk {
         self.listener.as_fd()
     }
 
-    /// Takes a connection of who may give orders; its descriptor is to be watched, and given to [`Self::hear`].
+    /// Takes a connection of who may give orders; its descriptor is to be watched, and given to [`Self::answer`].
     pub fn accept(&mut self) -> Option<BorrowedFd<'_>> {
         let fd = accept(self.listener.as_fd()).ok()?;
         if !is_owner(&fd) || self.clients.len() >= MOST_CLIENTS {
@@ -101,14 +101,8 @@ impl Desk {
         self.clients.last().map(Channel::as_fd)
     }
 
-    /// Does what a client says, or lets it go; of a shell, whose directions are `up` and `down`.
-    pub fn hear(&mut self, fd: i32, now: Instant, directions: [&mut Direction; 2], own: &dyn Catalogue) {
-        let sides = Sides::Shell(["up", "down"].into_iter().zip(directions).collect());
-        self.hear_of(fd, now, sides, own);
-    }
-
-    /// The same of any sides.
-    pub fn hear_of(&mut self, fd: i32, now: Instant, sides: Sides<'_>, own: &dyn Catalogue) {
+    /// Answers the order of a client, or lets the client go.
+    pub fn answer(&mut self, fd: i32, now: Instant, sides: Sides<'_>, own: &dyn Catalogue) {
         let Some(i) = self.clients.iter().position(|client| client.as_fd().as_raw_fd() == fd) else { return };
         let mut room = vec![0; MOST_BYTES];
         let answer = match self.clients[i].receive(&mut room) {

@@ -12,7 +12,7 @@ use sojourn_aqm::class::ClassId;
 use sojourn_aqm::{Duration, Instant};
 use sojourn_sim::scenario::{Scenario, Steps};
 use std::collections::BTreeMap;
-use std::io::{self, IoSlice};
+use std::io::IoSlice;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
@@ -307,12 +307,6 @@ fn capture_of(prefix: &Path, number: usize, scenario: &Scenario) -> PathBuf {
 
 fn log_of(folder: &Path, number: usize) -> LogConfig {
     LogConfig { path: folder.join(format!("{number}.records")), format: LogFormat::Records, command: String::new() }
-}
-
-impl Sink for &crate::sys::tun::Tun {
-    fn write(&mut self, parts: &[IoSlice<'_>]) -> io::Result<()> {
-        crate::sys::tun::Tun::write(self, parts)
-    }
 }
 
 #[cfg(test)]
