@@ -6,6 +6,7 @@
 pub(crate) mod desk;
 pub(crate) mod load;
 pub(crate) mod meter;
+pub(crate) mod order;
 pub(crate) mod stalls;
 pub(crate) mod usage;
 
@@ -14,9 +15,10 @@ use crate::error::machine;
 use crate::path::{Buffer, Direction, Pool, Sink};
 use crate::sys::clock::{self, Interest, Poll};
 use crate::sys::tun::{Tun, VIRTIO_HEADER};
-use desk::{Desk, Sides};
+use desk::Desk;
 use load::Load;
 use meter::Gauges;
+use order::Sides;
 use sojourn_aqm::Instant;
 use sojourn_aqm::registry::Catalogue;
 use stalls::{HEARTBEAT, Stalls};

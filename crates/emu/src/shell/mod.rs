@@ -279,7 +279,7 @@ impl Session {
         (shell.up.epoch_ns, shell.down.epoch_ns) = (epoch_ns, epoch_ns);
         let up = Direction::new(shell.up.clone(), shell.seed)?;
         let down = Direction::new(shell.down.clone(), shell.seed)?;
-        let desk = Desk::of_shell(&shell.name, shell.given.as_deref(), &shell.command.words(), epoch_ns)?;
+        let desk = Desk::of_shell(&shell.name, shell.given.as_deref(), shell.command.words(), epoch_ns)?;
         let board = (shell.meter.anything() || shell.meter_web).then(Board::default);
         let web = match (&board, shell.meter_web) {
             (Some(board), true) => Some(Web::start(board, &shell.name, up.kind()).map_err(machine)?),

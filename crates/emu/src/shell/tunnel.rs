@@ -10,7 +10,7 @@ use super::message;
 use super::route::Outside;
 use crate::Error;
 use crate::error::machine;
-use crate::event_loop::desk::Sides;
+use crate::event_loop::order::Sides;
 use crate::event_loop::{EVENTS, Network, is_local_noise};
 use crate::path::{Buffer, Direction, Pool};
 use crate::sys::clock::{Interest, Poll};
@@ -128,7 +128,7 @@ impl Network for Tunnel {
     }
 
     fn order(&mut self, _: Instant, order: &mut dyn FnMut(Sides<'_>)) {
-        order(Sides::Shell(vec![("up", &mut self.up), ("down", &mut self.down)]));
+        order(Sides::Shell([&mut self.up, &mut self.down]));
     }
 
     fn watch(&self, poll: &Poll) -> io::Result<()> {

@@ -136,7 +136,7 @@ fn start(topology: &Topology, own: &dyn Catalogue, nodes: &mut Nodes) -> Result<
         Some((_, command)) => texts(command),
         None => vec![scenario.name.clone()],
     };
-    let desk = Desk::of_shell("network", topology.given.as_deref(), &command, epoch_ns)?;
+    let desk = Desk::of_shell("network", topology.given.as_deref(), command, epoch_ns)?;
     let queues = scenario.queue_names();
     let board = metered.map(|_| Board::default());
     for (_, channel) in &nodes.keepers {

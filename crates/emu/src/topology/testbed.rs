@@ -5,7 +5,7 @@ use super::mesh::Mesh;
 use super::node::Said;
 use crate::Error;
 use crate::error::machine;
-use crate::event_loop::desk::Sides;
+use crate::event_loop::order::Sides;
 use crate::event_loop::{EVENTS, Network};
 use crate::path::{Buffer, Direction, Pool};
 use crate::sys::clock::{Interest, Poll};
@@ -99,7 +99,7 @@ impl Network for Testbed<'_> {
     fn order(&mut self, now: Instant, order: &mut dyn FnMut(Sides<'_>)) {
         let queues = self.queues;
         self.mesh
-            .with_links(now, |links| order(Sides::Links(queues.iter().map(String::as_str).zip(links).collect())));
+            .with_links(now, |links| order(Sides::Network(queues.iter().map(String::as_str).zip(links).collect())));
     }
 
     fn watch(&self, poll: &Poll) -> io::Result<()> {
