@@ -9,6 +9,7 @@ use crate::Error;
 use crate::path::config::WINDOW;
 use crate::path::{Buffer, Direction, DirectionConfig, Gso, Kind, LogConfig, LogFormat, Pool, Report, Side, Sink};
 use sojourn_aqm::class::ClassId;
+use sojourn_aqm::octets::IpHeader;
 use sojourn_aqm::{Duration, Instant};
 use sojourn_sim::scenario::{Scenario, Steps};
 use std::collections::BTreeMap;
@@ -262,14 +263,8 @@ impl Routes {
 
 /// Source and destination of a frame.
 pub(crate) fn ends(frame: &[u8]) -> Option<(IpAddr, IpAddr)> {
-    let ip = frame.get(crate::sys::tun::VIRTIO_HEADER..)?;
-    let four = |at: usize| Some(IpAddr::from(<[u8; 4]>::try_from(ip.get(at..at + 4)?).ok()?));
-    let sixteen = |at: usize| Some(IpAddr::from(<[u8; 16]>::try_from(ip.get(at..at + 16)?).ok()?));
-    match ip.first()? >> 4 {
-        4 => Some((four(12)?, four(16)?)),
-        6 => Some((sixteen(8)?, sixteen(24)?)),
-        _ => None,
-    }
+    let ip = IpHeader::parse(frame.get(crate::sys::tun::VIRTIO_HEADER..)?)?;
+    Some((ip.source, ip.destination))
 }
 
 /// The parts of a frame as a buffer.
