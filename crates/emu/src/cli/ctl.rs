@@ -1,7 +1,9 @@
 //! `ctl`: what runs, and changes of it.
 
-use super::args::{Args, Opt, describe};
+use super::args::{self, Words};
+use super::help::{self, Help};
 use super::kinds::loss;
+use super::options::CtlOptions;
 use super::{Ended, refuse};
 use crate::Error;
 use crate::event_loop::desk::{Found, running};
@@ -27,12 +29,14 @@ pub fn main(words: &[String]) -> Ended {
 
 /// Does what the command line says; what to print.
 fn order(words: &[String]) -> Result<String, Error> {
-    let args = Args::parse(words, OPTIONS, usize::MAX)?;
-    if args.has("--help") {
-        return Ok(format!("{}\n\nOptions:\n{}", USAGE.trim(), describe(OPTIONS)));
-    }
-    let Some((which, change)) = args.words.split_first() else { return list(args.has("--json")) };
-    let side = match (args.get("--link"), args.has("--up"), args.has("--down")) {
+    let Some(line) = args::parse::<CtlOptions>(words, &[], Words::All)? else {
+        let changes = CHANGE_HELPS.map(|(change, about)| (change.to_string(), about.to_string())).to_vec();
+        let sections = vec![("Changes", changes), ("Options", help::options::<CtlOptions>(true))];
+        return Ok(format!("{}\n", Help { usage: USAGE, about: ABOUT, sections }.text()));
+    };
+    let CtlOptions { up, down, link, json } = line.options;
+    let Some((which, change)) = line.words.split_first() else { return list(json) };
+    let side = match (link.as_deref(), up, down) {
         (Some(_), true, _) | (Some(_), _, true) => {
             return Err(Error::Input("--link: names one direction; leave --up and --down out".to_string()));
         }
@@ -51,7 +55,7 @@ fn order(words: &[String]) -> Result<String, Error> {
     })?;
     match answer {
         Answer::Refused { error } => Err(Error::Input(error)),
-        answer if args.has("--json") => Ok(format!("{}\n", json!(answer))),
+        answer if json => Ok(format!("{}\n", json!(answer))),
         Answer::State(state) => Ok(table(&[(shell, state)])),
         Answer::Changed { .. } => Ok(String::new()),
     }
@@ -150,29 +154,19 @@ fn table(shells: &[(Found, State)]) -> String {
 /// What can change, but for pauses.
 const CHANGES: [&str; 5] = ["rate", "aqm", "limit", "delay", "loss"];
 
-const OPTIONS: &[Opt] = &[
-    Opt { name: "--up", value: "", about: "Only the outgoing direction." },
-    Opt { name: "--down", value: "", about: "Only the incoming direction." },
-    Opt {
-        name: "--link",
-        value: "NAME",
-        about: "Of a network (`sojourn run … --enter NODE`): this direction of a link.",
-    },
-    Opt { name: "--json", value: "", about: "Print what the shell answers as JSON." },
-    Opt { name: "--help", value: "", about: "Show this help." },
+const USAGE: &str = "sojourn ctl [OPTIONS] [PID|NAME [CHANGE]]";
+
+const ABOUT: &str =
+    "Change a shell of yours while it runs; without a change, show it, and without a name, every one that runs.";
+
+const CHANGE_HELPS: [(&str, &str); 6] = [
+    ("rate 5mbit", "Of a link with a rate, also 0bit."),
+    ("aqm codel target 10ms", "The whole of it: other parameters have their defaults."),
+    ("limit \"250 kB\"", "Of the queue."),
+    ("delay 80ms", "Of a delay, or of the link behind its queue."),
+    ("loss 1%", "Of a loss, or of the link behind its queue; also \"p 0.002 r 0.2\"."),
+    ("pause, resume", "A link with a rate sends nothing, and goes on at that rate."),
 ];
-
-const USAGE: &str = "
-Usage: sojourn ctl [OPTIONS] [PID|NAME [CHANGE]]
-
-Change a shell of yours while it runs; without a change, show it, and without a name, every one that runs.
-CHANGE is one of
-  rate 5mbit               of a link with a rate, also 0bit
-  aqm codel target 10ms    the whole of it: other parameters have their defaults
-  limit \"250 kB\"           of the queue
-  delay 80ms               of a delay, or of the link behind its queue
-  loss 1%                  of a loss, or of the link behind its queue; also \"p 0.002 r 0.2\"
-  pause, resume            a link with a rate sends nothing, and goes on at that rate";
 
 #[cfg(test)]
 mod tests {
