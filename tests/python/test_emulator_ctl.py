@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 import tempfile
@@ -138,6 +139,31 @@ def test_wrong_orders_are_one_line_and_change_nothing() -> None:
             assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1), words
             assert done.stderr.startswith(f"Error: {error}")
         assert json.loads(shell("ctl", "home", "--json").stdout)["up"]["does"] == "12 Mbit/s, droptail"
+        link.end()
+
+
+def test_untidy_orders_are_refused_in_one_line_and_change_nothing(folder: Path) -> None:
+    with running("link", "--rate", "12mbit", "--name", "home") as link:
+        path = folder / f"{link.process.pid}.home"
+        for order in (
+            b"\xff",
+            b"[]",
+            b"{}{}",
+            b'{"key": {"rate": "1mbit"}}',
+            b'{"keys": {}}',
+            b'{"keys": {"rate": "1mbit"}, "pause": true}',
+            b'{"pause": "yes"}',
+            b'{"pause": true, "pause": false}',
+            b'{"side": "up"}',
+        ):
+            with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as plug:
+                plug.connect(str(path))
+                plug.send(order)
+                answer = json.loads(plug.recv(1 << 16))
+            assert list(answer) == ["error"], order
+            assert re.fullmatch(r"order: [^\n]+; write e\.g\. [^\n]+", answer["error"]), answer
+        told = json.loads(shell("ctl", "home", "--json").stdout)
+        assert [told[side]["does"] for side in ("up", "down")] == ["12 Mbit/s, droptail"] * 2
         link.end()
 
 

@@ -347,8 +347,12 @@ def test_bad_input_is_refused_in_one_line(words: list[str], text: str) -> None:
 def test_help_is_given(name: str) -> None:
     done = shell(name, "--help")
     assert done.returncode == 0
-    assert done.stdout.startswith("Usage: ")
-    assert name in done.stdout.splitlines()[0]
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("Usage: ") and name in lines[0]
+    # The layout of the other commands, in 80 columns.
+    assert max(len(line) for line in lines) <= 80
+    assert "Options:" in lines and lines[-1].split() == ["-h,", "--help", "Show", "this", "message", "and", "exit."]
+    assert all(line == "" or line.startswith("  ") or line.endswith(":") for line in lines[1:])
 
 
 def test_the_meter_shows_and_gives_the_terminal_back() -> None:

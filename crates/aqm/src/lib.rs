@@ -15,7 +15,7 @@
 //! | [`tbf`], [`prio`], [`htb`], [`netem`], [`parent`] | disciplines that hold other ones |
 //! | [`registry`], [`named`], [`params`], [`own`], [`foreign`], [`refusal`] | names, profiles and parameters; algorithms of users and other crates, disciplines of libraries; why one is refused |
 //! | [`packet`], [`class`], [`dscp`], [`limits`], [`backlog`], [`link`], [`link_layer`] | what an algorithm may know of packets, queues and the link |
-//! | [`tcp_view`], [`octets`] | a packet's TCP header, for a discipline that asks its [`Sink`]; fields of headers |
+//! | [`tcp_view`], [`octets`] | a packet's TCP header, for a discipline that asks its [`Sink`]; headers of IP and TCP |
 //! | [`time`], [`units`], [`rate`], [`rng`] | integer nanoseconds, quantities as text, exact transmission times, random streams |
 //! | [`policy`] | a queue manager that a policy steers, from outside or by a small network |
 //! | [`replay`] | recorded arrivals through a queue: kernel vectors, comparisons |

@@ -256,8 +256,8 @@ fn measure(rate: &str) -> Result<Option<Measured>, Interrupted> {
     let used = up.utilisation.unwrap_or(0.0);
     Ok(Some(Measured {
         used,
-        throughput_bps: up.counters.departed.1 as f64 * 8e9 / outcome.wall_ns as f64,
-        cpu_share: outcome.cpu_ns as f64 / outcome.wall_ns as f64,
+        throughput_bps: up.counters.departed.1 as f64 * 8e9 / outcome.usage.wall_ns as f64,
+        cpu_share: outcome.usage.cpu_ns as f64 / outcome.usage.wall_ns as f64,
         late_p99_ns: up.lateness.quantile(0.99).unwrap_or(0.0),
         hidden_drops: outcome.hidden_drops(),
         faithful: used >= BUSY && outcome.faults().is_empty(),

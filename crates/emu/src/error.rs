@@ -1,6 +1,7 @@
 //! What stops a shell before its command runs.
 
 use std::fmt;
+use std::io;
 
 /// Why a shell could not be made: one line with the place and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,4 +42,16 @@ impl From<sojourn_sim::scenario::Error> for Error {
     fn from(error: sojourn_sim::scenario::Error) -> Self {
         Self::Input(error.to_string())
     }
+}
+
+/// A failed system call of the emulator itself, with what helps against it.
+pub(crate) fn machine(error: impl Into<io::Error>) -> Error {
+    let error = error.into();
+    let remedy = match error.raw_os_error() {
+        Some(libc::EMFILE | libc::ENFILE) => "raise the limit on open files (ulimit -n)",
+        Some(libc::EAGAIN) => "raise the limit on processes (ulimit -u)",
+        Some(libc::ENOMEM) => "free some memory",
+        _ => "see `sojourn doctor`",
+    };
+    Error::Machine(format!("shell: {error}; {remedy}"))
 }

@@ -9,7 +9,7 @@
 //! | module | what it is for |
 //! |---|---|
 //! | [`cli`] | the commands `link`, `delay`, `loss`, and Mahimahi's names for them |
-//! | [`shell`] | a command in its own network namespace: addresses, routes, gateway, the loop over both devices |
+//! | [`shell`] | a command in its own network namespace: addresses, routes, gateway |
 //! | [`topology`] | all links and nodes of a scenario in one process, a namespace for each node |
 //! | [`path`] | one direction of a shell in virtual time: splitting, queue or delay or loss, joining |
 //! | [`log`] | every packet's fate: records, results, captures, Mahimahi's logs |
@@ -21,6 +21,7 @@
 pub mod cli;
 pub mod doctor;
 mod error;
+mod event_loop;
 pub mod log;
 pub mod path;
 pub mod shell;

@@ -1,29 +1,29 @@
-//! A TCP header as bytes on the wire. Sources: RFC 791, RFC 8200 §4, RFC 9293 §3.1, RFC 7323, RFC 2018.
+//! A TCP header as bytes on the wire. Sources: RFC 9293 §3.1, RFC 7323, RFC 2018.
 
 use super::{SackBlocks, TcpView};
-use crate::octets::{u16_at, u32_at};
+use crate::octets::{
+    IP4_BYTES, IpHeader, OPTIONS_PADDING, SACK, TCP, TCP_BYTES, TIMESTAMPS, TcpHeader, TcpOptions, sack_blocks, u32_at,
+};
 use crate::packet::Meta;
 
 impl TcpView {
     /// The TCP header in the first bytes of an IP packet, from its IP header on; `None` if they are no whole TCP header
     /// with its options. Nothing here trusts the bytes.
     pub fn of_ip(bytes: &[u8]) -> Option<Self> {
-        let (at, end) = match bytes.first()? >> 4 {
-            4 => ip4(bytes)?,
-            6 => ip6(bytes)?,
-            _ => return None,
-        };
-        let size = (bytes.get(at + 12)? >> 4) as usize * 4;
-        let header = bytes.get(at..at + size).filter(|_| size >= LEAST)?;
+        let ip = IpHeader::parse(bytes)?;
+        // A first fragment of IPv4 has a whole header; one of IPv6 is left to the reassembling host.
+        let at = ip.of_first_fragment(bytes).filter(|_| ip.protocol == TCP)?.next;
+        let tcp = TcpHeader::parse(bytes, at)?;
+        let header = bytes.get(at..at + tcp.size).filter(|_| tcp.size >= TCP_BYTES)?;
         let mut view = Self {
-            seq: u32_at(header, 4)?,
-            ack: u32_at(header, 8)?,
-            payload: end.checked_sub(at + size)? as u32,
-            flags: u16_at(header, 12)? & 0x1ff,
+            seq: tcp.seq,
+            ack: tcp.ack,
+            payload: ip.length?.checked_sub(at + tcp.size)? as u32,
+            flags: tcp.flags,
             space: header[..4].iter().fold(0, |digest, byte| digest ^ byte),
             ..Self::default()
         };
-        view.read_options(&header[LEAST..]);
+        view.read_options(&header[TCP_BYTES..]);
         Some(view)
     }
 
@@ -34,26 +34,26 @@ impl TcpView {
     /// which is another digest, equal for packets of one flow and space.
     pub fn write_ip(&self, meta: &Meta, out: &mut [u8; Self::IP_BYTES]) -> usize {
         out.fill(0);
-        let mut options = Options { bytes: &mut out[IP4 + LEAST..], used: 0 };
+        let mut options = Options { bytes: &mut out[IP4_BYTES + TCP_BYTES..], used: 0 };
         if self.other_options {
-            options.push(&[2, 4, 5, 180, PADDING, 3, 3, 14]);
+            options.push(&[2, 4, 5, 180, OPTIONS_PADDING, 3, 3, 14]);
         }
         if let Some((val, ecr)) = self.timestamps {
-            options.push(&[PADDING, PADDING, TIMESTAMPS, 10]);
+            options.push(&[OPTIONS_PADDING, OPTIONS_PADDING, TIMESTAMPS, 10]);
             options.push(&val.to_be_bytes());
             options.push(&ecr.to_be_bytes());
         }
         let fitting = self.sack.as_slice().iter().take(options.left().saturating_sub(4) / 8);
         if fitting.len() > 0 {
-            options.push(&[PADDING, PADDING, SACK, 2 + 8 * fitting.len() as u8]);
+            options.push(&[OPTIONS_PADDING, OPTIONS_PADDING, SACK, 2 + 8 * fitting.len() as u8]);
             for (from, to) in fitting {
                 options.push(&from.to_be_bytes());
                 options.push(&to.to_be_bytes());
             }
         }
-        let size = LEAST + options.used;
-        let (ip, tcp) = out.split_at_mut(IP4);
-        let length = u16::try_from((IP4 + size) as u64 + u64::from(self.payload)).unwrap_or(u16::MAX);
+        let size = TCP_BYTES + options.used;
+        let (ip, tcp) = out.split_at_mut(IP4_BYTES);
+        let length = u16::try_from((IP4_BYTES + size) as u64 + u64::from(self.payload)).unwrap_or(u16::MAX);
         (ip[0], ip[1], ip[8], ip[9]) = (0x45, meta.dscp << 2 | meta.ecn as u8, 64, TCP);
         ip[2..4].copy_from_slice(&length.to_be_bytes());
         ip[6] = 0x40; // must not be fragmented
@@ -68,56 +68,27 @@ impl TcpView {
         tcp[8..12].copy_from_slice(&self.ack.to_be_bytes());
         tcp[12..14].copy_from_slice(&((size as u16 / 4) << 12 | self.flags & 0x1ff).to_be_bytes());
         tcp[14..16].copy_from_slice(&u16::MAX.to_be_bytes());
-        IP4 + size
+        IP4_BYTES + size
     }
 
     /// Most bytes of the two headers: those of IPv4 without options, and TCP's largest.
-    pub const IP_BYTES: usize = IP4 + 60;
+    pub const IP_BYTES: usize = IP4_BYTES + 60;
 
     /// Reads the options as far as they make sense.
-    fn read_options(&mut self, mut left: &[u8]) {
-        while let Some(&kind) = left.first() {
-            let length = match kind {
-                END => return,
-                PADDING => 1,
-                _ => match left.get(1) {
-                    Some(&length) if (2..=left.len()).contains(&(length as usize)) => length as usize,
-                    _ => {
-                        self.other_options = true;
-                        return;
-                    }
-                },
-            };
-            let (option, rest) = left.split_at(length);
-            match (kind, length) {
-                (PADDING, _) | (MD5, 18) => {}
-                (TIMESTAMPS, 10) => self.timestamps = u32_at(option, 2).zip(u32_at(option, 6)),
-                (SACK, _) if length > 2 && (length - 2) % 8 == 0 => {
-                    let pairs = option[2..].chunks_exact(8).filter_map(|pair| u32_at(pair, 0).zip(u32_at(pair, 4)));
-                    self.sack = SackBlocks::from_iter(pairs);
+    fn read_options(&mut self, options: &[u8]) {
+        for option in TcpOptions(options) {
+            match option {
+                Ok((MD5, value)) if value.len() == 16 => {}
+                Ok((TIMESTAMPS, value)) if value.len() == 8 => {
+                    self.timestamps = u32_at(value, 0).zip(u32_at(value, 4));
+                }
+                Ok((SACK, value)) if !value.is_empty() && value.len() % 8 == 0 => {
+                    self.sack = SackBlocks::from_iter(sack_blocks(value));
                 }
                 _ => self.other_options = true,
             }
-            left = rest;
         }
     }
-}
-
-/// Where the TCP header of an IPv4 packet begins, and where the packet ends.
-fn ip4(bytes: &[u8]) -> Option<(usize, usize)> {
-    let at = (bytes.first()? & 15) as usize * 4;
-    let is_first = u16_at(bytes, 6)? & 0x1fff == 0;
-    (at >= 20 && is_first && *bytes.get(9)? == TCP).then_some((at, u16_at(bytes, 2)? as usize))
-}
-
-/// Where the TCP header of an IPv6 packet begins, and where the packet ends.
-fn ip6(bytes: &[u8]) -> Option<(usize, usize)> {
-    let (mut next, mut at) = (*bytes.get(6)?, 40);
-    while matches!(next, HOP_BY_HOP | ROUTING | DESTINATION) {
-        let &[following, eights] = bytes.get(at..at + 2)? else { return None };
-        (next, at) = (following, at + 8 * (eights as usize + 1));
-    }
-    (next == TCP).then_some((at, 40 + u16_at(bytes, 4)? as usize))
 }
 
 /// The options of a header that is being written.
@@ -137,23 +108,11 @@ impl Options<'_> {
     }
 }
 
-/// Bytes of a TCP header without options.
-const LEAST: usize = 20;
-/// Bytes of an IPv4 header without options.
-const IP4: usize = 20;
 /// The upper half of the ports is for clients of a flow each.
 const FIRST_PORT: u16 = 1 << 15;
 /// The port of the first sequence space.
 const SERVER_PORT: u16 = 5000;
-const TCP: u8 = 6;
-const HOP_BY_HOP: u8 = 0;
-const ROUTING: u8 = 43;
-const DESTINATION: u8 = 60;
-/// Kinds of options (IANA).
-const END: u8 = 0;
-const PADDING: u8 = 1;
-const SACK: u8 = 5;
-const TIMESTAMPS: u8 = 8;
+/// The option of RFC 2385 (IANA).
 const MD5: u8 = 19;
 
 #[cfg(test)]

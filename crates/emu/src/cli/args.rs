@@ -1,106 +1,108 @@
-//! Options and words of a command line.
+//! Command lines taken apart by clap, and its refusals in our words.
 
 use crate::Error;
-use crate::shell::Command;
+use crate::shell;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Arg, ArgAction, Args, Command};
 use sojourn_aqm::params::unknown;
 use std::ffi::CString;
 
-/// An option of a command.
-#[derive(Clone, Copy, Debug)]
-pub struct Opt {
-    /// `--name`.
-    pub name: &'static str,
-    /// Placeholder for its value in the help; empty for a switch.
-    pub value: &'static str,
-    /// What it does.
-    pub about: &'static str,
-}
-
-/// A short name of an option and its name: `("-u", "--uplink-log")`.
-pub type Short = (&'static str, &'static str);
-
-const HELP: &[Short] = &[("-h", "--help")];
-
 /// A command line taken apart.
 #[derive(Debug)]
-pub struct Args {
-    /// Options with their values, in order.
-    options: Vec<(&'static str, String)>,
+pub struct Line<T> {
+    /// Its options.
+    pub options: T,
+    /// Options of other commands with their values, in the order in which [`parse`] got their names.
+    pub others: Vec<(&'static str, String)>,
     /// Words before the command to run.
     pub words: Vec<String>,
-    /// The command to run; empty where none was given.
+    /// The command to run; empty if none was given.
     pub command: Vec<String>,
 }
 
-impl Args {
-    /// Takes `line` apart: options of `known` and up to `most` words, then the command, which begins after `--`, or
-    /// with the first word that is neither an option nor one of the `most`.
-    pub fn parse(line: &[String], known: &[Opt], most: usize) -> Result<Self, Error> {
-        Self::parse_short(line, known, &[], most)
-    }
+/// Words before the command to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Words {
+    /// At most so many, up to three; the next word is the first one of the command.
+    AtMost(usize),
+    /// All of them: there is no command.
+    All,
+}
 
-    /// The same where options also have short names, `-u FILE` or `-uFILE`.
-    pub fn parse_short(line: &[String], known: &[Opt], short: &[Short], most: usize) -> Result<Self, Error> {
-        let mut args = Self { options: Vec::new(), words: Vec::new(), command: Vec::new() };
-        let mut rest = line.iter();
-        while let Some(word) = rest.next() {
-            if word == "--" {
-                args.command = rest.cloned().collect();
-                break;
-            }
-            if !word.starts_with('-') || word == "-" {
-                if args.words.len() == most {
-                    args.command = std::iter::once(word).chain(rest).cloned().collect();
-                    break;
-                }
-                args.words.push(word.clone());
-                continue;
-            }
-            let long = short.iter().chain(HELP).find(|(short, _)| !word.starts_with("--") && word.starts_with(short));
-            let (name, given) = match (long, word.split_once('=')) {
-                (Some((short, long)), _) => (*long, Some(word[short.len()..].to_string()).filter(|v| !v.is_empty())),
-                (None, Some((name, value))) => (name, Some(value.to_string())),
-                (None, None) => (word.as_str(), None),
-            };
-            let option = known.iter().find(|option| option.name == name).ok_or_else(|| {
-                let names = known.iter().map(|option| option.name);
-                Error::Input(unknown("option", name, names))
-            })?;
-            let value = match (option.value, given) {
-                ("", None) => String::new(),
-                ("", Some(_)) => return Err(Error::Input(format!("{name} takes no value; write {name}"))),
-                (_, Some(value)) => value,
-                (what, None) => rest
-                    .next()
-                    .cloned()
-                    .ok_or_else(|| Error::Input(format!("{name} lacks its value; write {name} {what}")))?,
-            };
-            args.options.push((option.name, value));
+/// Takes `line` apart: options of `T`, those of `others` that `T` has not, and `words`. The command begins after `--`, or
+/// with the first word that is no option, no value of one, and none of `words`. `None` if the help is asked for.
+pub fn parse<T: Args>(line: &[String], others: &[&'static str], words: Words) -> Result<Option<Line<T>>, Error> {
+    let end = line.iter().position(|word| word == "--").unwrap_or(line.len());
+    let (head, tail) = line.split_at(end);
+    let own = syntax::<T>();
+    let others: Vec<&'static str> = others.iter().copied().filter(|name| option(&own, name).is_none()).collect();
+    let hidden = others.iter().map(|&name| Arg::new(name).long(&name[2..]).value_name("VALUE").hide(true));
+    let all = words == Words::All;
+    let names = match words {
+        Words::AtMost(most) => &WORDS[..most.min(WORDS.len())],
+        Words::All => &[],
+    };
+    let rest = Arg::new(REST).num_args(0..).trailing_var_arg(!all);
+    let syntax = own.args(hidden).args(names.iter().map(|name| Arg::new(*name))).arg(rest);
+    // As with getopt, an option has the next word for its value, whatever that begins with.
+    let syntax = syntax.mut_args(|arg| match arg.is_positional() || !arg.get_action().takes_values() {
+        true => arg,
+        false => arg.allow_hyphen_values(true),
+    });
+    let found = syntax.clone().try_get_matches_from(head).map_err(|error| refusal(&syntax, &error))?;
+    if found.get_flag(HELP) {
+        return Ok(None);
+    }
+    let value = |&name: &&'static str| Some((name, found.get_one::<String>(name)?.clone()));
+    let mut words: Vec<String> = names.iter().filter_map(|name| found.get_one::<String>(name).cloned()).collect();
+    let mut command: Vec<String> = found.get_many::<String>(REST).into_iter().flatten().cloned().collect();
+    // In a command that has begun, `--` is one of its words.
+    command.extend(tail.iter().skip(usize::from(all || command.is_empty())).cloned());
+    if all {
+        words.append(&mut command);
+    }
+    let options = T::from_arg_matches(&found).map_err(|error| refusal(&syntax, &error))?;
+    Ok(Some(Line { options, others: others.iter().filter_map(value).collect(), words, command }))
+}
+
+/// The options of a command line with those of `T`, and `--help`.
+pub fn syntax<T: Args>() -> Command {
+    let help = Arg::new(HELP).short('h').long(HELP).help("Show this message and exit.").action(ArgAction::SetTrue);
+    let command = Command::new("").no_binary_name(true).disable_help_flag(true).disable_version_flag(true);
+    // The last value of an option counts.
+    T::augment_args(command.args_override_self(true)).arg(help)
+}
+
+fn option<'a>(syntax: &'a Command, name: &str) -> Option<&'a Arg> {
+    syntax.get_arguments().find(|arg| arg.get_long().is_some() && arg.get_long() == name.strip_prefix("--"))
+}
+
+/// A refusal of clap in one line with the remedy.
+fn refusal(syntax: &Command, error: &clap::Error) -> Error {
+    let arg = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(arg)) => arg.as_str(),
+        _ => "",
+    };
+    let name = arg.split_once(' ').map_or(arg, |(name, _)| name);
+    Error::Input(match error.kind() {
+        ErrorKind::UnknownArgument => {
+            let names: Vec<String> =
+                syntax.get_arguments().filter_map(|arg| Some(format!("--{}", arg.get_long()?))).collect();
+            unknown("option", name, names.iter().map(String::as_str))
         }
-        Ok(args)
-    }
+        ErrorKind::TooManyValues => format!("{name} takes no value; write {name}"),
+        _ => {
+            let value = option(syntax, name).and_then(Arg::get_value_names).and_then(<[_]>::first);
+            format!("{name} lacks its value; write {name} {}", value.map_or("VALUE", |value| value.as_str()))
+        }
+    })
+}
 
-    /// Whether a switch is on.
-    pub fn has(&self, name: &str) -> bool {
-        self.get(name).is_some()
-    }
-
-    /// The last value of an option.
-    pub fn get(&self, name: &str) -> Option<&str> {
-        self.options.iter().rev().find(|(given, _)| *given == name).map(|(_, value)| value.as_str())
-    }
-
-    /// All values of an option, in order.
-    pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
-        self.options.iter().filter(move |(given, _)| *given == name).map(|(_, value)| value.as_str())
-    }
-
-    /// The command for [`crate::shell`]: the one given, or the user's shell.
-    pub fn command(&self) -> Result<Command, Error> {
-        let own = || vec![std::env::var("SHELL").unwrap_or_else(|_| "/bin/sh".to_string())];
-        let words = if self.command.is_empty() { own() } else { self.command.clone() };
-        words.into_iter().map(|word| text("command", word)).collect::<Result<_, _>>().map(Command::Program)
-    }
+/// The command for [`crate::shell`]: the one given, or the user's shell.
+pub fn command(words: &[String]) -> Result<shell::Command, Error> {
+    let own = || vec![std::env::var("SHELL").unwrap_or_else(|_| "/bin/sh".to_string())];
+    let words = if words.is_empty() { own() } else { words.to_vec() };
+    words.into_iter().map(|word| text("command", word)).collect::<Result<_, _>>().map(shell::Command::Program)
 }
 
 /// A text for the kernel.
@@ -108,71 +110,95 @@ pub fn text(place: &str, text: String) -> Result<CString, Error> {
     CString::new(text).map_err(|_| Error::Input(format!("{place}: holds a zero byte; write it without")))
 }
 
-/// The lines of a help that list options.
-pub fn describe(options: &[Opt]) -> String {
-    let left = |option: &Opt| format!("  {} {}", option.name, option.value).trim_end().to_string();
-    let width = options.iter().map(|option| left(option).len()).max().unwrap_or(0);
-    options.iter().map(|option| format!("{:width$}  {}\n", left(option), option.about)).collect()
-}
+const HELP: &str = "help";
+const WORDS: [&str; 3] = ["first", "second", "third"];
+const REST: &str = "rest";
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const KNOWN: &[Opt] = &[
-        Opt { name: "--up", value: "SPEC", about: "" },
-        Opt { name: "--once", value: "", about: "" },
-        Opt { name: "--help", value: "", about: "" },
-    ];
+    #[derive(Args, Debug)]
+    struct Options {
+        #[arg(short, long, value_name = "SPEC")]
+        up: Option<String>,
+        #[arg(short, long)]
+        once: bool,
+        #[arg(long, value_name = "NAME")]
+        host: Vec<String>,
+    }
 
-    fn parse(line: &str, most: usize) -> Result<Args, Error> {
-        Args::parse(&line.split(' ').map(str::to_string).collect::<Vec<_>>(), KNOWN, most)
+    fn line(text: &str, words: Words) -> Result<Line<Options>, Error> {
+        let line: Vec<String> = text.split(' ').map(str::to_string).collect();
+        parse(&line, &["--delay", "--up"], words).map(|line| line.expect("no help is asked for"))
     }
 
     #[test]
     fn the_command_begins_after_the_options() {
-        for (line, most, up, words, command) in [
+        for (text, most, up, words, command) in [
             ("--up 1mbit --once -- curl --up x", 0, Some("1mbit"), "", "curl --up x"),
             ("--up=1mbit curl --once", 0, Some("1mbit"), "", "curl --once"),
             ("20ms curl -v", 1, None, "20ms", "curl -v"),
             ("20ms -- ping", 1, None, "20ms", "ping"),
+            ("20ms --once -- ping -- x", 1, None, "20ms", "ping -- x"),
+            ("20ms sh -c x -- y", 1, None, "20ms", "sh -c x -- y"),
             ("-- ping", 1, None, "", "ping"),
+            ("--up 1mbit -- ping", 1, Some("1mbit"), "", "ping"),
             ("--up 1mbit --up 2mbit", 0, Some("2mbit"), "", ""),
+            ("--once --once --up -5 a b c d", 3, Some("-5"), "a b c", "d"),
+            ("--up --once - --once", 1, Some("--once"), "-", ""),
         ] {
-            let args = parse(line, most).unwrap();
-            assert_eq!(
-                (args.get("--up"), args.words.join(" "), args.command.join(" ")),
-                (up, words.into(), command.into())
-            );
+            let line = line(text, Words::AtMost(most)).unwrap();
+            let found = (line.options.up.as_deref(), line.words.join(" "), line.command.join(" "));
+            assert_eq!(found, (up, words.into(), command.into()), "{text}");
         }
+        let line = line("home --once rate 5mbit --host a --host b -- x --once", Words::All).unwrap();
+        assert_eq!((line.words.join(" "), line.command.len()), ("home rate 5mbit x --once".to_string(), 0));
+        assert_eq!((line.options.once, line.options.host.join(" ")), (true, "a b".to_string()));
     }
 
     #[test]
     fn short_names_are_those_of_getopt() {
-        let short: &[Short] = &[("-u", "--up"), ("-o", "--once")];
-        for (line, up, once) in [
+        for (text, up, once) in [
             ("-u 1mbit x", Some("1mbit"), false),
             ("-o -u1mbit -- x -u 2", Some("1mbit"), true),
+            ("-ou 1mbit x", Some("1mbit"), true),
             ("x -u 2", None, false),
         ] {
-            let line: Vec<String> = line.split(' ').map(str::to_string).collect();
-            let args = Args::parse_short(&line, KNOWN, short, 0).unwrap();
-            assert_eq!((args.get("--up"), args.has("--once")), (up, once), "{line:?}");
-            assert_eq!(args.command[0], "x");
+            let line = line(text, Words::AtMost(0)).unwrap();
+            assert_eq!((line.options.up.as_deref(), line.options.once), (up, once), "{text}");
+            assert_eq!(line.command[0], "x");
         }
-        let refused = Args::parse_short(&["-ox".to_string()], KNOWN, short, 0).unwrap_err();
-        assert_eq!(refused, Error::Input("--once takes no value; write --once".to_string()));
-        assert!(parse("-u 1mbit", 0).is_err(), "short names are for those who ask for them");
+    }
+
+    #[test]
+    fn options_of_others_are_found_unless_they_are_own() {
+        let line = line("--delay 20ms --up 1mbit", Words::AtMost(0)).unwrap();
+        assert_eq!((line.others, line.options.up.as_deref()), (vec![("--delay", "20ms".to_string())], Some("1mbit")));
+        for text in ["--help", "-h", "--up 3 --help --once", "x --help"] {
+            let line: Vec<String> = text.split(' ').map(str::to_string).collect();
+            assert!(parse::<Options>(&line, &[], Words::AtMost(1)).unwrap().is_none(), "{text}");
+        }
     }
 
     #[test]
     fn refusals_name_the_remedy() {
-        for (line, error) in [
+        for (text, error) in [
             ("--upp 1mbit", r#"unknown option "--upp"; did you mean "--up"?"#),
+            ("--upp=1mbit", r#"unknown option "--upp"; did you mean "--up"?"#),
+            ("--once --upp -- x", r#"unknown option "--upp"; did you mean "--up"?"#),
             ("--up", "--up lacks its value; write --up SPEC"),
+            ("-u", "--up lacks its value; write --up SPEC"),
+            ("--up -- x", "--up lacks its value; write --up SPEC"),
+            ("--delay", "--delay lacks its value; write --delay VALUE"),
             ("--once=1", "--once takes no value; write --once"),
+            ("--help=", "--help takes no value; write --help"),
         ] {
-            assert_eq!(parse(line, 0).unwrap_err(), Error::Input(error.to_string()));
+            assert_eq!(line(text, Words::AtMost(0)).unwrap_err(), Error::Input(error.to_string()), "{text}");
+        }
+        for text in ["-5mbit", "-x", "-ox", "---", "-\u{202e}"] {
+            let Err(Error::Input(error)) = line(text, Words::AtMost(1)) else { panic!("{text} is accepted") };
+            assert!(error.starts_with("unknown option ") && !error.contains('\n'), "{error}");
         }
     }
 }

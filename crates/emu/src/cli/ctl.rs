@@ -1,11 +1,14 @@
 //! `ctl`: what runs, and changes of it.
 
-use super::args::{Args, Opt, describe};
+use super::args::{self, Words};
+use super::help::{self, Help};
 use super::kinds::loss;
+use super::options::CtlOptions;
 use super::{Ended, refuse};
 use crate::Error;
-use crate::shell::desk::{Found, running};
-use serde_json::{Map, Value, json};
+use crate::event_loop::desk::{Found, running};
+use crate::event_loop::order::{Answer, Change, Order, Paths, State};
+use serde_json::json;
 use sojourn_aqm::params::unknown;
 use sojourn_aqm::registry::{Named, REGISTERED};
 use sojourn_sim::scenario::{Folder, WithTables};
@@ -26,47 +29,46 @@ pub fn main(words: &[String]) -> Ended {
 
 /// Does what the command line says; what to print.
 fn order(words: &[String]) -> Result<String, Error> {
-    let args = Args::parse(words, OPTIONS, usize::MAX)?;
-    if args.has("--help") {
-        return Ok(format!("{}\n\nOptions:\n{}", USAGE.trim(), describe(OPTIONS)));
-    }
-    let Some((which, change)) = args.words.split_first() else { return list(args.has("--json")) };
-    let side = match (args.get("--link"), args.has("--up"), args.has("--down")) {
+    let Some(line) = args::parse::<CtlOptions>(words, &[], Words::All)? else {
+        let changes = CHANGE_HELPS.map(|(change, about)| (change.to_string(), about.to_string())).to_vec();
+        let sections = vec![("Changes", changes), ("Options", help::options::<CtlOptions>(true))];
+        return Ok(format!("{}\n", Help { usage: USAGE, about: ABOUT, sections }.text()));
+    };
+    let CtlOptions { up, down, link, json } = line.options;
+    let Some((which, change)) = line.words.split_first() else { return list(json) };
+    let side = match (link.as_deref(), up, down) {
         (Some(_), true, _) | (Some(_), _, true) => {
             return Err(Error::Input("--link: names one direction; leave --up and --down out".to_string()));
         }
-        (Some(link), ..) => json!(link),
-        (None, true, false) => json!("up"),
-        (None, false, true) => json!("down"),
-        _ => Value::Null,
+        (Some(link), ..) => Some(link),
+        (None, true, false) => Some("up"),
+        (None, false, true) => Some("down"),
+        _ => None,
     };
     let shell = find(which)?;
-    let silent = |e: std::io::Error| {
+    let order = match change.split_first() {
+        None => Order::Show,
+        Some((what, values)) => Order::Change { side: side.map(str::to_string), change: change_of(what, values)? },
+    };
+    let answer = shell.tell(&order).map_err(|e| {
         Error::Machine(format!("shell {}: does not answer ({e}); it has ended or is stopped", shell.pid))
-    };
-    let Some((what, values)) = change.split_first() else {
-        let told = shell.tell(&json!({})).map_err(silent)?;
-        return Ok(if args.has("--json") { format!("{told}\n") } else { table(&[(shell, told)]) });
-    };
-    let mut order = change_of(what, values)?;
-    order.insert("side".to_string(), side);
-    let answer = shell.tell(&order.into()).map_err(silent)?;
-    match answer["error"].as_str() {
-        Some(error) => Err(Error::Input(error.to_string())),
-        None if args.has("--json") => Ok(format!("{answer}\n")),
-        None => Ok(String::new()),
+    })?;
+    match answer {
+        Answer::Refused { error } => Err(Error::Input(error)),
+        answer if json => Ok(format!("{}\n", json!(answer))),
+        Answer::State(state) => Ok(table(&[(shell, state)])),
+        Answer::Changed { .. } => Ok(String::new()),
     }
 }
 
-/// The order that the words are.
-fn change_of(what: &str, values: &[String]) -> Result<Map<String, Value>, Error> {
+/// The change that the words are.
+fn change_of(what: &str, values: &[String]) -> Result<Change, Error> {
     let text = values.join(" ");
     let wrong = |reason: String| Error::Input(format!("{what}: {reason}"));
     let value = match what {
-        "pause" | "resume" if values.is_empty() => {
-            return Ok([("pause".to_string(), json!(what == "pause"))].into_iter().collect());
-        }
-        "pause" | "resume" => return Err(wrong(format!("takes no value; leave {text:?} out"))),
+        "pause" | "resume" if !values.is_empty() => return Err(wrong(format!("takes no value; leave {text:?} out"))),
+        "pause" => return Ok(Change::Pause),
+        "resume" => return Ok(Change::Resume),
         _ if !CHANGES.contains(&what) => return Err(Error::Input(unknown("change", what, CHANGES.iter().copied()))),
         _ if text.is_empty() => return Err(wrong(format!("its value is missing; write e.g. {}", example(what)))),
         "loss" => loss(&text).map_err(wrong)?.canonical(),
@@ -74,7 +76,7 @@ fn change_of(what: &str, values: &[String]) -> Result<Map<String, Value>, Error>
         "aqm" => json!(with_whole_paths(&text)),
         _ => json!(text),
     };
-    Ok([("keys".to_string(), json!({ what: value }))].into_iter().collect())
+    Ok(Change::Keys([(what.to_string(), value)].into_iter().collect()))
 }
 
 /// The queue manager with its tables of distributions by their whole paths, as the shell may be in another folder. What
@@ -109,43 +111,35 @@ fn find(which: &str) -> Result<Found, Error> {
 }
 
 fn list(as_json: bool) -> Result<String, Error> {
-    // One that ends meanwhile is none any more.
-    let told: Vec<(Found, Value)> =
-        running().into_iter().filter_map(|shell| shell.tell(&json!({})).ok().map(|told| (shell, told))).collect();
-    Ok(match (as_json, told.is_empty()) {
-        (true, _) => format!("{}\n", Value::from(told.into_iter().map(|(_, told)| told).collect::<Vec<_>>())),
+    let state = |shell: Found| match shell.tell(&Order::Show) {
+        Ok(Answer::State(state)) => Some((shell, state)),
+        // One that ends meanwhile is none any more.
+        _ => None,
+    };
+    let shells: Vec<(Found, State)> = running().into_iter().filter_map(state).collect();
+    Ok(match (as_json, shells.is_empty()) {
+        (true, _) => format!("{}\n", json!(shells.iter().map(|(_, state)| state).collect::<Vec<_>>())),
         (false, true) => "no shell runs\n".to_string(),
-        (false, false) => table(&told),
+        (false, false) => table(&shells),
     })
 }
 
 /// One line for each shell, and for each direction of a link of a network.
-fn table(shells: &[(Found, Value)]) -> String {
-    let text = |value: &Value| value.as_str().unwrap_or("").to_string();
+fn table(shells: &[(Found, State)]) -> String {
     let head = ["pid", "name", "shell", "up", "down", "command"].map(str::to_string);
-    let row = |(shell, told): &(Found, Value), what: String, does: [String; 2]| {
-        let [up, down] = does;
-        let command: Vec<&str> = told["command"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-        [
-            shell.pid.to_string(),
-            shell.name.clone().unwrap_or_default(),
-            what,
-            up,
-            down,
-            command.join(" ").chars().take(40).collect(),
-        ]
+    let row = |(shell, state): &(Found, State), what: String, does: [&str; 2]| {
+        let [up, down] = does.map(str::to_string);
+        let command = state.about.command.join(" ").chars().take(40).collect();
+        [shell.pid.to_string(), shell.name.clone().unwrap_or_default(), what, up, down, command]
     };
-    let rows_of = |one: &(Found, Value)| -> Vec<[String; 6]> {
-        let (told, what) = (&one.1, text(&one.1["shell"]));
-        match told["links"].as_object() {
+    let rows_of = |one: &(Found, State)| -> Vec<[String; 6]> {
+        let State { about, paths } = &one.1;
+        match paths {
+            Paths::Shell { up, down } => vec![row(one, about.shell.clone(), [&up.does, &down.does])],
             // Each direction of a link has its name.
-            Some(links) => {
-                let each = |(name, link): (&String, &Value)| {
-                    row(one, format!("{what} {name}"), [text(&link["does"]), String::new()])
-                };
-                links.iter().map(each).collect()
+            Paths::Network { links } => {
+                links.iter().map(|(name, link)| row(one, format!("{} {name}", about.shell), [&link.does, ""])).collect()
             }
-            None => vec![row(one, what, [text(&told["up"]["does"]), text(&told["down"]["does"])])],
         }
     };
     let rows: Vec<[String; 6]> = std::iter::once(head).chain(shells.iter().flat_map(rows_of)).collect();
@@ -160,29 +154,19 @@ fn table(shells: &[(Found, Value)]) -> String {
 /// What can change, but for pauses.
 const CHANGES: [&str; 5] = ["rate", "aqm", "limit", "delay", "loss"];
 
-const OPTIONS: &[Opt] = &[
-    Opt { name: "--up", value: "", about: "Only the outgoing direction." },
-    Opt { name: "--down", value: "", about: "Only the incoming direction." },
-    Opt {
-        name: "--link",
-        value: "NAME",
-        about: "Of a network (`sojourn run … --enter NODE`): this direction of a link.",
-    },
-    Opt { name: "--json", value: "", about: "Print what the shell answers as JSON." },
-    Opt { name: "--help", value: "", about: "Show this help." },
+const USAGE: &str = "sojourn ctl [OPTIONS] [PID|NAME [CHANGE]]";
+
+const ABOUT: &str =
+    "Change a shell of yours while it runs; without a change, show it, and without a name, every one that runs.";
+
+const CHANGE_HELPS: [(&str, &str); 6] = [
+    ("rate 5mbit", "Of a link with a rate, also 0bit."),
+    ("aqm codel target 10ms", "The whole of it: other parameters have their defaults."),
+    ("limit \"250 kB\"", "Of the queue."),
+    ("delay 80ms", "Of a delay, or of the link behind its queue."),
+    ("loss 1%", "Of a loss, or of the link behind its queue; also \"p 0.002 r 0.2\"."),
+    ("pause, resume", "A link with a rate sends nothing, and goes on at that rate."),
 ];
-
-const USAGE: &str = "
-Usage: sojourn ctl [OPTIONS] [PID|NAME [CHANGE]]
-
-Change a shell of yours while it runs; without a change, show it, and without a name, every one that runs.
-CHANGE is one of
-  rate 5mbit               of a link with a rate, also 0bit
-  aqm codel target 10ms    the whole of it: other parameters have their defaults
-  limit \"250 kB\"           of the queue
-  delay 80ms               of a delay, or of the link behind its queue
-  loss 1%                  of a loss, or of the link behind its queue; also \"p 0.002 r 0.2\"
-  pause, resume            a link with a rate sends nothing, and goes on at that rate";
 
 #[cfg(test)]
 mod tests {
@@ -195,10 +179,12 @@ mod tests {
             ("aqm codel target 10ms", json!({ "keys": { "aqm": "codel target 10ms" } })),
             ("limit 250 kB + 70 packets", json!({ "keys": { "limit": ["250 kB", "70 packets"] } })),
             ("loss 1%", json!({ "keys": { "loss": 0.01 } })),
+            ("pause", json!({ "pause": true })),
             ("resume", json!({ "pause": false })),
         ] {
             let words: Vec<String> = words.split(' ').map(str::to_string).collect();
-            assert_eq!(Value::from(change_of(&words[0], &words[1..]).unwrap()), order);
+            let change = change_of(&words[0], &words[1..]).unwrap();
+            assert_eq!(json!(Order::Change { side: None, change }), order);
         }
         for (words, error) in [
             ("rat 5mbit", r#"unknown change "rat"; did you mean "rate"?"#),

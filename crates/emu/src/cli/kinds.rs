@@ -1,6 +1,6 @@
 //! What the directions of `link`, `delay` and `loss` do: services, delays and losses as a command line spells them.
 
-use super::args::Args;
+use super::options::LinkOptions;
 use crate::Error;
 use crate::path::{Kind, Side};
 use serde_json::{Map, Value, json};
@@ -10,55 +10,82 @@ use sojourn_aqm::registry::Catalogue;
 use sojourn_sim::scenario::{LinkSpec, LossSpec, Service, Steps};
 use std::path::Path;
 
-/// The two links: a service (`--up`, `--down`, `--rate`), a queue manager and a limit for each.
-pub(super) fn links(args: &Args, managers: &dyn Catalogue) -> Result<[Kind; 2], Error> {
-    let both = |side: Side, all: &str, own: &str| {
-        let own = format!("{own}{}", side.name());
-        match (args.get(&own), args.get(all)) {
-            (Some(value), _) => Some((own, value.to_string())),
-            (None, all_value) => all_value.map(|value| (all.to_string(), value.to_string())),
+/// An option for both directions, and those for one of them, up first.
+pub(super) struct Sided<'a> {
+    /// Its name and its value.
+    pub both: (&'static str, Option<&'a str>),
+    /// Likewise.
+    pub each: [(&'static str, Option<&'a str>); 2],
+}
+
+impl<'a> Sided<'a> {
+    /// Options by their names, that for both directions first.
+    pub fn of_options(names: [&'static str; 3], values: [&'a Option<String>; 3]) -> Self {
+        let ([all, up, down], [for_all, for_up, for_down]) = (names, values.map(Option::as_deref));
+        Self { both: (all, for_all), each: [(up, for_up), (down, for_down)] }
+    }
+
+    /// The word of `command`, for both directions, and its options `--up` and `--down`.
+    pub fn of_word(command: &'static str, word: Option<&'a str>, [up, down]: [&'a Option<String>; 2]) -> Self {
+        Self { both: (command, word), each: [("--up", up.as_deref()), ("--down", down.as_deref())] }
+    }
+
+    /// The option that counts for a direction, with its value.
+    fn of(&self, side: Side) -> Option<(&'static str, &'a str)> {
+        let own = self.each[usize::from(side == Side::Down)];
+        [own, self.both].into_iter().find_map(|(name, value)| Some((name, value?)))
+    }
+
+    /// Refuses a value for both directions if each of them has its own.
+    pub fn check(&self) -> Result<(), Error> {
+        let [(up, for_up), (down, for_down)] = self.each;
+        match (self.both, for_up, for_down) {
+            ((all, Some(value)), Some(_), Some(_)) => {
+                let place = if all.starts_with("--") { all } else { value };
+                Err(Error::Input(format!("{place}: both directions have their own, {up} and {down}; leave it out")))
+            }
+            _ => Ok(()),
         }
-    };
+    }
+}
+
+/// The two links: a service (`--up`, `--down`, `--rate`), a queue manager and a limit for each.
+pub(super) fn links(options: &LinkOptions, mtu: Option<&str>, managers: &dyn Catalogue) -> Result<[Kind; 2], Error> {
     let link = |side: Side| -> Result<Kind, Error> {
-        let netem = both(side, "--netem", "--netem-");
-        let fast = netem.is_some().then(|| ("--netem".to_string(), FAST.to_string()));
-        let Some((place, spec)) = both(side, "--rate", "--").or(fast) else {
+        let (aqm, limit) = (options.aqm().of(side), options.limit().of(side));
+        let netem = options.netem().of(side);
+        let Some((place, spec)) = options.service().of(side).or(netem.map(|_| ("--netem", FAST))) else {
             let (one, two) = ("--up and --down", "--rate for both");
             return Err(Error::Input(format!(
                 "--{}: missing; write {one} (or {two}), e.g. --rate 12mbit, --down lte.down",
                 side.name()
             )));
         };
-        let mut table = table(&place, &spec, args.has("--once"))?;
-        if let Some(mtu) = args.get("--mtu") {
+        let mut table = table(place, spec, options.once)?;
+        if let Some(mtu) = mtu {
             table.insert("mtu".to_string(), json!(mtu));
         }
-        let aqm = both(side, "--aqm", "--aqm-");
-        let limit = both(side, "--limit", "--limit-");
-        for (key, given) in [("aqm", &aqm), ("limit", &limit)] {
-            if let Some((_, value)) = given {
-                let value = match key {
-                    "limit" => json!(value.split('+').map(str::trim).collect::<Vec<_>>()),
-                    _ => json!(value),
-                };
-                table.insert(key.to_string(), value);
-            }
+        if let Some((_, value)) = aqm {
+            table.insert("aqm".to_string(), json!(value));
         }
-        if let Some((option, line)) = &netem {
+        if let Some((_, value)) = limit {
+            table.insert("limit".to_string(), json!(value.split('+').map(str::trim).collect::<Vec<_>>()));
+        }
+        if let Some((option, line)) = netem {
             let aqm = emulated(line, table.get("aqm")).map_err(|wrong| Error::Input(format!("{option}: {wrong}")))?;
             table.insert("aqm".to_string(), aqm.into());
         }
-        let changes = planned(args, side)?;
+        let changes = planned(options.changes.as_deref(), side)?;
         let read = LinkSpec::parse_changing("", &Value::Object(table), &changes, Path::new("."), managers);
         let spec = read.map_err(|error| {
             if error.place.starts_with("changes") {
                 return Error::Input(format!("--changes: {error}"));
             }
             let place = match error.place.as_str() {
-                "aqm" => netem.as_ref().or(aqm.as_ref()).map_or("--aqm", |(option, _)| option),
-                "limit" => limit.as_ref().map_or("--limit", |(option, _)| option),
-                "mtu" if args.has("--mtu") => "--mtu",
-                _ => &place,
+                "aqm" => netem.or(aqm).map_or("--aqm", |(option, _)| option),
+                "limit" => limit.map_or("--limit", |(option, _)| option),
+                "mtu" if mtu.is_some() => "--mtu",
+                _ => place,
             };
             let remedy = if error.place == "trace" { NO_TRACE } else { "" };
             Error::Input(format!("{place}: {}{remedy}", error.message))
@@ -67,15 +94,15 @@ pub(super) fn links(args: &Args, managers: &dyn Catalogue) -> Result<[Kind; 2], 
     };
     let kinds = [link(Side::Up)?, link(Side::Down)?];
     let follows_a_trace = |kind: &Kind| matches!(kind, Kind::Link(spec) if matches!(spec.service, Service::Trace(_)));
-    if args.has("--once") && !kinds.iter().any(follows_a_trace) {
+    if options.once && !kinds.iter().any(follows_a_trace) {
         return Err(Error::Input("--once: no direction follows a trace; leave it out".to_string()));
     }
     Ok(kinds)
 }
 
 /// The entries of `--changes`, which are those of `[[changes]]` of a scenario, that change the link of a direction.
-fn planned(args: &Args, side: Side) -> Result<Vec<Value>, Error> {
-    let Some(text) = args.get("--changes") else { return Ok(Vec::new()) };
+fn planned(changes: Option<&str>, side: Side) -> Result<Vec<Value>, Error> {
+    let Some(text) = changes else { return Ok(Vec::new()) };
     let wrong = |reason: &str| Error::Input(format!("--changes: {reason}"));
     let read: Value = serde_json::from_str(text).map_err(|e| wrong(&format!("no list in JSON: {e}")))?;
     let key = if side == Side::Down { "link" } else { "reverse" };
@@ -136,9 +163,9 @@ fn service(spec: &str, once: bool) -> Map<String, Value> {
 }
 
 /// The delays: one for both directions, or `--up` and `--down`.
-pub(super) fn delays(args: &Args) -> Result<[Kind; 2], Error> {
+pub(super) fn delays(given: &Sided<'_>) -> Result<[Kind; 2], Error> {
     let one = |side: Side| -> Result<Kind, Error> {
-        let Some((place, text)) = said(args, side, "delay", "20ms")? else {
+        let Some((place, text)) = one_of(given, side, "20ms")? else {
             return Ok(Kind::Delay(Steps::constant(Duration::ZERO)));
         };
         let steps = match Path::new(text).is_file() {
@@ -157,24 +184,23 @@ fn trace_of_delays(file: &str) -> Result<Steps<Duration>, String> {
 }
 
 /// The losses: of the direction that is named, or of both.
-pub(super) fn losses(args: &Args) -> Result<[Kind; 2], Error> {
+pub(super) fn losses(given: &Sided<'_>) -> Result<[Kind; 2], Error> {
     let one = |side: Side| -> Result<Kind, Error> {
-        let Some((place, text)) = said(args, side, "loss", "1%")? else { return Ok(Kind::Loss(None)) };
+        let Some((place, text)) = one_of(given, side, "1%")? else { return Ok(Kind::Loss(None)) };
         let loss = loss(text).map_err(|e| Error::Input(format!("{place}: {e}")))?;
         Ok(Kind::Loss(Some(loss)))
     };
     Ok([one(Side::Up)?, one(Side::Down)?])
 }
 
-/// What the command `name` says of a direction, and where: by `--up` or `--down`, else by the word for both. None of one whose
-/// option is not there while the other's is.
-fn said<'a>(args: &'a Args, side: Side, name: &str, example: &str) -> Result<Option<(String, &'a str)>, Error> {
-    let option = format!("--{}", side.name());
-    match (args.get(&option), args.words.first()) {
-        (Some(text), _) => Ok(Some((option, text))),
-        (None, Some(text)) => Ok(Some((name.to_string(), text))),
-        (None, None) if args.has("--up") || args.has("--down") => Ok(None),
-        (None, None) => Err(Error::Input(format!("{name}: missing; write e.g. sojourn {name} {example}"))),
+/// What is given for a direction, and where. `None` of one that has nothing of its own if the other one has.
+fn one_of<'a>(given: &Sided<'a>, side: Side, example: &str) -> Result<Option<(&'static str, &'a str)>, Error> {
+    let name = given.both.0;
+    match given.of(side) {
+        None if given.each.iter().all(|(_, value)| value.is_none()) => {
+            Err(Error::Input(format!("{name}: missing; write e.g. sojourn {name} {example}")))
+        }
+        found => Ok(found),
     }
 }
 
@@ -238,10 +264,11 @@ mod tests {
     #[test]
     fn a_spec_in_json_has_every_key_of_a_link() {
         let spec = r#"{ "rate": "12 Mbit/s", "delay": "20 ms", "aqm": "codel", "loss": 0.01 }"#;
-        let options = super::super::native::options("link");
+        let text = |text: &str| Some(text.to_string());
         let of = |down: &str| {
-            let words = ["--down", down, "--up", "1mbit", "--aqm", "pie"].map(str::to_string);
-            Args::parse(&words, &options, 0).and_then(|args| links(&args, REGISTERED))
+            let options =
+                LinkOptions { down: text(down), up: text("1mbit"), aqm: text("pie"), ..LinkOptions::default() };
+            links(&options, None, REGISTERED)
         };
         let [up, down] = of(spec).unwrap();
         let (Kind::Link(up), Kind::Link(down)) = (up, down) else { panic!("links are links") };
@@ -251,8 +278,8 @@ mod tests {
         let trace = std::env::temp_dir().join("sojourn-once-in-a-table.down");
         std::fs::write(&trace, "5\n").unwrap();
         let down = json!({ "trace": trace.to_str().unwrap() }).to_string();
-        let words = ["--down", &down, "--up", "1mbit", "--once"].map(str::to_string);
-        let [_, down] = Args::parse(&words, &options, 0).and_then(|args| links(&args, REGISTERED)).unwrap();
+        let options = LinkOptions { down: text(&down), up: text("1mbit"), once: true, ..LinkOptions::default() };
+        let [_, down] = links(&options, None, REGISTERED).unwrap();
         let Kind::Link(down) = down else { panic!("links are links") };
         assert!(matches!(down.service, Service::Trace(spec) if spec.once), "the option was ignored beside a table");
         let error = of("{ rate }").unwrap_err().to_string();

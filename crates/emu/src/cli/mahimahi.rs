@@ -1,11 +1,13 @@
 //! Mahimahi's commands with its options: `mm-link`, `mm-delay`, `mm-loss`, `mm-onoff`, `mm-intermittent`, `mm-meter`.
 
-use super::args::{Args, Opt, Short};
+use super::args::{self, Words};
+use super::help::{self, Help};
 use super::kinds::loss;
 use super::{Parsed, Request};
 use crate::Error;
 use crate::path::{DirectionConfig, Kind, LogConfig, LogFormat, Side};
 use crate::shell::{Shell, Shown};
+use clap::Args;
 use serde_json::{Map, Value, json};
 use sojourn_aqm::Duration;
 use sojourn_sim::scenario::{LinkSpec, LossSpec, Steps};
@@ -13,26 +15,31 @@ use std::path::{Path, PathBuf};
 
 /// A command line of `name`; `line` is all of it.
 pub fn parse(name: &str, words: &[String], line: &[String]) -> Result<Parsed, Error> {
-    let (known, short, usage, most): (&[Opt], &[Short], _, _) = match name {
-        "mm-link" => (LINK, LOGS, "mm-link UP-TRACE DOWN-TRACE [OPTION]... [--] [COMMAND]...", 2),
-        "mm-delay" => (HELP, &[], "mm-delay MILLISECONDS [COMMAND]...", 1),
-        "mm-meter" => (METER, METERS, "mm-meter [-u|--meter-uplink] [-d|--meter-downlink] [COMMAND]...", 0),
-        "mm-loss" => (HELP, &[], "mm-loss uplink|downlink RATE [COMMAND]...", 2),
-        "mm-onoff" => (HELP, &[], "mm-onoff uplink|downlink MEAN-ON-SECONDS MEAN-OFF-SECONDS [COMMAND]...", 3),
-        "mm-intermittent" => (HELP, &[], "mm-intermittent uplink|downlink ON-SECONDS OFF-SECONDS [COMMAND]...", 3),
-        _ => return Err(Error::Input(sojourn_aqm::params::unknown("command", name, super::COMMANDS.iter().copied()))),
+    let Some(syntax) = SYNTAXES.iter().find(|syntax| syntax.name == name) else {
+        return Err(Error::Input(sojourn_aqm::params::unknown("command", name, super::COMMANDS.iter().copied())));
     };
-    let args = Args::parse_short(words, known, short, most)?;
-    if args.has("--help") {
-        return Ok(Parsed::Help(format!("Usage: {usage}\n\n{}", super::args::describe(known))));
+    match name {
+        "mm-link" => parse_as::<LinkOptions>(syntax, words, line),
+        "mm-meter" => parse_as::<MeterOptions>(syntax, words, line),
+        _ => parse_as::<NoOptions>(syntax, words, line),
     }
-    if args.words.len() < most {
+}
+
+/// A command line with options of `T`.
+fn parse_as<T: Args + Into<LinkOptions>>(syntax: &Syntax, words: &[String], line: &[String]) -> Result<Parsed, Error> {
+    let &Syntax { name, usage, words: most } = syntax;
+    let Some(found) = args::parse::<T>(words, &[], Words::AtMost(most))? else {
+        let sections = vec![("Options", help::options::<T>(true))];
+        return Ok(Parsed::Help(Help { usage, about: "", sections }.text()));
+    };
+    let (words, options): (_, LinkOptions) = (found.words, found.options.into());
+    if words.len() < most {
         return Err(Error::Input(format!("{name}: arguments are missing; usage: {usage}")));
     }
     let kinds = match name {
-        "mm-link" => [link(&args, Side::Up)?, link(&args, Side::Down)?],
+        "mm-link" => [link(&options, &words[0], Side::Up)?, link(&options, &words[1], Side::Down)?],
         "mm-delay" => {
-            let ms: u32 = number(name, "milliseconds", &args.words[0])?;
+            let ms: u32 = number(name, "milliseconds", &words[0])?;
             let delay = Steps::constant(Duration::from_millis(ms.into()));
             [Kind::Delay(delay.clone()), Kind::Delay(delay)]
         }
@@ -40,7 +47,7 @@ pub fn parse(name: &str, words: &[String], line: &[String]) -> Result<Parsed, Er
             let none = Steps::constant(Duration::ZERO);
             [Kind::Delay(none.clone()), Kind::Delay(none)]
         }
-        "mm-loss" => one_way(name, &args.words[0], Kind::Loss(Some(rate(&args.words[1])?)), Kind::Loss(None))?,
+        "mm-loss" => one_way(name, &words[0], Kind::Loss(Some(rate(&words[1])?)), Kind::Loss(None))?,
         _ => {
             let seconds = |what: &str, word: &str| -> Result<Duration, Error> {
                 let seconds: f64 = number(name, what, word)?;
@@ -51,7 +58,7 @@ pub fn parse(name: &str, words: &[String], line: &[String]) -> Result<Parsed, Er
             };
             let fixed = name == "mm-intermittent";
             let what = if fixed { ["time on", "time off"] } else { ["mean time on", "mean time off"] };
-            let (on, off) = (seconds(what[0], &args.words[1])?, seconds(what[1], &args.words[2])?);
+            let (on, off) = (seconds(what[0], &words[1])?, seconds(what[1], &words[2])?);
             if on == Duration::ZERO {
                 return Err(Error::Input(format!("{name}: {}: 0 s is never on; write e.g. 1", what[0])));
             }
@@ -62,18 +69,18 @@ pub fn parse(name: &str, words: &[String], line: &[String]) -> Result<Parsed, Er
                     on + off
                 )));
             }
-            one_way(name, &args.words[0], Kind::OnOff { on, off, fixed }, Kind::Loss(None))?
+            one_way(name, &words[0], Kind::OnOff { on, off, fixed }, Kind::Loss(None))?
         }
     };
     let [up, down] = kinds;
     let direction = |side: Side, kind| DirectionConfig {
-        logs: args.get(&option(side, "log")).map(|path| log(path, line)).into_iter().collect(),
+        logs: options.of(side)[0].map(|path| log(path, line)).into_iter().collect(),
         ..DirectionConfig::new(side, kind)
     };
     let shell = Shell {
-        meter: shown(name, &args),
-        prompts: args.command.is_empty(),
-        ..Shell::new(name, [direction(Side::Up, up), direction(Side::Down, down)], args.command()?)
+        meter: shown(name, &options.meter),
+        prompts: found.command.is_empty(),
+        ..Shell::new(name, [direction(Side::Up, up), direction(Side::Down, down)], args::command(&found.command)?)
     };
     Ok(Parsed::Run(Box::new(Request { shell, strict: false, quiet: true, log: None })))
 }
@@ -82,20 +89,18 @@ pub fn parse(name: &str, words: &[String], line: &[String]) -> Result<Parsed, Er
 const LEAST_TURN: Duration = Duration::from_micros(10);
 
 /// What the live view has. `mm-meter` of which nothing is asked shows everything.
-fn shown(name: &str, args: &Args) -> Shown {
-    let all = args.has("--meter-all");
-    let each = |what: &str| super::SIDES.map(|side| all || args.has(&format!("--meter-{}link{what}", side.name())));
-    let shown = Shown { rates: each(""), delays: each("-delay") };
+fn shown(name: &str, meter: &Meter) -> Shown {
+    let each = |up: bool, down: bool| [up, down].map(|asked| asked || meter.meter_all);
+    let rates = each(meter.meter_uplink, meter.meter_downlink);
+    let shown = Shown { rates, delays: each(meter.meter_uplink_delay, meter.meter_downlink_delay) };
     if name == "mm-meter" && !shown.anything() { Shown::EVERYTHING } else { shown }
 }
 
-fn link(args: &Args, side: Side) -> Result<Kind, Error> {
-    let trace = &args.words[usize::from(side == Side::Down)];
-    let mut table =
-        Map::from_iter([("trace".to_string(), trace.as_str().into()), ("once".to_string(), args.has("--once").into())]);
+fn link(options: &LinkOptions, trace: &str, side: Side) -> Result<Kind, Error> {
+    let mut table = Map::from_iter([("trace".to_string(), trace.into()), ("once".to_string(), options.once.into())]);
     let (kind_option, args_option) = (option(side, "queue"), option(side, "queue-args"));
-    let kind = args.get(&kind_option).unwrap_or("infinite");
-    let queue = queue(kind, args.get(&args_option).unwrap_or(""));
+    let [_, kind, args] = options.of(side);
+    let queue = queue(kind.unwrap_or("infinite"), args.unwrap_or(""));
     let (aqm, limits) = queue.map_err(|e| Error::Input(format!("{args_option}: {e}")))?;
     table.insert("aqm".to_string(), aqm.into());
     table.insert("limit".to_string(), json!(limits));
@@ -192,38 +197,119 @@ const KINDS: &[&str] = &["infinite", "droptail", "drophead", "codel", "pie"];
 /// As much as a limit can say.
 const UNLIMITED: &str = "4294967295 packets";
 
-const HELP: &[Opt] = &[Opt { name: "--help", value: "", about: "Show this." }];
+/// What is fixed of a command.
+struct Syntax {
+    name: &'static str,
+    words: usize,
+    usage: &'static str,
+}
 
-const LINK: &[Opt] = &[
-    Opt { name: "--once", value: "", about: "Stop at the end of the traces." },
-    Opt { name: "--uplink-log", value: "FILE", about: "Log of the uplink." },
-    Opt { name: "--downlink-log", value: "FILE", about: "Log of the downlink." },
-    Opt { name: "--uplink-queue", value: "QUEUE", about: "infinite, droptail, drophead, codel or pie [infinite]." },
-    Opt { name: "--downlink-queue", value: "QUEUE", about: "Likewise." },
-    Opt { name: "--uplink-queue-args", value: "ARGS", about: "name=integer, separated by commas." },
-    Opt { name: "--downlink-queue-args", value: "ARGS", about: "Likewise." },
-    METER[0],
-    METER[1],
-    METER[2],
-    METER[3],
-    METER[4],
-    METER[5],
+const SYNTAXES: [Syntax; 6] = [
+    Syntax { name: "mm-link", words: 2, usage: "mm-link UP-TRACE DOWN-TRACE [OPTION]... [--] [COMMAND]..." },
+    Syntax { name: "mm-delay", words: 1, usage: "mm-delay MILLISECONDS [COMMAND]..." },
+    Syntax { name: "mm-meter", words: 0, usage: "mm-meter [-u|--meter-uplink] [-d|--meter-downlink] [COMMAND]..." },
+    Syntax { name: "mm-loss", words: 2, usage: "mm-loss uplink|downlink RATE [COMMAND]..." },
+    Syntax {
+        name: "mm-onoff",
+        words: 3,
+        usage: "mm-onoff uplink|downlink MEAN-ON-SECONDS MEAN-OFF-SECONDS [COMMAND]...",
+    },
+    Syntax {
+        name: "mm-intermittent",
+        words: 3,
+        usage: "mm-intermittent uplink|downlink ON-SECONDS OFF-SECONDS [COMMAND]...",
+    },
 ];
 
-/// Short names of mm-link.
-const LOGS: &[Short] = &[("-u", "--uplink-log"), ("-d", "--downlink-log")];
+/// Options of `mm-link`.
+#[derive(Args, Clone, Debug, Default)]
+struct LinkOptions {
+    /// Stop at the end of the traces.
+    #[arg(long)]
+    once: bool,
+    /// Log of the uplink.
+    #[arg(short, long, value_name = "FILE")]
+    uplink_log: Option<String>,
+    /// Log of the downlink.
+    #[arg(short, long, value_name = "FILE")]
+    downlink_log: Option<String>,
+    /// infinite, droptail, drophead, codel or pie [infinite].
+    #[arg(long, value_name = "QUEUE")]
+    uplink_queue: Option<String>,
+    /// Likewise.
+    #[arg(long, value_name = "QUEUE")]
+    downlink_queue: Option<String>,
+    /// name=integer, separated by commas.
+    #[arg(long, value_name = "ARGS")]
+    uplink_queue_args: Option<String>,
+    /// Likewise.
+    #[arg(long, value_name = "ARGS")]
+    downlink_queue_args: Option<String>,
+    #[command(flatten)]
+    meter: Meter,
+}
 
-/// Short names of mm-meter.
-const METERS: &[Short] = &[("-u", "--meter-uplink"), ("-d", "--meter-downlink")];
+impl LinkOptions {
+    /// Log, queue, and arguments of the queue of a direction.
+    fn of(&self, side: Side) -> [Option<&str>; 3] {
+        let found = match side {
+            Side::Up => [&self.uplink_log, &self.uplink_queue, &self.uplink_queue_args],
+            Side::Down => [&self.downlink_log, &self.downlink_queue, &self.downlink_queue_args],
+        };
+        found.map(Option::as_deref)
+    }
+}
 
-const METER: &[Opt] = &[
-    Opt { name: "--meter-uplink", value: "", about: "Show rate and drops of the uplink while the command runs." },
-    Opt { name: "--meter-uplink-delay", value: "", about: "Show its queueing delay." },
-    Opt { name: "--meter-downlink", value: "", about: "Likewise." },
-    Opt { name: "--meter-downlink-delay", value: "", about: "Likewise." },
-    Opt { name: "--meter-all", value: "", about: "All of these." },
-    Opt { name: "--help", value: "", about: "Show this." },
-];
+/// What is shown while the command runs.
+#[derive(Args, Clone, Debug, Default)]
+struct Meter {
+    /// Show rate and drops of the uplink while the command runs.
+    #[arg(long)]
+    meter_uplink: bool,
+    /// Show its queueing delay.
+    #[arg(long)]
+    meter_uplink_delay: bool,
+    /// Likewise.
+    #[arg(long)]
+    meter_downlink: bool,
+    /// Likewise.
+    #[arg(long)]
+    meter_downlink_delay: bool,
+    /// All of these.
+    #[arg(long)]
+    meter_all: bool,
+}
+
+/// Options of `mm-meter`.
+#[derive(Args, Clone, Debug, Default)]
+struct MeterOptions {
+    #[command(flatten)]
+    meter: Meter,
+    /// --meter-uplink by its short name, which in mm-link is another's.
+    #[arg(short = 'u', hide = true)]
+    uplink: bool,
+    /// --meter-downlink likewise.
+    #[arg(short = 'd', hide = true)]
+    downlink: bool,
+}
+
+impl From<MeterOptions> for LinkOptions {
+    fn from(MeterOptions { mut meter, uplink, downlink }: MeterOptions) -> Self {
+        meter.meter_uplink |= uplink;
+        meter.meter_downlink |= downlink;
+        Self { meter, ..Self::default() }
+    }
+}
+
+/// Commands without options.
+#[derive(Args, Clone, Debug, Default)]
+struct NoOptions {}
+
+impl From<NoOptions> for LinkOptions {
+    fn from(_: NoOptions) -> Self {
+        Self::default()
+    }
+}
 
 #[cfg(test)]
 mod tests {

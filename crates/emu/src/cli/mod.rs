@@ -2,14 +2,15 @@
 
 mod args;
 mod ctl;
+mod help;
 mod kinds;
 mod mahimahi;
 mod native;
+mod options;
 mod python;
 mod topology;
 
 use crate::Error;
-use crate::path::Side;
 use crate::shell::{self, Outcome, Shell, Status};
 use crate::whole::write_whole;
 use sojourn_aqm::registry::Catalogue;
@@ -152,9 +153,6 @@ const MACHINE: i32 = 3;
 
 /// Where [`Outcome::json`] lies in a log's folder.
 const SHELL_FILE: &str = "shell.json";
-
-/// The sides, up first.
-const SIDES: [Side; 2] = [Side::Up, Side::Down];
 
 #[cfg(test)]
 mod tests {

@@ -1,11 +1,14 @@
 //! `link`, `delay` and `loss`.
 
-use super::args::{Args, Opt, describe, text};
-use super::kinds::{delays, links, losses};
+use super::args::{self, Words, text};
+use super::help::{self, Help};
+use super::kinds::{Sided, delays, links, losses};
+use super::options::{CommonOptions, DelayOptions, LinkOptions, LossOptions};
 use super::{Parsed, Request};
 use crate::Error;
 use crate::path::{DirectionConfig, Gso, Kind, LogConfig, LogFormat, Side};
 use crate::shell::{Command, Place, Shell, Shown};
+use clap::Args;
 use serde_json::json;
 use sojourn_aqm::class::ClassId;
 use sojourn_aqm::params::unknown;
@@ -16,40 +19,81 @@ use std::path::{Path, PathBuf};
 
 /// A command line of `name`; `line` is all of it. It may name the queue managers of `managers` as well.
 pub fn parse(name: &str, words: &[String], line: &[String], managers: &dyn Catalogue) -> Result<Parsed, Error> {
-    let own = own(name);
-    let args = Args::parse(words, &[options(name), of_others(name)].concat(), own.words)?;
-    if args.has("--help") {
-        let (own, common) = (describe(own.options), describe(COMMON));
-        return Ok(Parsed::Help(format!("{}\n\nOptions:\n{own}\nFor every shell:\n{common}", own_usage(name).trim())));
+    match name {
+        "link" => parse_as(&LINK, words, line, |link: &LinkOptions, _, mtu| {
+            [link.service(), link.aqm(), link.netem(), link.limit()].iter().try_for_each(Sided::check)?;
+            let classes = link.class.iter().map(|text| class(text)).collect::<Result<_, _>>()?;
+            Ok(Paths { kinds: links(link, mtu, managers)?, gso: gso(link.gso.as_deref())?, classes })
+        }),
+        "delay" => parse_as(&DELAY, words, line, |delay: &DelayOptions, word, _| {
+            let given = Sided::of_word("delay", word, [&delay.up, &delay.down]);
+            given.check()?;
+            Ok(Paths { kinds: delays(&given)?, gso: gso(delay.gso.as_deref())?, classes: Vec::new() })
+        }),
+        _ => parse_as(&LOSS, words, line, |loss: &LossOptions, word, _| {
+            let given = Sided::of_word("loss", word, [&loss.up, &loss.down]);
+            given.check()?;
+            Ok(Paths { kinds: losses(&given)?, gso: Gso::default(), classes: Vec::new() })
+        }),
     }
-    refuse_others(name, &args)?;
-    refuse_ignored(&args)?;
-    let kinds = match name {
-        "link" => links(&args, managers)?,
-        "delay" => delays(&args)?,
-        _ => losses(&args)?,
-    };
-    request(name, kinds, &args, line).map(|request| Parsed::Run(Box::new(request)))
 }
 
-/// Options that are no option of a command because another one does it, around or within this one.
-fn of_others(name: &str) -> Vec<Opt> {
-    let all = ["--delay", "--loss", "--rate", "--aqm", "--limit"];
-    let own = options(name);
-    let others = all.iter().filter(|other| own.iter().all(|own| own.name != **other));
-    others.map(|&name| Opt { name, value: "VALUE", about: "" }).collect()
+/// What the directions of a shell do.
+struct Paths {
+    /// Up first.
+    kinds: [Kind; 2],
+    gso: Gso,
+    /// Classes that packets name by a port.
+    classes: Vec<(u16, ClassId)>,
+}
+
+/// The options of a command, its own ones first.
+#[derive(Args)]
+struct Options<T: Args> {
+    #[command(flatten)]
+    own: T,
+    #[command(flatten)]
+    common: CommonOptions,
+}
+
+/// What is fixed of a command.
+struct Syntax {
+    name: &'static str,
+    words: usize,
+    usage: &'static str,
+    about: &'static str,
+}
+
+/// A command line with options of `T`; `paths` finds what they say of the directions, from these options, the word, and
+/// the value of `--mtu`.
+fn parse_as<T: Args>(
+    syntax: &Syntax,
+    words: &[String],
+    line: &[String],
+    paths: impl FnOnce(&T, Option<&str>, Option<&str>) -> Result<Paths, Error>,
+) -> Result<Parsed, Error> {
+    let Some(found) = args::parse::<Options<T>>(words, &OF_OTHERS, Words::AtMost(syntax.words))? else {
+        let sections = vec![
+            ("Options", help::options::<T>(false)),
+            ("Options of every shell", help::options::<CommonOptions>(true)),
+        ];
+        return Ok(Parsed::Help(Help { usage: syntax.usage, about: syntax.about, sections }.text()));
+    };
+    refuse_others(syntax.name, &found.others)?;
+    let Options { own, common } = &found.options;
+    let paths = paths(own, found.words.first().map(String::as_str), common.mtu.as_deref())?;
+    request(syntax.name, paths, common, &found.command, line).map(|request| Parsed::Run(Box::new(request)))
 }
 
 /// Refuses what another command does, with the command line that has both.
-fn refuse_others(name: &str, args: &Args) -> Result<(), Error> {
-    let given: Vec<(&str, &str)> =
-        of_others(name).iter().filter_map(|option| args.get(option.name).map(|value| (option.name, value))).collect();
-    let Some(&(option, value)) = given.first() else { return Ok(()) };
-    let (outer, line) = match option {
+fn refuse_others(name: &str, given: &[(&'static str, String)]) -> Result<(), Error> {
+    let Some((option, value)) = given.first() else { return Ok(()) };
+    let (outer, line) = match *option {
         "--delay" | "--loss" => (&option[2..], format!("{} {}", &option[2..], shell_word(value))),
         _ => {
             let rate = given.iter().all(|(option, _)| *option != "--rate").then_some(("--rate", "12mbit"));
-            let of_link = given.iter().copied().filter(|(option, _)| !matches!(*option, "--delay" | "--loss"));
+            let of_link = given.iter().filter(|(option, _)| !matches!(*option, "--delay" | "--loss"));
+            let of_link = of_link.map(|(option, value)| (*option, value.as_str()));
             let words =
                 rate.into_iter().chain(of_link).map(|(option, value)| format!(" {option} {}", shell_word(value)));
             ("link", format!("link{}", words.collect::<String>()))
@@ -57,6 +101,9 @@ fn refuse_others(name: &str, args: &Args) -> Result<(), Error> {
     };
     Err(Error::Input(format!("{option}: of `sojourn {outer}`; write sojourn {line} -- sojourn {name} …")))
 }
+
+/// Options that another command has, around or within a command that has them not.
+const OF_OTHERS: [&str; 5] = ["--delay", "--loss", "--rate", "--aqm", "--limit"];
 
 /// A word as a shell takes it.
 fn shell_word(word: &str) -> String {
@@ -68,33 +115,19 @@ fn shell_word(word: &str) -> String {
     }
 }
 
-/// Refuses what is for both directions where each of them has its own.
-fn refuse_ignored(args: &Args) -> Result<(), Error> {
-    for (all, up, down) in [
-        ("--rate", "--up", "--down"),
-        ("--aqm", "--aqm-up", "--aqm-down"),
-        ("--netem", "--netem-up", "--netem-down"),
-        ("--limit", "--limit-up", "--limit-down"),
-    ] {
-        if args.has(all) && args.has(up) && args.has(down) {
-            return Err(Error::Input(format!("{all}: both directions have their own, {up} and {down}; leave it out")));
-        }
-    }
-    match args.words.first() {
-        Some(word) if args.has("--up") && args.has("--down") => {
-            Err(Error::Input(format!("{word}: both directions have their own, --up and --down; leave it out")))
-        }
-        _ => Ok(()),
-    }
-}
-
 /// What every shell has, around what its directions do.
-fn request(name: &str, kinds: [Kind; 2], args: &Args, line: &[String]) -> Result<Request, Error> {
-    let span = |option: &str, default: Duration| match args.get(option) {
+fn request(
+    name: &str,
+    paths: Paths,
+    common: &CommonOptions,
+    command: &[String],
+    line: &[String],
+) -> Result<Request, Error> {
+    let span = |option: &str, text: &Option<String>, default: Duration| match text {
         None => Ok(default),
         Some(text) => units::duration(text).map_err(|e| Error::Input(format!("{option}: {e}"))),
     };
-    let log = args.get("--log").map(PathBuf::from);
+    let log = common.log.as_ref().map(PathBuf::from);
     if let Some(folder) = &log {
         if [Side::Up, Side::Down].iter().any(|&side| records(folder, side).is_file()) {
             let text = "has a log already; name another folder";
@@ -104,23 +137,23 @@ fn request(name: &str, kinds: [Kind; 2], args: &Args, line: &[String]) -> Result
             Error::Machine(format!("--log {}: {e}; choose a place that you may write to", folder.display()))
         })?;
     }
-    let seed = match args.get("--seed") {
+    let seed = match &common.seed {
         None => 1,
         Some(text) => text
             .parse()
             .map_err(|_| Error::Input(format!("--seed: {text:?} is no whole number; write e.g. --seed 1")))?,
     };
-    let (gso, classes, mtu) = (gso(args)?, classes(args)?, mtu(args)?);
-    let attach = attach(args)?;
-    let waits = attach.is_some() && args.command.is_empty();
-    let [up, down] = kinds;
+    let mtu = common.mtu.as_deref().map(mtu).transpose()?;
+    let attach = attach(common)?;
+    let waits = attach.is_some() && command.is_empty();
+    let Paths { kinds: [up, down], gso, classes } = paths;
     let direction = |side: Side, kind| -> Result<DirectionConfig, Error> {
         let plain = DirectionConfig::new(side, kind);
         Ok(DirectionConfig {
             mtu: mtu.unwrap_or(plain.mtu),
-            window: span("--window", plain.window)?,
+            window: span("--window", &common.window, plain.window)?,
             logs: log.iter().map(|folder| log_of(folder, side, line)).collect(),
-            pcap: args.get("--pcap").map(PathBuf::from),
+            pcap: common.pcap.as_ref().map(PathBuf::from),
             gso,
             ethernet: attach.is_some(),
             classes: classes.clone(),
@@ -128,41 +161,42 @@ fn request(name: &str, kinds: [Kind; 2], args: &Args, line: &[String]) -> Result
         })
     };
     let directions = [direction(Side::Up, up)?, direction(Side::Down, down)?];
-    let command = if waits { Command::Own(Box::new(|_| until_told())) } else { args.command()? };
+    let prompts = command.is_empty() && !waits;
+    let command = if waits { Command::Own(Box::new(|_| until_told())) } else { args::command(command)? };
     let shell = Shell {
         seed,
         attach,
-        peer: args.get("--peer").map(|command| text("--peer", command.to_string())).transpose()?,
-        hosts: args.all("--host").map(host).collect::<Result<_, _>>()?,
-        cc: args.get("--cc").map(str::to_string),
-        meter: if args.has("--meter") { Shown::EVERYTHING } else { Shown::default() },
-        meter_web: args.has("--meter-web"),
-        given: args.get("--name").map(given).transpose()?,
-        prompts: args.command.is_empty() && !waits,
-        spin: span("--spin", Duration::ZERO)?,
+        peer: common.peer.clone().map(|command| text("--peer", command)).transpose()?,
+        hosts: common.host.iter().map(|name| host(name)).collect::<Result<_, _>>()?,
+        cc: common.cc.clone(),
+        meter: if common.meter { Shown::EVERYTHING } else { Shown::default() },
+        meter_web: common.meter_web,
+        given: common.name.as_deref().map(given).transpose()?,
+        prompts,
+        spin: span("--spin", &common.spin, Duration::ZERO)?,
         ..Shell::new(name, directions, command)
     };
-    Ok(Request { shell, strict: args.has("--strict"), quiet: args.has("--quiet"), log })
+    Ok(Request { shell, strict: common.strict, quiet: common.quiet, log })
 }
 
 /// The interface to attach to.
-fn attach(args: &Args) -> Result<Option<Place>, Error> {
-    let Some(interface) = args.get("--attach") else {
-        return match args.get("--netns") {
+fn attach(common: &CommonOptions) -> Result<Option<Place>, Error> {
+    let Some(interface) = &common.attach else {
+        return match common.netns {
             Some(_) => Err(Error::Input("--netns: says where an interface is; add --attach INTERFACE".to_string())),
             None => Ok(None),
         };
     };
-    for (option, why) in [
-        ("--peer", "the other end is what it is"),
-        ("--host", "the machine's programs have its names"),
-        ("--cc", "the machine's programs choose their own"),
+    for (option, is_given, why) in [
+        ("--peer", common.peer.is_some(), "the other end is what it is"),
+        ("--host", !common.host.is_empty(), "the machine's programs have its names"),
+        ("--cc", common.cc.is_some(), "the machine's programs choose their own"),
     ] {
-        if args.has(option) {
+        if is_given {
             return Err(Error::Input(format!("{option}: at an interface that is there {why}; leave it out")));
         }
     }
-    let namespace = args.get("--netns").map(|which| match which {
+    let namespace = common.netns.as_deref().map(|which| match which {
         file if file.contains('/') => PathBuf::from(file),
         pid if pid.chars().all(|c| c.is_ascii_digit()) => PathBuf::from(format!("/proc/{pid}/ns/net")),
         name => Path::new("/run/netns").join(name),
@@ -180,11 +214,10 @@ fn until_told() -> i32 {
     }
 }
 
-/// The largest IP packet, where `--mtu` says it: as a link has it.
-fn mtu(args: &Args) -> Result<Option<u32>, Error> {
-    let Some(text) = args.get("--mtu") else { return Ok(None) };
+/// The value of `--mtu`, as a link has it: its largest IP packet.
+fn mtu(text: &str) -> Result<u32, Error> {
     let read = LinkSpec::parse("", &json!({ "rate": "1 Gbit/s", "mtu": text }), Path::new("."));
-    read.map(|spec| Some(spec.mtu)).map_err(|error| Error::Input(format!("--mtu: {}", error.message)))
+    read.map(|spec| spec.mtu).map_err(|error| Error::Input(format!("--mtu: {}", error.message)))
 }
 
 /// The name of a shell, which is a part of a file's name.
@@ -209,9 +242,9 @@ fn host(name: &str) -> Result<String, Error> {
     Err(Error::Input(format!("--host: {name:?} is no name of a host; write e.g. www.example.org")))
 }
 
-/// What `--gso` says of super-packets.
-fn gso(args: &Args) -> Result<Gso, Error> {
-    args.get("--gso").map_or(Ok(Gso::default()), gso_of)
+/// The value of `--gso`, or what counts without it.
+fn gso(name: Option<&str>) -> Result<Gso, Error> {
+    name.map_or(Ok(Gso::default()), gso_of)
 }
 
 /// `cut` or `keep`.
@@ -219,11 +252,6 @@ pub(super) fn gso_of(name: &str) -> Result<Gso, Error> {
     let known = [Gso::Cut, Gso::Keep];
     let found = known.into_iter().find(|gso| gso.name() == name);
     found.ok_or_else(|| Error::Input(format!("--gso: {}", unknown("choice", name, known.into_iter().map(Gso::name)))))
-}
-
-/// The classes that packets name by a port, each as `PORT=CLASS`.
-fn classes(args: &Args) -> Result<Vec<(u16, ClassId)>, Error> {
-    args.all("--class").map(class).collect()
 }
 
 /// A port and its class, as `PORT=CLASS`.
@@ -244,137 +272,32 @@ fn log_of(folder: &Path, side: Side, line: &[String]) -> LogConfig {
     LogConfig { path: records(folder, side), format: LogFormat::Records, command: line.join(" ") }
 }
 
-/// The options of a command, its own ones first.
-pub(super) fn options(name: &str) -> Vec<Opt> {
-    own(name).options.iter().chain(COMMON).copied().collect()
-}
-
-/// What a command has of its own.
-fn own(name: &str) -> &'static Own {
-    match name {
-        "link" => LINK,
-        "delay" => DELAY,
-        _ => LOSS,
-    }
-}
-
-/// A command's own words and options.
-struct Own {
-    words: usize,
-    options: &'static [Opt],
-}
-
-fn own_usage(name: &str) -> &'static str {
-    match name {
-        "link" => LINK_USAGE,
-        "delay" => DELAY_USAGE,
-        _ => LOSS_USAGE,
-    }
-}
-
-const LINK: &Own = &Own {
+const LINK: Syntax = Syntax {
+    name: "link",
     words: 0,
-    options: &[
-        Opt { name: "--up", value: "SPEC", about: "Outgoing direction: a rate, rates in steps, or a trace file." },
-        Opt { name: "--down", value: "SPEC", about: "Incoming direction, likewise." },
-        Opt { name: "--rate", value: "SPEC", about: "Directions for which no --up or --down is given." },
-        Opt { name: "--once", value: "", about: "Stop the link at the end of its trace instead of repeating it." },
-        Opt { name: "--aqm", value: "AQM", about: "Queue manager, e.g. \"codel target 5ms ecn\" [droptail]." },
-        Opt { name: "--aqm-up", value: "AQM", about: "The same for the outgoing direction." },
-        Opt { name: "--aqm-down", value: "AQM", about: "The same for the incoming direction." },
-        Opt {
-            name: "--netem",
-            value: "LINE",
-            about: "netem before the queue manager, e.g. \"delay 20ms 5ms loss 0.1%\".",
-        },
-        Opt { name: "--netem-up", value: "LINE", about: "The same for the outgoing direction." },
-        Opt { name: "--netem-down", value: "LINE", about: "The same for the incoming direction." },
-        Opt { name: "--limit", value: "LIMIT", about: "Queue limit, e.g. \"250 kB\", \"50 ms\" [1000 packets]." },
-        Opt { name: "--limit-up", value: "LIMIT", about: "The same for the outgoing direction." },
-        Opt { name: "--limit-down", value: "LIMIT", about: "The same for the incoming direction." },
-        GSO,
-        Opt {
-            name: "--changes",
-            value: "JSON",
-            about: "Planned changes, as a list of [[changes]]; link is incoming, reverse outgoing.",
-        },
-        Opt {
-            name: "--class",
-            value: "PORT=CLASS",
-            about: "Packets from or to this port name a class of htb or prio, e.g. 5201=1:10; repeatable.",
-        },
-    ],
+    usage: "sojourn link --up SPEC --down SPEC [OPTIONS] [--] [COMMAND]...",
+    about: "Run a command behind an emulated link; without a command, your shell.
+
+SPEC is a rate (12mbit), rates in steps (100mbit@0s,10mbit@50s), a trace of delivery opportunities in Mahimahi's format, \
+or the keys of a scenario's link in JSON ('{\"rate\": \"12 Mbit/s\", \"delay\": \"20 ms\"}').",
 };
 
-const GSO: Opt = Opt {
-    name: "--gso",
-    value: "KIND",
-    about: "Super-packets of senders: keep has the queue judge them whole, cut packet by packet [cut].",
-};
-
-const DELAY: &Own = &Own {
+const DELAY: Syntax = Syntax {
+    name: "delay",
     words: 1,
-    options: &[
-        Opt { name: "--up", value: "DELAY", about: "Outgoing direction, or a file of delays." },
-        Opt { name: "--down", value: "DELAY", about: "Incoming direction, or a file of delays." },
-        GSO,
-    ],
+    usage: "sojourn delay DELAY [OPTIONS] [--] [COMMAND]...",
+    about: "Run a command behind a one-way delay in each direction, e.g. 20ms or 20ms@0s,60ms@50s, or a file with such a \
+step in each line.",
 };
 
-const LOSS: &Own = &Own {
+const LOSS: Syntax = Syntax {
+    name: "loss",
     words: 1,
-    options: &[
-        Opt { name: "--up", value: "LOSS", about: "Outgoing direction; without --down, only this one." },
-        Opt { name: "--down", value: "LOSS", about: "Incoming direction; without --up, only this one." },
-    ],
+    usage: "sojourn loss LOSS [OPTIONS] [--] [COMMAND]...",
+    about: "Run a command behind a lossy path.
+
+LOSS is a probability (1%, 0.01) or Gilbert and Elliott's chain, \"p 0.002 r 0.2\" with bad, good and step.",
 };
-
-const COMMON: &[Opt] = &[
-    Opt { name: "--log", value: "FOLDER", about: "Record every packet, as a result for `sojourn plot`." },
-    Opt { name: "--pcap", value: "PREFIX", about: "Captures PREFIX.up.in.pcapng, PREFIX.up.out.pcapng, and of down." },
-    Opt { name: "--meter", value: "", about: "Show rates, delays and drops while the command runs." },
-    Opt { name: "--meter-web", value: "", about: "Draw them on a page at a loopback address, which is told." },
-    Opt { name: "--name", value: "NAME", about: "The name for `sojourn ctl`, which changes the shell while it runs." },
-    Opt { name: "--seed", value: "N", about: "Seed of all random streams [1]." },
-    Opt { name: "--cc", value: "NAME", about: "Congestion control of TCP at both ends, e.g. cubic." },
-    Opt {
-        name: "--attach",
-        value: "INTERFACE",
-        about: "What passes this interface passes the shell: up is what goes out.",
-    },
-    Opt {
-        name: "--netns",
-        value: "NAME",
-        about: "With --attach: its network namespace (name, number of a process, file).",
-    },
-    Opt { name: "--peer", value: "COMMAND", about: "Run this sh command at the outer end, in its own network." },
-    Opt { name: "--host", value: "NAME", about: "Inside, this name leads to $SOJOURN_HOST; repeatable." },
-    Opt { name: "--mtu", value: "BYTES", about: "Largest IP packet [that of a link in JSON, else 1500 B]." },
-    Opt { name: "--window", value: "TIME", about: "Packets due within this time may leave together [100us]." },
-    Opt { name: "--spin", value: "TIME", about: "Busy-wait this long before a packet is due [0s]." },
-    Opt { name: "--strict", value: "", about: "Exit with 1 if the emulator itself was late or lost packets." },
-    Opt { name: "--quiet", value: "", about: "Print a report only if something went wrong." },
-    Opt { name: "--help", value: "", about: "Show this help." },
-];
-
-const LINK_USAGE: &str = "
-Usage: sojourn link --up SPEC --down SPEC [OPTIONS] [--] [COMMAND]...
-
-Run a command behind an emulated link; without a command, your shell. SPEC is a rate (12mbit), rates in
-steps (100mbit@0s,10mbit@50s), a trace of delivery opportunities in Mahimahi's format, or the keys of a
-scenario's link in JSON ('{\"rate\": \"12 Mbit/s\", \"delay\": \"20 ms\"}').";
-
-const DELAY_USAGE: &str = "
-Usage: sojourn delay DELAY [OPTIONS] [--] [COMMAND]...
-
-Run a command behind a one-way delay in each direction, e.g. 20ms or 20ms@0s,60ms@50s, or a file with such a
-step in each line.";
-
-const LOSS_USAGE: &str = "
-Usage: sojourn loss LOSS [OPTIONS] [--] [COMMAND]...
-
-Run a command behind a lossy path. LOSS is a probability (1%, 0.01) or Gilbert and Elliott's chain,
-\"p 0.002 r 0.2\" with bad, good and step.";
 
 #[cfg(test)]
 mod tests {

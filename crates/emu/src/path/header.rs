@@ -1,10 +1,10 @@
-//! What is to be known of a frame: virtio header, IP, transport.
+//! What is to be known of a frame: virtio header, IP, transport ([`sojourn_aqm::octets`]).
 //!
-//! Sources: virtio 1.2 §5.1.6 (`virtio_net_hdr`), RFC 791, RFC 8200 §4, RFC 9293 §3.1, RFC 768. Nothing here trusts the
-//! bytes: programs inside a shell can send any.
+//! Source: virtio 1.2 §5.1.6 (`virtio_net_hdr`). Nothing here trusts the bytes: programs inside a shell can send any.
 
 use sojourn_aqm::Ecn;
-use sojourn_aqm::octets::{field, u16_at, u32_at};
+use sojourn_aqm::octets::{IP6_BYTES, IpHeader, TCP_BYTES, TcpHeader, UDP_BYTES, field, ports_at, u16_at, u32_at};
+pub use sojourn_aqm::octets::{TCP, UDP};
 
 /// Bytes of the virtio header in front of a frame.
 pub const VNET: usize = 10;
@@ -90,11 +90,39 @@ pub fn tcp_flow(source: &[u8], destination: &[u8], source_port: u16, port: u16) 
 impl Headers {
     /// Reads the headers of `ip`, an IP packet; `None` if it is none.
     pub fn parse(ip: &[u8]) -> Option<Self> {
-        match ip.first()? >> 4 {
-            4 => Self::ip4(ip),
-            6 => Self::ip6(ip),
-            _ => None,
+        let header = IpHeader::parse(ip)?;
+        let (version, mut protocol, mut at) = (header.version(), header.protocol, header.next);
+        let (hosts, mixed) = if version == 4 {
+            let hosts = (u32_at(ip, 12)?, u32_at(ip, 16)?);
+            let mixed = mix(hosts.0 as u64 | (hosts.1 as u64) << 32, protocol.into());
+            // The rest of a packet in fragments, also of the first one, is elsewhere.
+            protocol = if header.fragment == 0 { protocol } else { 0 };
+            (hosts, mixed)
+        } else {
+            if at > ip.len() {
+                (protocol, at) = (0, IP6_BYTES);
+            }
+            let digest = |at: usize| {
+                let words = (at..at + 16).step_by(4).filter_map(|place| u32_at(ip, place));
+                words.fold(0, |sum, word| mix(sum, word.into()))
+            };
+            let (from, to) = (digest(8), digest(24));
+            ((from as u32, to as u32), mix(mix(from, to), protocol.into()))
+        };
+        if at > ip.len() {
+            return None;
         }
+        let size = match protocol {
+            TCP => TcpHeader::parse(ip, at).map(|tcp| tcp.size).filter(|&size| size >= TCP_BYTES),
+            UDP => Some(UDP_BYTES),
+            _ => None,
+        };
+        let whole = size.filter(|size| at + size <= ip.len());
+        let (transport, end) = whole.map_or((0, at), |size| (protocol, at + size));
+        let ports = whole.and_then(|_| u32_at(ip, at)).unwrap_or(0);
+        let flow = mix(mixed, ports.into());
+        let (dscp, ecn) = (header.class >> 2, Ecn::ALL[(header.class & 3) as usize]);
+        Some(Self { version, transport, at, end, flow: (flow ^ flow >> 32) as u32, hosts, dscp, ecn })
     }
 
     /// What is to be known of a frame that is not IP: its link's header tells which flow it is of.
@@ -104,58 +132,9 @@ impl Headers {
         Self { version: 0, transport: 0, at: 0, end: 0, flow, hosts: (0, 0), dscp: 0, ecn: Ecn::NotEct }
     }
 
-    fn ip4(ip: &[u8]) -> Option<Self> {
-        let head: [u8; LEAST_IP4] = field(ip, 0)?;
-        let size = (head[0] & 15) as usize * 4;
-        if size < LEAST_IP4 || ip.len() < size {
-            return None;
-        }
-        let fragment = u16_at(&head, 6)? & 0x3fff;
-        let hosts = (u32_at(&head, 12)?, u32_at(&head, 16)?);
-        let protocol = if fragment == 0 { head[9] } else { 0 };
-        let mixed = mix(hosts.0 as u64 | (hosts.1 as u64) << 32, head[9] as u64);
-        Some(Self::transport(ip, 4, head[1], hosts, mixed, protocol, size))
-    }
-
-    fn ip6(ip: &[u8]) -> Option<Self> {
-        let head: [u8; IP6] = field(ip, 0)?;
-        let digest = |at: usize| {
-            let words = (at..at + 16).step_by(4).filter_map(|place| u32_at(&head, place));
-            words.fold(0, |sum, word| mix(sum, word.into()))
-        };
-        let (from, to) = (digest(8), digest(24));
-        let (mut protocol, mut at) = (head[6], IP6);
-        while matches!(protocol, HOP_BY_HOP | ROUTING | DESTINATION) {
-            let Some(&[next, eights]) = ip.get(at..at + 2) else { break };
-            (protocol, at) = (next, at + 8 * (eights as usize + 1));
-        }
-        if at > ip.len() {
-            (protocol, at) = (0, IP6);
-        }
-        let class = head[0] << 4 | head[1] >> 4;
-        let mixed = mix(mix(from, to), protocol as u64);
-        Some(Self::transport(ip, 6, class, (from as u32, to as u32), mixed, protocol, at))
-    }
-
-    /// Goes on behind the IP header, which ends at `at`.
-    fn transport(ip: &[u8], version: u8, class: u8, hosts: (u32, u32), mixed: u64, protocol: u8, at: usize) -> Self {
-        let size = match protocol {
-            TCP => ip.get(at + 12).map(|offset| (offset >> 4) as usize * 4).filter(|&size| size >= LEAST_TCP),
-            UDP => Some(8),
-            _ => None,
-        };
-        let whole = size.filter(|size| at + size <= ip.len());
-        let (transport, end) = whole.map_or((0, at), |size| (protocol, at + size));
-        let ports = whole.and_then(|_| u32_at(ip, at)).unwrap_or(0);
-        let flow = mix(mixed, ports.into());
-        let (dscp, ecn) = (class >> 2, Ecn::ALL[(class & 3) as usize]);
-        Self { version, transport, at, end, flow: (flow ^ flow >> 32) as u32, hosts, dscp, ecn }
-    }
-
     /// Ports of sender and receiver, of TCP and UDP; `headers` begins with the IP header.
     pub fn ports(&self, headers: &[u8]) -> Option<[u16; 2]> {
-        let port = |at: usize| u16_at(headers, at).filter(|_| self.transport != 0);
-        Some([port(self.at)?, port(self.at + 2)?])
+        ports_at(headers, self.at).filter(|_| self.transport != 0)
     }
 
     /// TCP's flags, none of another transport; `headers` begins with the IP header.
@@ -172,13 +151,13 @@ impl Headers {
     pub fn length(&self, ip: &[u8]) -> Option<usize> {
         match self.version {
             4 => u16_at(ip, 2).map(usize::from),
-            6 => u16_at(ip, 4).map(|payload| usize::from(payload) + IP6),
+            6 => u16_at(ip, 4).map(|payload| usize::from(payload) + IP6_BYTES),
             _ => None,
         }
     }
 
     /// TCP's header without its options.
-    fn tcp(&self, headers: &[u8]) -> Option<[u8; LEAST_TCP]> {
+    fn tcp(&self, headers: &[u8]) -> Option<[u8; TCP_BYTES]> {
         field(headers, self.at).filter(|_| self.transport == TCP)
     }
 
@@ -296,18 +275,6 @@ pub const GSO_TCP6: u8 = 4;
 /// Several UDP datagrams of equal length.
 pub const GSO_UDP: u8 = 5;
 const GSO_ECN: u8 = 0x80;
-
-/// Protocol numbers (IANA).
-pub const TCP: u8 = 6;
-/// UDP.
-pub const UDP: u8 = 17;
-/// Bytes of headers without options.
-const LEAST_IP4: usize = 20;
-const IP6: usize = 40;
-const LEAST_TCP: usize = 20;
-const HOP_BY_HOP: u8 = 0;
-const ROUTING: u8 = 43;
-const DESTINATION: u8 = 60;
 
 /// TCP's flags (RFC 9293 §3.1, RFC 3168 §6.1).
 pub const FIN: u8 = 1;

@@ -4,28 +4,29 @@ mod address;
 pub(crate) mod attach;
 mod command;
 mod control;
-pub(crate) mod desk;
 pub(crate) mod end;
 mod gateway;
 mod helpers;
 pub(crate) mod inside;
-pub(crate) mod load;
 mod message;
-pub(crate) mod meter;
-pub(crate) mod pump;
 pub(crate) mod report;
 mod route;
 mod senders;
-pub(crate) mod stalls;
 pub(crate) mod terminal;
+mod tunnel;
 mod visitors;
 mod web;
 
-pub use pump::Status;
 pub use report::{Fault, Held, Outcome};
+pub use tunnel::Status;
 
 use crate::Error;
-use crate::path::{Direction, DirectionConfig};
+use crate::error::machine;
+use crate::event_loop::EventLoop;
+use crate::event_loop::desk::Desk;
+pub use crate::event_loop::meter::Shown;
+use crate::event_loop::meter::{Board, Gauges, Meter};
+use crate::path::{Direction, DirectionConfig, Pool};
 use crate::sys::clock;
 use crate::sys::fds::Channel;
 use crate::sys::netlink::Netlink;
@@ -37,33 +38,26 @@ use attach::{Attached, attach};
 pub use command::Command;
 pub(crate) use command::texts;
 use control::{Lease, Leases, Listener};
-use desk::Desk;
 use end::{End, Site};
 use gateway::{Addresses, Seat};
 #[cfg(test)]
 pub(crate) use gateway::{Frame, Outline};
 use helpers::{Gateways, Helpers};
 use inside::Plan;
-use load::Load;
-pub use meter::Shown;
-use meter::{Board, Gauges, Meter};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 use nix::sys::signalfd::SignalFd;
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{Pid, getpid};
-use pump::Pump;
-#[cfg(test)]
-pub(crate) use pump::is_local_noise;
 use route::{Far, Outside};
 use senders::Senders;
 use sojourn_aqm::Duration;
 use sojourn_aqm::registry::Catalogue;
-use stalls::Stalls;
 use std::ffi::CString;
 use std::io;
 use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 use terminal::Terminal;
+use tunnel::Tunnel;
 use web::Web;
 
 /// A shell as it was asked for.
@@ -285,7 +279,7 @@ impl Session {
         (shell.up.epoch_ns, shell.down.epoch_ns) = (epoch_ns, epoch_ns);
         let up = Direction::new(shell.up.clone(), shell.seed)?;
         let down = Direction::new(shell.down.clone(), shell.seed)?;
-        let desk = Desk::of_shell(&shell.name, shell.given.as_deref(), &shell.command.words(), epoch_ns)?;
+        let desk = Desk::of_shell(&shell.name, shell.given.as_deref(), shell.command.words(), epoch_ns)?;
         let board = (shell.meter.anything() || shell.meter_web).then(Board::default);
         let web = match (&board, shell.meter_web) {
             (Some(board), true) => Some(Web::start(board, &shell.name, up.kind()).map_err(machine)?),
@@ -298,42 +292,28 @@ impl Session {
         let gauges = board.map(Gauges::of);
         let block = leases.as_ref().filter(|_| self.plain_senders).map(Leases::block);
         let senders = block.and_then(|block| Senders::watch(block).ok());
-        let exact = clock::exact_timers().is_ok();
-        let first = clock::run_first().is_ok();
-        let (cpu_ns, before) = (clock::cpu_ns(), Load::now());
-        let stalls = Stalls::default();
-        let spin_ns = shell.spin.as_nanos().max(0) as u64;
-        let mut pump = Pump {
+        let spin_ns = Some(shell.spin.as_nanos().max(0) as u64);
+        let event_loop = EventLoop { zero_ns, spin_ns, gauges, desk, own };
+        let mut tunnel = Tunnel {
             up,
             down,
+            pool: Pool::new(),
             inner,
             outside,
             leases,
             attached,
             inside,
             signals,
-            early: Vec::new(),
-            signalled: None,
-            zero_ns,
-            spin_ns,
-            stalls,
             gateways,
-            gauges,
-            desk,
-            own,
+            command: tunnel::Command::default(),
         };
-        let end = pump.run();
-        let (wall_ns, cpu_ns) = (clock::monotonic_ns() - zero_ns, clock::cpu_ns() - cpu_ns);
-        let load = Load::now().since(before);
-        if first {
-            let _ = clock::run_as_others();
-        }
+        let (end, usage) = event_loop.run(&mut tunnel);
         drop((meter, web));
         let held = senders.and_then(Senders::finish);
-        let far = pump.outside.far.as_mut().and_then(|far| far.end.as_mut());
-        let ends = [Some(&mut pump.inner), Some(&mut pump.outside.end), far].into_iter().flatten();
+        let far = tunnel.outside.far.as_mut().and_then(|far| far.end.as_mut());
+        let ends = [Some(&mut tunnel.inner), Some(&mut tunnel.outside.end), far].into_iter().flatten();
         let losses = ends.map(|end| end.netlink.losses(end.index).unwrap_or_default()).collect();
-        let Pump { up, down, inner, outside, leases, attached, inside, stalls, gateways, signalled, .. } = pump;
+        let Tunnel { up, down, inner, outside, leases, attached, inside, gateways, command, .. } = tunnel;
         let reports = [up.finish(), down.finish()];
         // The devices go, and with them the routes to them; then the addresses are free for others.
         drop((attached, inner, outside));
@@ -345,22 +325,18 @@ impl Session {
         if keeper_killed {
             process::end_descendants(&others);
         }
-        let status = end.map_err(machine)?;
-        let (realtime, gateway_ended) = (first && exact, gateways.ended);
+        end?;
+        let status = command.status.ok_or_else(|| machine(io::Error::from(io::ErrorKind::UnexpectedEof)))?;
         Ok(Outcome {
             shell,
             status,
             reports,
             losses,
-            stalls,
-            load,
-            wall_ns,
-            cpu_ns,
-            realtime,
+            usage,
             held,
-            gateway_ended,
+            gateway_ended: gateways.ended,
             keeper_killed,
-            signalled: signalled.map(|signal| signal as i32),
+            signalled: command.signalled.map(|signal| signal as i32),
         })
     }
 }
@@ -478,17 +454,6 @@ fn environment(shell: &Shell, lease: &Lease) -> Vec<(String, String)> {
     ];
     let prompt = shell.prompts.then(|| ("PROMPT_COMMAND", PROMPT.to_string()));
     pairs.into_iter().chain(prompt).map(|(name, value)| (name.to_string(), value)).collect()
-}
-
-pub(crate) fn machine(error: impl Into<io::Error>) -> Error {
-    let error = error.into();
-    let remedy = match error.raw_os_error() {
-        Some(libc::EMFILE | libc::ENFILE) => "raise the limit on open files (ulimit -n)",
-        Some(libc::EAGAIN) => "raise the limit on processes (ulimit -u)",
-        Some(libc::ENOMEM) => "free some memory",
-        _ => "see `sojourn doctor`",
-    };
-    Error::Machine(format!("shell: {error}; {remedy}"))
 }
 
 /// What bash does before its first prompt: the names of the shells come before it, as Mahimahi does it.

@@ -1,9 +1,8 @@
 //! What a shell says at its end.
 
-use super::load::Load;
 pub use super::senders::Held;
-use super::stalls::Stalls;
 use super::{Shell, Status};
+use crate::event_loop::usage::Usage;
 use crate::path::{Kind, Report};
 use crate::sys::netlink::Losses;
 use serde_json::{Value, json};
@@ -21,16 +20,8 @@ pub struct Outcome {
     pub reports: [Report; 2],
     /// What the devices lost: the inner one, the outer one, that to the gateway.
     pub losses: Vec<Losses>,
-    /// When the shell itself stood still.
-    pub stalls: Stalls,
-    /// What programs lacked of the machine's CPUs.
-    pub load: Load,
-    /// Duration of the command.
-    pub wall_ns: u64,
-    /// CPU time of the shell meanwhile.
-    pub cpu_ns: u64,
-    /// Whether it ran before ordinary processes, with exact timers.
-    pub realtime: bool,
+    /// What it used of the machine.
+    pub usage: Usage,
     /// The download that the send buffer of this machine held back, if one was.
     pub held: Option<Held>,
     /// When a process ended that leads beyond the machine, before the command did.
@@ -75,7 +66,7 @@ impl Outcome {
             faults.push("the process that keeps the command was killed, and the command with it".to_string());
         }
         let arrived = self.reports.iter().map(|report| report.counters.arrived.0).sum();
-        faults.extend(self.stalls.fault(arrived));
+        faults.extend(self.usage.stalls.fault(arrived));
         faults.into_iter().map(Fault).collect()
     }
 
@@ -107,34 +98,28 @@ impl Outcome {
             Status::NotStarted(errno) => json!({ "errno": errno }),
         };
         let faults: Vec<_> = self.faults().into_iter().map(|fault| fault.0).collect();
-        json!({
-            "format": 1,
-            "version": env!("CARGO_PKG_VERSION"),
+        let json = json!({
             "shell": self.shell.name, "seed": self.shell.seed, "command": self.shell.command.words(),
             "epoch_ns": self.shell.up.epoch_ns,
             "up": direction(0), "down": direction(1),
             "status": status,
-            "wall_ns": self.wall_ns, "cpu_ns": self.cpu_ns, "realtime": self.realtime,
             "hidden_drops": self.hidden_drops(),
-            "stalls": self.stalls.json(),
             "sender_held": self.held.map(|held| json!({
                 "port": held.connection.port, "share": held.share(), "rtt_ms": f64::from(held.connection.rtt_us) / 1e3,
                 "rate_bps": held.rate(), "buffer_bytes": held.most, "buffer_bytes_per_gbit": held.per_gbit(),
             })),
-            "cpu_waiting": self.load.waiting(self.wall_ns), "cpu_steal": self.load.steal(),
             "faults": faults,
-        })
-        .to_string()
+        });
+        self.usage.added_to(json).to_string()
     }
 
     /// One line for each direction and one for the shell.
     pub fn lines(&self) -> Vec<String> {
         let mut lines: Vec<String> = self.reports.iter().map(|report| self.direction(report)).collect();
-        let cpu = self.cpu_ns as f64 / self.wall_ns.max(1) as f64 * 100.0;
-        let how = if self.realtime { "real-time scheduling" } else { "ordinary scheduling" };
-        lines.push(format!("shell  {:.1} s, {cpu:.1} % of a CPU, {how}", self.wall_ns as f64 / 1e9));
-        if let Some(waiting) = self.load.waiting(self.wall_ns) {
-            let (waiting, steal) = (100.0 * waiting, 100.0 * self.load.steal());
+        lines.push(format!("shell  {}", self.usage.line()));
+        let Usage { load, wall_ns, .. } = &self.usage;
+        if let Some(waiting) = load.waiting(*wall_ns) {
+            let (waiting, steal) = (100.0 * waiting, 100.0 * load.steal());
             lines.push(format!("CPUs   a program waited for one {waiting:.0} % of the time; {steal:.1} % stolen"));
         }
         lines.extend(self.held.as_ref().map(Held::line));

@@ -4,8 +4,8 @@
 //! address as its host, so that neither another user nor a page from elsewhere in the same browser reads it. A request has
 //! a deadline, and the end of the shell waits for nobody (`visitors`).
 
-use super::meter::{Board, Sample};
 use super::visitors;
+use crate::event_loop::meter::{Board, Sample};
 use crate::path::Kind;
 use crate::sys::clock::monotonic_ns;
 use nix::sys::eventfd::{EfdFlags, EventFd};

@@ -9,10 +9,11 @@ use crate::Error;
 use crate::path::config::WINDOW;
 use crate::path::{Buffer, Direction, DirectionConfig, Gso, Kind, LogConfig, LogFormat, Pool, Report, Side, Sink};
 use sojourn_aqm::class::ClassId;
+use sojourn_aqm::octets::IpHeader;
 use sojourn_aqm::{Duration, Instant};
 use sojourn_sim::scenario::{Scenario, Steps};
 use std::collections::BTreeMap;
-use std::io::{self, IoSlice};
+use std::io::IoSlice;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
@@ -262,14 +263,8 @@ impl Routes {
 
 /// Source and destination of a frame.
 pub(crate) fn ends(frame: &[u8]) -> Option<(IpAddr, IpAddr)> {
-    let ip = frame.get(crate::sys::tun::VIRTIO_HEADER..)?;
-    let four = |at: usize| Some(IpAddr::from(<[u8; 4]>::try_from(ip.get(at..at + 4)?).ok()?));
-    let sixteen = |at: usize| Some(IpAddr::from(<[u8; 16]>::try_from(ip.get(at..at + 16)?).ok()?));
-    match ip.first()? >> 4 {
-        4 => Some((four(12)?, four(16)?)),
-        6 => Some((sixteen(8)?, sixteen(24)?)),
-        _ => None,
-    }
+    let ip = IpHeader::parse(frame.get(crate::sys::tun::VIRTIO_HEADER..)?)?;
+    Some((ip.source, ip.destination))
 }
 
 /// The parts of a frame as a buffer.
@@ -307,12 +302,6 @@ fn capture_of(prefix: &Path, number: usize, scenario: &Scenario) -> PathBuf {
 
 fn log_of(folder: &Path, number: usize) -> LogConfig {
     LogConfig { path: folder.join(format!("{number}.records")), format: LogFormat::Records, command: String::new() }
-}
-
-impl Sink for &crate::sys::tun::Tun {
-    fn write(&mut self, parts: &[IoSlice<'_>]) -> io::Result<()> {
-        crate::sys::tun::Tun::write(self, parts)
-    }
 }
 
 #[cfg(test)]

@@ -8,18 +8,18 @@
 mod mesh;
 mod node;
 mod plan;
-mod pump;
 mod report;
+mod testbed;
 
 pub use report::Outcome;
 
 use crate::Error;
+use crate::error::machine;
+use crate::event_loop::EventLoop;
+use crate::event_loop::desk::Desk;
+use crate::event_loop::meter::{Board, Gauges, Meter, Shown};
 use crate::path::Gso;
-use crate::shell::desk::Desk;
-use crate::shell::load::Load;
-use crate::shell::meter::{Board, Gauges, Meter, Shown};
-use crate::shell::stalls::Stalls;
-use crate::shell::{PASSED_ON, PROMPT, and_back, machine, texts};
+use crate::shell::{PASSED_ON, PROMPT, and_back, texts};
 use crate::sys::clock;
 use crate::sys::fds::Channel;
 use crate::sys::process;
@@ -31,7 +31,6 @@ use nix::sys::wait::waitpid;
 use nix::unistd::{Pid, getpid};
 use node::{Node, Program, Role, Said, begin, receive_end};
 use plan::{Group, Plan};
-use pump::Pump;
 use sojourn_aqm::class::ClassId;
 use sojourn_aqm::registry::{AnyConfig, Catalogue};
 use sojourn_sim::scenario::{LinkSpec, Scenario};
@@ -40,6 +39,7 @@ use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::thread::sleep;
 use std::time::Duration as Span;
+use testbed::{Ended, Testbed};
 
 /// A network as it was asked for.
 pub struct Topology {
@@ -136,27 +136,23 @@ fn start(topology: &Topology, own: &dyn Catalogue, nodes: &mut Nodes) -> Result<
         Some((_, command)) => texts(command),
         None => vec![scenario.name.clone()],
     };
-    let desk = Desk::of_shell("network", topology.given.as_deref(), &command, epoch_ns)?;
+    let desk = Desk::of_shell("network", topology.given.as_deref(), command, epoch_ns)?;
     let queues = scenario.queue_names();
     let board = metered.map(|_| Board::default());
-    let exact = clock::exact_timers().is_ok();
     for (_, channel) in &nodes.keepers {
         begin(channel, zero_ns).map_err(machine)?;
     }
+    // The sleep is to be exact, too.
+    let _ = clock::exact_timers();
     sleep(Span::from_nanos(zero_ns.saturating_sub(clock::monotonic_ns())));
-    let first = clock::run_first().is_ok();
-    let (cpu_ns, before) = (clock::cpu_ns(), Load::now());
     let meter = board
         .as_ref()
         .zip(topology.meter.clone())
         .zip(metered)
         .map(|((board, name), link)| Meter::start(name, Shown::EVERYTHING, mesh.links()[2 * link].kind(), board));
     let meter = meter.transpose().map_err(machine)?;
-    let mut pump = Pump {
-        gauges: board.map(Gauges::of).zip(metered),
-        desk,
-        queues: &queues,
-        own,
+    let event_loop = EventLoop { zero_ns, spin_ns: None, gauges: board.map(Gauges::of), desk, own };
+    let mut testbed = Testbed {
         mesh,
         tuns: ends.iter().map(|end| &end.tun).collect(),
         keepers: &nodes.keepers,
@@ -164,23 +160,19 @@ fn start(topology: &Topology, own: &dyn Catalogue, nodes: &mut Nodes) -> Result<
         names: &names,
         entered: entered.is_some(),
         signals: &signals,
-        zero_ns,
-        stalls: Stalls::default(),
+        metered: metered.unwrap_or_default(),
+        queues: &queues,
+        ended: Ended::default(),
     };
-    let ended = pump.run();
-    let (wall_ns, cpu_ns) = (clock::monotonic_ns().saturating_sub(zero_ns), clock::cpu_ns() - cpu_ns);
-    let load = Load::now().since(before);
-    if first {
-        let _ = clock::run_as_others();
-    }
+    let (run, usage) = event_loop.run(&mut testbed);
     drop(meter);
-    let Pump { mesh, stalls, .. } = pump;
+    let Testbed { mesh, ended, .. } = testbed;
     let (unrouted, passed) = (mesh.unrouted(), mesh.passed());
     let (links, exits) = mesh.finish();
     let mut ends = ends;
     let losses = ends.iter_mut().map(|end| end.netlink.losses(end.index).unwrap_or_default().sent).sum();
     Ok(Outcome {
-        ended: ended?,
+        ended: run.map(|()| ended)?,
         nodes: plan.nodes.clone(),
         queues,
         groups: plan.groups.clone(),
@@ -192,11 +184,7 @@ fn start(topology: &Topology, own: &dyn Catalogue, nodes: &mut Nodes) -> Result<
         losses,
         unrouted,
         passed,
-        stalls,
-        load,
-        wall_ns,
-        cpu_ns,
-        realtime: first && exact,
+        usage,
     })
 }
 

@@ -108,7 +108,7 @@ impl Said {
 /// The device of a node, which its process has made, or why it has not.
 pub fn receive_end(channel: &Channel) -> Result<End, Error> {
     let mut room = [0; 4096];
-    let (length, fds) = channel.receive(&mut room).map_err(crate::shell::machine)?;
+    let (length, fds) = channel.receive(&mut room).map_err(crate::error::machine)?;
     match (&room[..length], <[OwnedFd; 2]>::try_from(fds)) {
         ([MADE, index @ ..], Ok([tun, netlink])) if index.len() == 4 => {
             let index = u32::from_ne_bytes(index.try_into().expect("four bytes"));

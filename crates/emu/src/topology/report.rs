@@ -1,11 +1,10 @@
 //! What a topology says at its end.
 
 use super::plan::Group;
-use super::pump::Ended;
+use super::testbed::Ended;
+use crate::event_loop::usage::Usage;
 use crate::path::Report;
-use crate::shell::load::Load;
 use crate::shell::report::{incomplete, late, lost_in_devices};
-use crate::shell::stalls::Stalls;
 use serde_json::{Value, json};
 
 /// How a topology went.
@@ -34,16 +33,8 @@ pub struct Outcome {
     pub unrouted: u64,
     /// Packets that reached a node.
     pub passed: u64,
-    /// When the process itself stood still.
-    pub stalls: Stalls,
-    /// What programs lacked of the machine's CPUs.
-    pub load: Load,
-    /// Duration of the run.
-    pub wall_ns: u64,
-    /// CPU time of the process meanwhile.
-    pub cpu_ns: u64,
-    /// Whether it ran before ordinary processes, with exact timers.
-    pub realtime: bool,
+    /// What it used of the machine.
+    pub usage: Usage,
 }
 
 impl Outcome {
@@ -55,7 +46,7 @@ impl Outcome {
         faults.extend(lost_in_devices(self.hidden_drops()));
         faults.extend(self.faults_of_managers.iter().cloned());
         faults.extend(self.ended.early.iter().cloned());
-        faults.extend(self.stalls.fault(self.passed));
+        faults.extend(self.usage.stalls.fault(self.passed));
         faults
     }
 
@@ -84,20 +75,15 @@ impl Outcome {
         let named = |names: &[String], values: Vec<Value>| -> Value {
             names.iter().cloned().zip(values).collect::<serde_json::Map<_, _>>().into()
         };
-        json!({
-            "format": 1,
-            "version": env!("CARGO_PKG_VERSION"),
+        let json = json!({
             "seed": self.seed, "command": ["run"], "epoch_ns": self.epoch_ns,
             "queues": named(&self.queues, self.links.iter().map(link).collect()),
             "nodes": named(&self.nodes, self.exits.iter().map(node).collect()),
             "groups": self.groups.iter().map(group).collect::<Vec<_>>(),
-            "wall_ns": self.wall_ns, "cpu_ns": self.cpu_ns, "realtime": self.realtime,
             "hidden_drops": self.hidden_drops(), "unrouted": self.unrouted,
-            "stalls": self.stalls.json(),
-            "cpu_waiting": self.load.waiting(self.wall_ns), "cpu_steal": self.load.steal(),
             "faults": self.faults(),
-        })
-        .to_string()
+        });
+        self.usage.added_to(json).to_string()
     }
 
     /// One line for each queue that had packets, and one for the whole.
@@ -110,9 +96,7 @@ impl Outcome {
                 .then(|| format!("{name}: {packets} packets, {mb:.3} MB, {dropped} dropped, {marked} marked"))
         };
         let mut lines: Vec<String> = self.links.iter().zip(&self.queues).filter_map(queue).collect();
-        let cpu = self.cpu_ns as f64 / self.wall_ns.max(1) as f64 * 100.0;
-        let how = if self.realtime { "real-time scheduling" } else { "ordinary scheduling" };
-        lines.push(format!("{:.1} s, {cpu:.1} % of a CPU, {how}", self.wall_ns as f64 / 1e9));
+        lines.push(self.usage.line());
         lines
     }
 

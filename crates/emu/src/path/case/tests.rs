@@ -1,7 +1,8 @@
 use super::*;
+use crate::event_loop::is_local_noise;
 use crate::log;
 use crate::path::{LogConfig, LogFormat};
-use crate::shell::{Frame, Outline, is_local_noise};
+use crate::shell::{Frame, Outline};
 use crate::topology::ends;
 use proptest::prelude::*;
 use sojourn_aqm::TcpView;

@@ -1,8 +1,8 @@
 //! The few frames that open something: segments with SYN, and datagrams.
 
 use crate::sys::tun::VIRTIO_HEADER;
-use sojourn_aqm::octets::{field, u16_at};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use sojourn_aqm::octets::{ICMP, ICMP6, IpHeader, TCP, UDP, field, ports_at};
+use std::net::{IpAddr, SocketAddr};
 
 /// A frame that the gateway acts on.
 #[derive(Debug, PartialEq, Eq)]
@@ -54,23 +54,24 @@ pub struct Outline {
 impl Outline {
     /// Of the frame that begins with `bytes`.
     pub fn of(bytes: &[u8]) -> Option<Self> {
-        let (_, to, protocol, transport) = network(bytes.get(VIRTIO_HEADER..)?)?;
-        let opens = match protocol {
+        let (ip, transport) = network(bytes.get(VIRTIO_HEADER..)?)?;
+        let opens = match ip.protocol {
             TCP => transport.get(13)? & (SYN | ACK) == SYN,
             UDP => true,
             _ => false,
         };
-        let pings = matches!((protocol, transport.first()), (ICMP, Some(8)) | (ICMP6, Some(128)));
-        Some(Self { to, opens, pings })
+        let pings = matches!((ip.protocol, transport.first()), (ICMP, Some(8)) | (ICMP6, Some(128)));
+        Some(Self { to: ip.destination, opens, pings })
     }
 }
 
 impl<'a> Frame<'a> {
     /// The frame in `bytes`, virtio header first.
     pub fn parse(bytes: &'a [u8]) -> Option<Self> {
-        let (from, to, protocol, transport) = network(bytes.get(VIRTIO_HEADER..)?)?;
-        let (from, to) = (SocketAddr::new(from, u16_at(transport, 0)?), SocketAddr::new(to, u16_at(transport, 2)?));
-        match protocol {
+        let (ip, transport) = network(bytes.get(VIRTIO_HEADER..)?)?;
+        let [source, destination] = ports_at(transport, 0)?;
+        let (from, to) = (SocketAddr::new(ip.source, source), SocketAddr::new(ip.destination, destination));
+        match ip.protocol {
             TCP => Some(Self::Syn { from, to }),
             UDP => {
                 // The length field of a superframe is that of the whole, or zero: the virtio header tells the parts.
@@ -87,35 +88,20 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// Addresses, protocol and what follows of an IP packet that is not a later fragment.
-fn network(ip: &[u8]) -> Option<(IpAddr, IpAddr, u8, &[u8])> {
-    match ip.first()? >> 4 {
-        4 => {
-            let head: [u8; 20] = field(ip, 0)?;
-            let header = usize::from(head[0] & 15) * 4;
-            let four = |at: usize| field(&head, at).map(|octets: [u8; 4]| IpAddr::V4(Ipv4Addr::from(octets)));
-            let (from, to) = (four(12)?, four(16)?);
-            let offset = u16_at(&head, 6)? & 0x1fff;
-            if offset != 0 || header < 20 {
-                return Some((from, to, 0, &[]));
-            }
-            let total = usize::from(u16_at(&head, 2)?);
-            let end = if total >= header { total.min(ip.len()) } else { ip.len() };
-            Some((from, to, head[9], ip.get(header..end)?))
-        }
-        6 => {
-            let head: [u8; 40] = field(ip, 0)?;
-            let sixteen = |at: usize| field(&head, at).map(|octets: [u8; 16]| IpAddr::V6(Ipv6Addr::from(octets)));
-            Some((sixteen(8)?, sixteen(24)?, head[6], ip.get(40..)?))
-        }
-        _ => None,
+/// The IP header of a packet and what follows it; nothing follows that of a later fragment.
+fn network(ip: &[u8]) -> Option<(IpHeader, &[u8])> {
+    let header = IpHeader::parse(ip)?;
+    if header.fragment & 0x1fff != 0 {
+        return Some((IpHeader { protocol: NOTHING, ..header }, &[]));
     }
+    // The length field of an IPv6 packet is not needed: nothing is padded on a TUN device.
+    let total = header.length.filter(|&total| header.version() == 4 && total >= header.next);
+    let end = total.map_or(ip.len(), |total| total.min(ip.len()));
+    Some((header, ip.get(header.next..end)?))
 }
 
-const TCP: u8 = 6;
-const UDP: u8 = 17;
-const ICMP: u8 = 1;
-const ICMP6: u8 = 58;
+/// IPv6's *no next header* (IANA).
+const NOTHING: u8 = 59;
 const SYN: u8 = 2;
 const ACK: u8 = 16;
 
@@ -164,6 +150,17 @@ mod tests {
         assert_eq!(payloads(&bytes), [vec![1, 2], vec![3, 4], vec![5]]);
         let empty = frame(UDP, &[0, 80, 0, 81, 0, 8, 0, 0]);
         assert_eq!(payloads(&empty), [Vec::<u8>::new()]);
+    }
+
+    #[test]
+    fn a_datagram_behind_an_extension_header_of_ipv6_is_one() {
+        let mut bytes = vec![0; VIRTIO_HEADER];
+        bytes.extend([0x60, 0, 0, 0, 0, 19, 60, 64]);
+        bytes.extend([0xfd; 16].iter().chain(&[0x20; 16]));
+        bytes.extend([17, 0, 1, 4, 0, 0, 0, 0, 0x13, 0x88, 0, 53, 0, 11, 0, 0, 7, 8, 9]);
+        assert!(Outline::of(&bytes).unwrap().opens);
+        let Some(Frame::Datagrams { from, to, payloads }) = Frame::parse(&bytes) else { panic!("it is a datagram") };
+        assert_eq!((from.port(), to.port(), payloads.iter().collect::<Vec<_>>()), (5000, 53, vec![&[7, 8, 9][..]]));
     }
 
     #[test]

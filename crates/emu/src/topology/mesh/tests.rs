@@ -7,7 +7,7 @@ use std::rc::Rc;
 struct Written(Rc<RefCell<Vec<(u64, u8)>>>, Rc<RefCell<u64>>);
 
 impl Sink for Written {
-    fn write(&mut self, parts: &[IoSlice<'_>]) -> io::Result<()> {
+    fn write(&mut self, parts: &[IoSlice<'_>]) -> std::io::Result<()> {
         let last = parts.iter().rev().find(|part| !part.is_empty()).and_then(|part| part.last());
         self.0.borrow_mut().push((*self.1.borrow(), *last.unwrap()));
         Ok(())

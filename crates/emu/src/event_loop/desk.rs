@@ -4,8 +4,8 @@
 //! asks has to be the owner or root (the kernel says who it is). A shell that was killed leaves a socket at which
 //! nobody listens; whoever finds it removes it.
 
+use super::order::{About, Answer, MOST_BYTES, Order, Sides};
 use crate::Error;
-use crate::path::{Direction, Kind};
 use crate::sys::fds::{Channel, accept};
 use nix::sys::socket::sockopt::{PeerCredentials, ReceiveTimeout, SendTimeout};
 use nix::sys::socket::{
@@ -13,9 +13,8 @@ use nix::sys::socket::{
 };
 use nix::sys::time::TimeVal;
 use nix::unistd::{geteuid, getpid};
-use serde_json::{Map, Value, json};
+use serde_json::json;
 use sojourn_aqm::Instant;
-use sojourn_aqm::params::unknown;
 use sojourn_aqm::registry::Catalogue;
 use std::ffi::OsStr;
 use std::fs;
@@ -29,7 +28,7 @@ pub struct Desk {
     listener: OwnedFd,
     path: PathBuf,
     clients: Vec<Channel>,
-    about: Map<String, Value>,
+    about: About,
 }
 
 /// A shell that somebody may give orders to.
@@ -45,10 +44,14 @@ pub struct Found {
 impl Desk {
     /// Opens the socket of this process, which runs `command` in a `shell` of that kind since `epoch_ns`; none where there can
     /// be none and nobody has asked for it by a name.
-    pub fn of_shell(shell: &str, name: Option<&str>, command: &[String], epoch_ns: u64) -> Result<Option<Self>, Error> {
+    pub fn of_shell(
+        shell: &str,
+        name: Option<&str>,
+        command: Vec<String>,
+        epoch_ns: u64,
+    ) -> Result<Option<Self>, Error> {
         let pid = getpid().as_raw();
-        let about = json!({ "shell": shell, "pid": pid, "name": name, "command": command, "epoch_ns": epoch_ns });
-        let Value::Object(about) = about else { unreachable!("it is written as one") };
+        let about = About { shell: shell.to_string(), pid, name: name.map(str::to_string), command, epoch_ns };
         match Self::open(name, about) {
             Ok(desk) => Ok(Some(desk)),
             Err(_) if name.is_none() => Ok(None),
@@ -57,7 +60,7 @@ impl Desk {
     }
 
     /// Opens the socket of this process, whose shell is described by `about`; an error says why it has none.
-    fn open(name: Option<&str>, about: Map<String, Value>) -> Result<Self, Error> {
+    fn open(name: Option<&str>, about: About) -> Result<Self, Error> {
         let pid = getpid().as_raw();
         if let Some(other) = running().into_iter().find(|other| name.is_some() && other.name.as_deref() == name) {
             let name = name.unwrap_or_default();
@@ -91,7 +94,7 @@ impl Desk {
         self.listener.as_fd()
     }
 
-    /// Takes a connection of who may give orders; its descriptor is to be watched, and given to [`Self::hear`].
+    /// Takes a connection of who may give orders; its descriptor is to be watched, and given to [`Self::answer`].
     pub fn accept(&mut self) -> Option<BorrowedFd<'_>> {
         let fd = accept(self.listener.as_fd()).ok()?;
         if !is_owner(&fd) || self.clients.len() >= MOST_CLIENTS {
@@ -101,20 +104,15 @@ impl Desk {
         self.clients.last().map(Channel::as_fd)
     }
 
-    /// Does what a client says, or lets it go; of a shell, whose directions are `up` and `down`.
-    pub fn hear(&mut self, fd: i32, now: Instant, directions: [&mut Direction; 2], own: &dyn Catalogue) {
-        let sides = Sides::Shell(["up", "down"].into_iter().zip(directions).collect());
-        self.hear_of(fd, now, sides, own);
-    }
-
-    /// The same of any sides.
-    pub fn hear_of(&mut self, fd: i32, now: Instant, sides: Sides<'_>, own: &dyn Catalogue) {
+    /// Answers the order of a client, or lets the client go.
+    pub fn answer(&mut self, fd: i32, now: Instant, sides: Sides<'_>, own: &dyn Catalogue) {
         let Some(i) = self.clients.iter().position(|client| client.as_fd().as_raw_fd() == fd) else { return };
-        let mut room = vec![0; MOST_BYTES];
+        // One byte more than an order may have tells a longer one.
+        let mut room = vec![0; MOST_BYTES + 1];
         let answer = match self.clients[i].receive(&mut room) {
-            Ok((length, _)) if length > 0 => match serde_json::from_slice(&room[..length]) {
-                Ok(order) => obey(&order, &self.about, now, sides, own),
-                Err(error) => Err(format!("no order: {error}")),
+            Ok((length, _)) if length > 0 => match Order::parse(&room[..length]) {
+                Ok(order) => sides.answer(order, &self.about, now, own),
+                Err(error) => Answer::Refused { error },
             },
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
             _ => {
@@ -122,8 +120,7 @@ impl Desk {
                 return;
             }
         };
-        let answer = answer.unwrap_or_else(|error| json!({ "error": error }));
-        let _ = self.clients[i].send(answer.to_string().as_bytes(), &[], true);
+        let _ = self.clients[i].send(json!(answer).to_string().as_bytes(), &[], true);
     }
 }
 
@@ -131,90 +128,6 @@ impl Drop for Desk {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.path);
     }
-}
-
-/// The directions that orders are for, by their names.
-pub enum Sides<'a> {
-    /// Of a shell: an order is for both of them, or for the one that it names.
-    Shell(Vec<(&'a str, &'a mut Direction)>),
-    /// Of a network: an order is for the one that it names.
-    Links(Vec<(&'a str, &'a mut Direction)>),
-}
-
-impl<'a> Sides<'a> {
-    /// Those that an order for `side` is for.
-    fn meant(self, side: Option<&str>) -> Result<Vec<(&'a str, &'a mut Direction)>, String> {
-        match (self, side) {
-            (Self::Shell(mut sides), None) => {
-                // A loss of one direction only stays that.
-                sides.retain(|(_, direction)| !matches!(direction.kind(), Kind::Loss(None)));
-                Ok(sides)
-            }
-            (Self::Shell(mut sides), Some(side)) => {
-                sides.retain(|(name, _)| *name == side);
-                match sides.is_empty() {
-                    true => Err("--link: a shell has no links by name; write --up or --down".to_string()),
-                    false => Ok(sides),
-                }
-            }
-            (Self::Links(links), side) => {
-                let names: Vec<&str> = links.iter().map(|&(name, _)| name).collect();
-                let known = || names.iter().copied();
-                let asked = side.ok_or_else(|| {
-                    format!("it is a network; name one of its links, --link {}", known().next().unwrap_or("NAME"))
-                })?;
-                let found = links.into_iter().find(|(name, _)| *name == asked);
-                found.map(|link| vec![link]).ok_or_else(|| format!("--link: {}", unknown("link", asked, known())))
-            }
-        }
-    }
-}
-
-/// Does what an order says; the answer.
-fn obey(
-    order: &Value,
-    about: &Map<String, Value>,
-    now: Instant,
-    sides: Sides<'_>,
-    own: &dyn Catalogue,
-) -> Result<Value, String> {
-    if order["keys"].is_null() && order["pause"].is_null() {
-        let mut told = about.clone();
-        let each = |sides: Vec<(&str, &mut Direction)>| -> Map<String, Value> {
-            sides.into_iter().map(|(name, direction)| (name.to_string(), status(direction))).collect()
-        };
-        match sides {
-            Sides::Shell(sides) => told.extend(each(sides)),
-            Sides::Links(links) => {
-                told.insert("links".to_string(), each(links).into());
-            }
-        }
-        return Ok(told.into());
-    }
-    let mut sides = sides.meant(order["side"].as_str())?;
-    // Both change, or none.
-    for apply in [false, true] {
-        for (_, direction) in &mut sides {
-            match (order["keys"].as_object(), order["pause"].as_bool()) {
-                (Some(keys), _) if apply => direction.change(now, keys, own)?,
-                (Some(keys), _) => direction.try_change(now, keys, own)?,
-                (None, Some(pause)) if apply => direction.pause(now, pause, own)?,
-                (None, Some(pause)) => direction.try_pause(now, pause)?,
-                _ => return Err("no order: neither keys nor a pause".to_string()),
-            }
-        }
-    }
-    Ok(json!({ "changed": sides.iter().map(|(name, _)| *name).collect::<Vec<_>>(), "at_ns": now.as_nanos() }))
-}
-
-/// What a direction does and has done.
-fn status(direction: &Direction) -> Value {
-    let c = direction.counters();
-    json!({
-        "does": direction.told(),
-        "departed": { "packets": c.departed.0, "bytes": c.departed.1 },
-        "dropped": c.dropped, "marked": c.marked, "backlog": c.backlog,
-    })
 }
 
 /// The shells of this user that run, in the order of their numbers.
@@ -243,9 +156,9 @@ impl Found {
     }
 
     /// Gives an order; the answer.
-    pub fn tell(&self, order: &Value) -> io::Result<Value> {
+    pub fn tell(&self, order: &Order) -> io::Result<Answer> {
         let channel = Channel::of(self.connect()?);
-        channel.send(order.to_string().as_bytes(), &[], false)?;
+        channel.send(json!(order).to_string().as_bytes(), &[], false)?;
         let mut room = vec![0; MOST_BYTES];
         let (length, _) = channel.receive(&mut room)?;
         Ok(serde_json::from_slice(&room[..length])?)
@@ -297,7 +210,5 @@ fn unix_socket(flags: SockFlag) -> io::Result<OwnedFd> {
 
 /// Most who are connected at once.
 const MOST_CLIENTS: usize = 16;
-/// Longest order and longest answer.
-const MOST_BYTES: usize = 1 << 16;
 /// How long who asks waits for an answer: a shell may be stopped.
 const PATIENCE: TimeVal = TimeVal::new(5, 0);

@@ -1,0 +1,170 @@
+//! The options of `link`, `delay`, `loss` and `ctl`; their texts are the helps'.
+
+use super::kinds::Sided;
+use clap::Args;
+
+/// Those of `link`.
+#[derive(Args, Clone, Debug, Default)]
+pub struct LinkOptions {
+    /// Outgoing direction: a rate, rates in steps, or a trace file.
+    #[arg(long, value_name = "SPEC")]
+    pub up: Option<String>,
+    /// Incoming direction, likewise.
+    #[arg(long, value_name = "SPEC")]
+    pub down: Option<String>,
+    /// Directions for which no --up or --down is given.
+    #[arg(long, value_name = "SPEC")]
+    pub rate: Option<String>,
+    /// Stop the link at the end of its trace instead of repeating it.
+    #[arg(long)]
+    pub once: bool,
+    /// Queue manager, e.g. "codel target 5ms ecn" [droptail].
+    #[arg(long, value_name = "AQM")]
+    pub aqm: Option<String>,
+    /// The same for the outgoing direction.
+    #[arg(long, value_name = "AQM")]
+    pub aqm_up: Option<String>,
+    /// The same for the incoming direction.
+    #[arg(long, value_name = "AQM")]
+    pub aqm_down: Option<String>,
+    /// netem before the queue manager, e.g. "delay 20ms 5ms loss 0.1%".
+    #[arg(long, value_name = "LINE")]
+    pub netem: Option<String>,
+    /// The same for the outgoing direction.
+    #[arg(long, value_name = "LINE")]
+    pub netem_up: Option<String>,
+    /// The same for the incoming direction.
+    #[arg(long, value_name = "LINE")]
+    pub netem_down: Option<String>,
+    /// Queue limit, e.g. "250 kB", "50 ms" [1000 packets].
+    #[arg(long, value_name = "LIMIT")]
+    pub limit: Option<String>,
+    /// The same for the outgoing direction.
+    #[arg(long, value_name = "LIMIT")]
+    pub limit_up: Option<String>,
+    /// The same for the incoming direction.
+    #[arg(long, value_name = "LIMIT")]
+    pub limit_down: Option<String>,
+    /// Super-packets of senders: keep has the queue judge them whole, cut packet by packet [cut].
+    #[arg(long, value_name = "KIND")]
+    pub gso: Option<String>,
+    /// Planned changes, as a list of [[changes]]; link is incoming, reverse outgoing.
+    #[arg(long, value_name = "JSON")]
+    pub changes: Option<String>,
+    /// Packets from or to this port name a class of htb or prio, e.g. 5201=1:10; repeatable.
+    #[arg(long, value_name = "PORT=CLASS")]
+    pub class: Vec<String>,
+}
+
+impl LinkOptions {
+    pub(super) fn service(&self) -> Sided<'_> {
+        Sided::of_options(["--rate", "--up", "--down"], [&self.rate, &self.up, &self.down])
+    }
+
+    pub(super) fn aqm(&self) -> Sided<'_> {
+        Sided::of_options(["--aqm", "--aqm-up", "--aqm-down"], [&self.aqm, &self.aqm_up, &self.aqm_down])
+    }
+
+    pub(super) fn netem(&self) -> Sided<'_> {
+        Sided::of_options(["--netem", "--netem-up", "--netem-down"], [&self.netem, &self.netem_up, &self.netem_down])
+    }
+
+    pub(super) fn limit(&self) -> Sided<'_> {
+        Sided::of_options(["--limit", "--limit-up", "--limit-down"], [&self.limit, &self.limit_up, &self.limit_down])
+    }
+}
+
+/// Those of `delay`.
+#[derive(Args, Clone, Debug, Default)]
+pub struct DelayOptions {
+    /// Outgoing direction, or a file of delays.
+    #[arg(long, value_name = "DELAY")]
+    pub up: Option<String>,
+    /// Incoming direction, or a file of delays.
+    #[arg(long, value_name = "DELAY")]
+    pub down: Option<String>,
+    /// Super-packets of senders: keep has the queue judge them whole, cut packet by packet [cut].
+    #[arg(long, value_name = "KIND")]
+    pub gso: Option<String>,
+}
+
+/// Those of `loss`.
+#[derive(Args, Clone, Debug, Default)]
+pub struct LossOptions {
+    /// Outgoing direction; without --down, only this one.
+    #[arg(long, value_name = "LOSS")]
+    pub up: Option<String>,
+    /// Incoming direction; without --up, only this one.
+    #[arg(long, value_name = "LOSS")]
+    pub down: Option<String>,
+}
+
+/// Those of every shell.
+#[derive(Args, Clone, Debug, Default)]
+pub struct CommonOptions {
+    /// Record every packet, as a result for `sojourn plot`.
+    #[arg(long, value_name = "FOLDER")]
+    pub log: Option<String>,
+    /// Captures PREFIX.up.in.pcapng, PREFIX.up.out.pcapng, and of down.
+    #[arg(long, value_name = "PREFIX")]
+    pub pcap: Option<String>,
+    /// Show rates, delays and drops while the command runs.
+    #[arg(long)]
+    pub meter: bool,
+    /// Draw them on a page at a loopback address, which is told.
+    #[arg(long)]
+    pub meter_web: bool,
+    /// The name for `sojourn ctl`, which changes the shell while it runs.
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+    /// Seed of all random streams [1].
+    #[arg(long, value_name = "N")]
+    pub seed: Option<String>,
+    /// Congestion control of TCP at both ends, e.g. cubic.
+    #[arg(long, value_name = "NAME")]
+    pub cc: Option<String>,
+    /// What passes this interface passes the shell: up is what goes out.
+    #[arg(long, value_name = "INTERFACE")]
+    pub attach: Option<String>,
+    /// With --attach: its network namespace (name, number of a process, file).
+    #[arg(long, value_name = "NAME")]
+    pub netns: Option<String>,
+    /// Run this sh command at the outer end, in its own network.
+    #[arg(long, value_name = "COMMAND")]
+    pub peer: Option<String>,
+    /// Inside, this name leads to $SOJOURN_HOST; repeatable.
+    #[arg(long, value_name = "NAME")]
+    pub host: Vec<String>,
+    /// Largest IP packet [that of a link in JSON, else 1500 B].
+    #[arg(long, value_name = "BYTES")]
+    pub mtu: Option<String>,
+    /// Packets due within this time may leave together [100us].
+    #[arg(long, value_name = "TIME")]
+    pub window: Option<String>,
+    /// Busy-wait this long before a packet is due [0s].
+    #[arg(long, value_name = "TIME")]
+    pub spin: Option<String>,
+    /// Exit with 1 if the emulator itself was late or lost packets.
+    #[arg(long)]
+    pub strict: bool,
+    /// Print a report only if something went wrong.
+    #[arg(long)]
+    pub quiet: bool,
+}
+
+/// Those of `ctl`.
+#[derive(Args, Clone, Debug, Default)]
+pub struct CtlOptions {
+    /// Only the outgoing direction.
+    #[arg(long)]
+    pub up: bool,
+    /// Only the incoming direction.
+    #[arg(long)]
+    pub down: bool,
+    /// Of a network (`sojourn run … --enter NODE`): this direction of a link.
+    #[arg(long, value_name = "NAME")]
+    pub link: Option<String>,
+    /// Print what the shell answers as JSON.
+    #[arg(long)]
+    pub json: bool,
+}

@@ -1,0 +1,241 @@
+//! Both directions of a shell as the event loop serves them, and what comes in besides packets: news of the command,
+//! signals, shells inside, the end of a gateway.
+
+use super::attach::Attached;
+use super::control::Leases;
+use super::end::End;
+use super::helpers::Gateways;
+use super::inside::FOR_THE_COMMAND;
+use super::message;
+use super::route::Outside;
+use crate::Error;
+use crate::error::machine;
+use crate::event_loop::order::Sides;
+use crate::event_loop::{EVENTS, Network, is_local_noise};
+use crate::path::{Buffer, Direction, Pool};
+use crate::sys::clock::{Interest, Poll};
+use crate::sys::fds::Channel;
+use crate::sys::tun::Tun;
+use nix::sys::signal::{Signal, kill};
+use nix::sys::signalfd::SignalFd;
+use nix::unistd::Pid;
+use sojourn_aqm::Instant;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+
+/// How a command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// With an exit code.
+    Exited(i32),
+    /// By a signal.
+    Killed(i32),
+    /// It did not start: an errno.
+    NotStarted(i32),
+}
+
+/// The two directions between the devices of a shell.
+pub struct Tunnel {
+    /// From inside to outside.
+    pub up: Direction,
+    /// From outside to inside.
+    pub down: Direction,
+    /// Buffers for frames.
+    pub pool: Pool,
+    /// The end on which the command is.
+    pub inner: End,
+    /// Where packets go that leave the shell, and come from.
+    pub outside: Outside,
+    /// Addresses given to shells inside; none where no shell can be.
+    pub leases: Option<Leases>,
+    /// What holds it at an interface that was there before.
+    pub attached: Option<Attached>,
+    /// The process on the inner side.
+    pub inside: Channel,
+    /// Signals sent to the shell.
+    pub signals: SignalFd,
+    /// The processes that lead beyond the machine.
+    pub gateways: Gateways,
+    /// The process of the command.
+    pub command: Command,
+}
+
+/// The command of a shell as its loop knows it.
+#[derive(Debug, Default)]
+pub struct Command {
+    /// Its process; none until it has started.
+    pid: Option<Pid>,
+    /// Signals that came for it before.
+    early: Vec<Signal>,
+    /// The last signal that is to end the shell, whether it came from the terminal or from a process.
+    pub signalled: Option<Signal>,
+    /// How it ended.
+    pub status: Option<Status>,
+}
+
+impl Network for Tunnel {
+    fn devices(&self) -> usize {
+        3
+    }
+
+    fn device(&self, number: usize) -> Option<&Tun> {
+        match number {
+            INNER => Some(&self.inner.tun),
+            OUTER => Some(&self.outside.end.tun),
+            _ => self.outside.far_tun(),
+        }
+    }
+
+    fn pool(&self) -> &Pool {
+        &self.pool
+    }
+
+    fn takes(&self, frame: &[u8]) -> bool {
+        // At an interface that was there before, the neighbours are others.
+        self.attached.is_some() || !is_local_noise(frame)
+    }
+
+    fn arrive(&mut self, device: usize, at: Instant, frame: Buffer) {
+        let direction = if device == INNER { &mut self.up } else { &mut self.down };
+        direction.arrive(at, frame);
+    }
+
+    fn arrived(&self) -> u64 {
+        self.up.counters().arrived.0 + self.down.counters().arrived.0
+    }
+
+    fn has_enough(&self, now: Instant) -> bool {
+        self.up.has_enough(now) || self.down.has_enough(now)
+    }
+
+    fn due(&self) -> Option<Instant> {
+        // If packets leave together in one direction, those of the other one go with them.
+        let dense = self.up.is_dense() || self.down.is_dense();
+        [&self.up, &self.down].into_iter().filter_map(|direction| direction.due_within(dense)).min()
+    }
+
+    fn can_wait(&self, left: u64) -> bool {
+        self.up.can_wait(left) || self.down.can_wait(left)
+    }
+
+    fn run(&mut self, now: Instant) {
+        self.up.run(now, &mut self.outside);
+        self.down.run(now, &mut &self.inner.tun);
+    }
+
+    fn metered(&self) -> [&Direction; 2] {
+        [&self.up, &self.down]
+    }
+
+    fn order(&mut self, _: Instant, order: &mut dyn FnMut(Sides<'_>)) {
+        order(Sides::Shell([&mut self.up, &mut self.down]));
+    }
+
+    fn watch(&self, poll: &Poll) -> io::Result<()> {
+        poll.add(self.inside.as_fd(), INSIDE, Interest::READ)?;
+        poll.add(self.signals.as_fd(), SIGNALS, Interest::READ)?;
+        for fd in &self.gateways.running {
+            poll.add(fd.as_fd(), GATEWAYS + fd.as_raw_fd() as u64, Interest::READ)?;
+        }
+        for (end, token) in [(&self.inner, SHELLS_INSIDE), (&self.outside.end, SHELLS_BESIDE)] {
+            if let Some(listener) = &end.listener {
+                poll.add(listener.as_fd(), token, Interest::READ)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn event(&mut self, token: u64, now: Instant, poll: &Poll) -> Result<bool, Error> {
+        match token {
+            INSIDE => {
+                self.command.status = self.news();
+                if self.command.status.is_some() {
+                    poll.remove(self.inside.as_fd()).map_err(machine)?;
+                    self.attached.iter_mut().for_each(Attached::detach);
+                    return Ok(true);
+                }
+            }
+            SIGNALS => self.pass_on(),
+            SHELLS_INSIDE | SHELLS_BESIDE => self.lease(token, poll),
+            gateway if gateway >= GATEWAYS => {
+                if let Some(fd) = self.gateways.gone((gateway - GATEWAYS) as i32, now) {
+                    let _ = poll.remove(fd.as_fd());
+                }
+            }
+            connection => {
+                let outer = &mut self.outside.end;
+                if let Some(leases) = &mut self.leases {
+                    leases.ended((connection - CONNECTIONS) as i32, Some((&mut outer.netlink, outer.index)));
+                }
+            }
+        }
+        Ok(false)
+    }
+}
+
+impl Tunnel {
+    /// Answers a shell that asks for addresses.
+    fn lease(&mut self, token: u64, poll: &Poll) {
+        let outer = &mut self.outside.end;
+        let (listener, inside) = match token {
+            SHELLS_INSIDE => (self.inner.listener.as_ref(), Some((&mut outer.netlink, outer.index))),
+            _ => (outer.listener.as_ref(), None),
+        };
+        let (Some(leases), Some(listener)) = (&mut self.leases, listener) else { return };
+        if let Some(connection) = leases.accept(listener, inside) {
+            let _ = poll.add(connection, CONNECTIONS + connection.as_raw_fd() as u64, Interest::READ);
+        }
+    }
+
+    /// Reads a message of the inner side; how the command ended, if it has.
+    fn news(&mut self) -> Option<Status> {
+        let mut room = [0; 16];
+        let (length, _) = self.inside.receive(&mut room).unwrap_or((0, Vec::new()));
+        let number = room[1..5].try_into().map_or(0, i32::from_ne_bytes);
+        match (length, room[0]) {
+            (5, message::STARTED) => {
+                let pid = Pid::from_raw(number);
+                for signal in self.command.early.drain(..) {
+                    let _ = kill(pid, signal);
+                }
+                self.command.pid = Some(pid);
+            }
+            (5, message::EXITED) => return Some(Status::Exited(number)),
+            (5, message::KILLED) => return Some(Status::Killed(number)),
+            (5, message::NOT_STARTED) => return Some(Status::NotStarted(number)),
+            // Somebody has killed the process itself.
+            _ => return Some(Status::Killed(Signal::SIGKILL as i32)),
+        }
+        None
+    }
+
+    /// Passes signals on to the command; what comes from the terminal has reached it already.
+    fn pass_on(&mut self) {
+        while let Ok(Some(info)) = self.signals.read_signal() {
+            let from_terminal = info.ssi_code == libc::SI_KERNEL;
+            let Ok(signal) = Signal::try_from(info.ssi_signo as i32) else { continue };
+            if FOR_THE_COMMAND.contains(&signal) {
+                self.command.signalled = Some(signal);
+            }
+            // From the terminal the command has it, too.
+            if from_terminal {
+                continue;
+            }
+            match self.command.pid {
+                Some(pid) => {
+                    let _ = kill(pid, signal);
+                }
+                None => self.command.early.push(signal),
+            }
+        }
+    }
+}
+
+const INNER: usize = 0;
+const OUTER: usize = 1;
+const INSIDE: u64 = EVENTS;
+const SIGNALS: u64 = EVENTS + 1;
+const SHELLS_INSIDE: u64 = EVENTS + 2;
+const SHELLS_BESIDE: u64 = EVENTS + 3;
+const CONNECTIONS: u64 = EVENTS + 16;
+const GATEWAYS: u64 = EVENTS + (1 << 32);
