@@ -79,11 +79,6 @@ impl AnyCc {
         }
     }
 
-    /// The window below which rate halving does not go during recovery.
-    pub fn min_cwnd(&mut self, window: &Window) -> u32 {
-        self.control_mut().window().map_or(window.cwnd, |control| control.min_cwnd(window))
-    }
-
     /// See [`WindowControl::state_changed`](super::WindowControl::state_changed).
     pub fn state_changed(&mut self, state: State, now: Instant, nxt: u64) {
         if let Some(control) = self.control_mut().window() {

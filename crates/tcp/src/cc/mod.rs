@@ -147,6 +147,15 @@ macro_rules! congestion_controls {
                 }
             }
 
+            /// The window below which rate halving does not go during recovery.
+            #[inline(always)]
+            pub fn min_cwnd(&mut self, window: &Window) -> u32 {
+                match self {
+                    $( Self::$type(cc) => cc.window().map_or(window.cwnd, |cc| cc.min_cwnd(window)), )+
+                    Self::Own(cc) => cc.control_mut().window().map_or(window.cwnd, |cc| cc.min_cwnd(window)),
+                }
+            }
+
             /// Sets window and pacing rate; see [`SteeringControl::steer`].
             #[inline(always)]
             pub fn steer(&mut self, flight: &mut Flight, sample: &RateSample) {
