@@ -6,7 +6,7 @@
 //! names such combinations as future work. For FQ-CoDel and FQ-PIE as they are deployed take
 //! [fq_codel](crate::fq_codel) and [fq_pie](crate::fq_pie).
 
-use crate::aqm::DynAqm;
+use crate::aqm::Aqm;
 use crate::flow::{self, Composed};
 use crate::params::{self, Param, Value};
 use crate::queues::Queues;
@@ -81,7 +81,7 @@ impl params::Config for Config {
 }
 
 impl Composed for Config {
-    type Aqm = Box<dyn DynAqm + Send>;
+    type Aqm = Box<dyn Aqm + Send>;
 
     fn queue(&self) -> &flow::Config {
         &self.queue

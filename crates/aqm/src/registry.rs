@@ -1,7 +1,7 @@
 //! The one place where a queue discipline is made known: a line here gives it a name everywhere. Those of other crates
 //! come in a [`Catalogue`].
 
-use crate::aqm::{Aqm, DynAqm};
+use crate::aqm::Aqm;
 use crate::dual::DualQueue;
 use crate::flow::{self, Composed};
 use crate::limits::Limits;
@@ -210,7 +210,7 @@ macro_rules! algorithms {
             }
 
             /// The manager of a single queue, to put under a discipline of one's own; `None` for one of several queues.
-            pub fn manager(&self) -> Option<Box<dyn DynAqm + Send>> {
+            pub fn manager(&self) -> Option<Box<dyn Aqm + Send>> {
                 match self {
                     $( Self::$type(config) => Some(Box::new($module::$type::new(config))), )+
                     $( Self::$Flows(_) => None, )+
