@@ -123,25 +123,25 @@ pub trait Aqm: AsAny {
     }
 
     /// Its periodic work.
-    #[inline]
+    #[inline(always)]
     fn timer(&mut self) -> Option<&mut dyn Timer> {
         None
     }
 
     /// Its part in what else happens to a queue.
-    #[inline]
+    #[inline(always)]
     fn lifecycle(&mut self) -> Option<&mut dyn Lifecycle> {
         None
     }
 
     /// Lets packets pass an empty queue.
-    #[inline]
+    #[inline(always)]
     fn pass(&mut self) -> Option<&mut dyn Pass> {
         None
     }
 
     /// Lets heads go that it has nothing to decide of.
-    #[inline]
+    #[inline(always)]
     fn let_go(&mut self) -> Option<&mut dyn LetGo> {
         None
     }
@@ -182,6 +182,7 @@ pub trait Lifecycle {
     }
 
     /// The queue has just become empty by a dequeue.
+    #[inline]
     fn emptied(&mut self, cx: &mut Cx) {
         let _ = cx;
     }
@@ -192,6 +193,7 @@ pub trait Lifecycle {
     }
 
     /// The queue, one of several and empty, has lost its place among those that are served in turn.
+    #[inline]
     fn unscheduled(&mut self) {}
 
     /// A waiting packet moves into this queue from another one, behind what `cx.backlog` says; it is not judged.
@@ -318,12 +320,15 @@ impl Aqm for Box<dyn Aqm + Send> {
     fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<Popped> {
         (**self).dequeue(cx, queue)
     }
+    #[inline(always)]
     fn timer(&mut self) -> Option<&mut dyn Timer> {
         (**self).timer()
     }
+    #[inline(always)]
     fn lifecycle(&mut self) -> Option<&mut dyn Lifecycle> {
         (**self).lifecycle()
     }
+    #[inline(always)]
     fn pass(&mut self) -> Option<&mut dyn Pass> {
         (**self).pass()
     }

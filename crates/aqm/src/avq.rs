@@ -126,6 +126,7 @@ impl Aqm for Avq {
         }
     }
 
+    #[inline(always)]
     fn lifecycle(&mut self) -> Option<&mut dyn Lifecycle> {
         Some(self)
     }

@@ -117,6 +117,7 @@ impl Aqm for Blue {
         queue.pop()
     }
 
+    #[inline(always)]
     fn lifecycle(&mut self) -> Option<&mut dyn Lifecycle> {
         Some(self)
     }

@@ -143,6 +143,7 @@ impl Aqm for Choke {
         popped
     }
 
+    #[inline(always)]
     fn lifecycle(&mut self) -> Option<&mut dyn Lifecycle> {
         Some(self)
     }

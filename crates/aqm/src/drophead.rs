@@ -48,10 +48,12 @@ impl Aqm for DropHead {
         Verdict::Accept
     }
 
+    #[inline(always)]
     fn lifecycle(&mut self) -> Option<&mut dyn Lifecycle> {
         Some(self)
     }
 
+    #[inline(always)]
     fn pass(&mut self) -> Option<&mut dyn Pass> {
         Some(self)
     }

@@ -31,14 +31,17 @@ impl DropTail {
 }
 
 impl Aqm for DropTail {
+    #[inline(always)]
     fn lifecycle(&mut self) -> Option<&mut dyn Lifecycle> {
         Some(self)
     }
 
+    #[inline(always)]
     fn pass(&mut self) -> Option<&mut dyn Pass> {
         Some(self)
     }
 
+    #[inline(always)]
     fn let_go(&mut self) -> Option<&mut dyn LetGo> {
         Some(self)
     }

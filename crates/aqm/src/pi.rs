@@ -129,6 +129,7 @@ impl Aqm for Pi {
         }
     }
 
+    #[inline(always)]
     fn timer(&mut self) -> Option<&mut dyn Timer> {
         Some(self)
     }

@@ -105,6 +105,7 @@ impl Aqm for Pi2 {
         popped
     }
 
+    #[inline(always)]
     fn timer(&mut self) -> Option<&mut dyn Timer> {
         Some(self)
     }

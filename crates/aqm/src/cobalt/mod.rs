@@ -125,6 +125,7 @@ impl Aqm for Cobalt {
         self.judge(cx, queue)
     }
 
+    #[inline(always)]
     fn lifecycle(&mut self) -> Option<&mut dyn Lifecycle> {
         Some(self)
     }

@@ -181,6 +181,7 @@ impl Aqm for Historic {
         queue.pop()
     }
 
+    #[inline(always)]
     fn lifecycle(&mut self) -> Option<&mut dyn Lifecycle> {
         Some(self)
     }

@@ -291,6 +291,7 @@ impl Aqm for Linux {
         queue.pop()
     }
 
+    #[inline(always)]
     fn lifecycle(&mut self) -> Option<&mut dyn Lifecycle> {
         Some(self)
     }

@@ -164,6 +164,7 @@ impl Aqm for Mahimahi {
         queue.pop()
     }
 
+    #[inline(always)]
     fn lifecycle(&mut self) -> Option<&mut dyn Lifecycle> {
         Some(self)
     }

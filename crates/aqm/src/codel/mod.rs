@@ -122,10 +122,12 @@ impl Aqm for Codel {
         queue.pop()
     }
 
+    #[inline(always)]
     fn lifecycle(&mut self) -> Option<&mut dyn Lifecycle> {
         Some(self)
     }
 
+    #[inline(always)]
     fn let_go(&mut self) -> Option<&mut dyn LetGo> {
         Some(self)
     }

@@ -87,6 +87,7 @@ impl Aqm for Rfc8289 {
         queue.pop()
     }
 
+    #[inline(always)]
     fn lifecycle(&mut self) -> Option<&mut dyn Lifecycle> {
         Some(self)
     }

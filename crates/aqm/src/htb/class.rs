@@ -48,9 +48,9 @@ pub(super) struct Class {
 }
 
 impl Class {
-    pub fn new(
+    pub fn new<H>(
         settings: &Settings,
-        configured: &Configured,
+        configured: &Configured<H>,
         parent: Option<usize>,
         level: usize,
         leaf: Option<usize>,

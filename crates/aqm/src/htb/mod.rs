@@ -43,6 +43,7 @@ use crate::backlog::Backlog;
 use crate::limits::Limits;
 use crate::packet::Meta;
 use crate::params::Words;
+use crate::parent::Held;
 use crate::parent::class::Filters;
 use crate::parent::family::Family;
 use crate::parent::leaf::{Leaf, host_of};
@@ -74,7 +75,7 @@ pub struct Htb<P> {
 
 impl<P: Send + 'static> Htb<P> {
     /// Empty queues and full buckets.
-    pub fn new(config: &Config, limits: Limits, host: Host) -> Self {
+    pub fn new<H: Held>(config: &Config<H>, limits: Limits, host: Host) -> Self {
         let settings = &config.settings;
         let classes = config.inside.sorted();
         let tree = Tree::new(settings, &classes);

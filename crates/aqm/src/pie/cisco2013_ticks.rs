@@ -170,6 +170,7 @@ impl Aqm for Cisco2013Ticks {
         Some(popped)
     }
 
+    #[inline(always)]
     fn timer(&mut self) -> Option<&mut dyn Timer> {
         Some(self)
     }

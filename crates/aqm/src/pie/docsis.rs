@@ -141,10 +141,12 @@ impl Aqm for Docsis {
         Some(popped)
     }
 
+    #[inline(always)]
     fn timer(&mut self) -> Option<&mut dyn Timer> {
         Some(self)
     }
 
+    #[inline(always)]
     fn lifecycle(&mut self) -> Option<&mut dyn Lifecycle> {
         Some(self)
     }

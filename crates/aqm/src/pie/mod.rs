@@ -86,10 +86,12 @@ impl Aqm for Pie {
         of_version!(&mut self.0, pie => pie.dequeue(cx, queue))
     }
 
+    #[inline(always)]
     fn timer(&mut self) -> Option<&mut dyn Timer> {
         of_version!(&mut self.0, pie => pie.timer())
     }
 
+    #[inline(always)]
     fn lifecycle(&mut self) -> Option<&mut dyn Lifecycle> {
         Some(self)
     }

@@ -139,14 +139,17 @@ impl Aqm for Policy {
         popped
     }
 
+    #[inline(always)]
     fn timer(&mut self) -> Option<&mut dyn Timer> {
         Some(self)
     }
 
+    #[inline(always)]
     fn lifecycle(&mut self) -> Option<&mut dyn Lifecycle> {
         Some(self)
     }
 
+    #[inline(always)]
     fn pass(&mut self) -> Option<&mut dyn Pass> {
         Some(self)
     }

@@ -71,6 +71,7 @@ impl Aqm for SlotRed {
         if mark { Verdict::Mark } else { Verdict::Drop }
     }
 
+    #[inline(always)]
     fn lifecycle(&mut self) -> Option<&mut dyn Lifecycle> {
         Some(self)
     }
