@@ -1,6 +1,5 @@
 //! HTB's parameters and its classes, in tc's words.
 
-use super::tree::LEVELS;
 use crate::class::Minor;
 use crate::params::{Bytes, Config as _, Param, Value};
 use crate::parent::class::{Match, own, read_matches, spelled};
@@ -304,3 +303,6 @@ impl<H: Held> Inside<Settings> for Classes<H> {
         self.0.iter().filter_map(|class| class.child.as_ref()).collect()
     }
 }
+
+/// `TC_HTB_MAXDEPTH`.
+pub(super) const LEVELS: usize = 8;

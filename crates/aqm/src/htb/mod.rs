@@ -54,8 +54,9 @@ use crate::time::{Duration, Instant};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use config::LEVELS;
 use core::fmt;
-use tree::{LEVELS, Tree, place_of};
+use tree::{Tree, place_of};
 
 /// The queue discipline.
 pub struct Htb<P> {

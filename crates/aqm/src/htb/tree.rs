@@ -1,7 +1,7 @@
 //! Who may send: the classes, those of each level that have tokens, and those that wait for some.
 
 use super::class::{Class, Feed, Mode, PRIOS};
-use super::config::{Class as Configured, Settings};
+use super::config::{Class as Configured, LEVELS, Settings};
 use crate::time::{Duration, Instant};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -305,6 +305,3 @@ fn prios(mut mask: u8) -> impl Iterator<Item = usize> {
         Some(prio)
     })
 }
-
-/// `TC_HTB_MAXDEPTH`.
-pub(super) const LEVELS: usize = 8;

@@ -1,14 +1,13 @@
 //! netem's parameters. Probabilities and correlations are in percent, as tc writes them.
 
 use super::distribution::Distribution;
-use super::loss::Model;
-use crate::config;
 use crate::params::{Bytes, Value};
 use crate::parent::{Held, Holding, Inside, text};
 use crate::psched::RATES;
 use crate::rate::Rate;
 use crate::refusal::Refusal;
 use crate::time::Duration;
+use crate::{choice, config};
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
@@ -17,6 +16,18 @@ use alloc::vec::Vec;
 
 /// The configuration.
 pub type Config<H> = Holding<Settings, Child<H>>;
+
+choice! {
+    /// What loses packets.
+    pub enum Model {
+        /// Each with the same probability, or one that depends on the packet before.
+        Random = "random",
+        /// A Markov chain of four states (S. Salsano et al., Definition of a general and intuitive loss model).
+        State = "state",
+        /// The Gilbert–Elliott model: a good and a bad state, each with a probability of its own.
+        Gemodel = "gemodel",
+    }
+}
 
 config! {
     /// What is done to packets.

@@ -37,9 +37,8 @@ mod tests;
 mod tfifo;
 mod words;
 
-pub use config::{Child, Config, Settings};
+pub use config::{Child, Config, Model, Settings};
 pub use distribution::Distribution;
-pub use loss::Model;
 pub use table::Table;
 
 use crate::aqm::DropReason;
