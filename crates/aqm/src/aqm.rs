@@ -101,76 +101,79 @@ pub trait Fifo {
 }
 
 /// A queue manager. Deciding is its business; stamping, dropping, marking and counting is the qdisc's.
-pub trait Aqm: 'static {
-    /// Whether a packet that finds the queue empty and the link idle passes without leaving a trace in the
-    /// algorithm: no verdict on it, no change of state. A host may then spare the detour through the queue.
-    const LETS_PASS: bool = false;
-
-    /// Whether the algorithm accepts whatever fits, has no updates, does not care whether its queue becomes empty, and says
-    /// by [`Aqm::lets_go`] that a head leaves as it is. A queue discipline may then spare the detour through its interface.
-    const LETS_GO: bool = false;
-
-    /// Whether that holds at `now`, for an algorithm with [`Aqm::LETS_PASS`]; updates that are due are run where it does, and
-    /// it is asked once more.
-    #[inline]
-    fn lets_pass(&self, now: Instant) -> bool {
-        let _ = now;
-        Self::LETS_PASS
-    }
-
-    /// A packet has passed.
-    #[inline]
-    fn passed(&mut self, now: Instant, meta: &Meta) {
-        let _ = (now, meta);
-    }
-
-    /// Tells, once and before anything else, how much the queue may hold and what it feeds.
+///
+/// A manager that does more than judge arrivals and departures shows it by [`timer`](Self::timer),
+/// [`lifecycle`](Self::lifecycle), [`pass`](Self::pass) and [`let_go`](Self::let_go), which return its other faces.
+pub trait Aqm: AsAny {
+    /// Receives, once and before anything else, how much the queue may hold and the link that it feeds.
     fn attach(&mut self, limits: &Limits, link: Link) {
         let _ = (limits, link);
     }
 
-    /// Whether [`Aqm::enqueue`] judges also packets that do not fit, and may make room for them. What it then lets in
-    /// and still does not fit is dropped, and [`Aqm::overflowed`] told.
-    fn judges_overflow(&self) -> bool {
-        false
-    }
-
     /// Judges an arriving packet that fits into the limits; it is not yet in `queue`.
-    fn enqueue<Q: Fifo>(&mut self, cx: &mut Cx, meta: &Meta, queue: &mut Q) -> Verdict {
+    fn enqueue(&mut self, cx: &mut Cx, meta: &Meta, queue: &mut dyn Fifo) -> Verdict {
         let _ = (cx, meta, queue);
         Verdict::Accept
     }
 
     /// Chooses what to transmit: drops or marks at will, then pops. `queue` may be empty.
-    fn dequeue<Q: Fifo>(&mut self, cx: &mut Cx, queue: &mut Q) -> Option<Popped> {
+    fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<Popped> {
         let _ = cx;
         queue.pop()
     }
 
-    /// Whether all that [`Aqm::dequeue`] would do at `now` is to take out the `head`, which has `behind` bytes of the queue
-    /// behind it on a link with this MTU: then it is not called, and what it would have done to the algorithm's own state is
-    /// done here. Else nothing is done. Only for an algorithm with [`Aqm::LETS_GO`].
+    /// Its periodic work.
     #[inline(always)]
-    fn lets_go(&mut self, now: Instant, head: &Meta, behind: u64, mtu: u32) -> bool {
-        let _ = (now, head, behind, mtu);
-        Self::LETS_GO
-    }
-
-    /// When [`Aqm::update`] is due next; must lie after the update before it.
-    fn next_update(&self) -> Option<Instant> {
+    fn timer(&mut self) -> Option<&mut dyn Timer> {
         None
     }
 
-    /// Periodic work. `at` is the scheduled time and equals `cx.now`: the qdisc calls it for every due
-    /// instant, in order, before anything later happens to the queue, also when idle or late.
-    fn update(&mut self, at: Instant, cx: &mut Cx) {
-        let _ = (at, cx);
+    /// Its part in what else happens to a queue.
+    #[inline(always)]
+    fn lifecycle(&mut self) -> Option<&mut dyn Lifecycle> {
+        None
     }
 
+    /// Lets packets pass an empty queue.
+    #[inline(always)]
+    fn pass(&mut self) -> Option<&mut dyn Pass> {
+        None
+    }
+
+    /// Lets heads go that it has nothing to decide of.
+    #[inline(always)]
+    fn let_go(&mut self) -> Option<&mut dyn LetGo> {
+        None
+    }
+
+    /// Shows the state variables by the names of the source (`count`, `drop_next`, `p`, …); times in seconds.
+    fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        let _ = see;
+    }
+}
+
+/// Periodic work of an [`Aqm`].
+pub trait Timer {
+    /// When [`Timer::update`] is due next; must lie after the update before it.
+    fn next_update(&mut self) -> Option<Instant>;
+
+    /// Periodic work. `at` is the scheduled time and equals `cx.now`: the qdisc calls it for every due
+    /// instant, in order, before anything later happens to the queue, also when idle or late.
+    fn update(&mut self, at: Instant, cx: &mut Cx);
+
     /// The queue is empty, and nothing comes before `until`: an algorithm in a state that an update then leaves as it is
-    /// may move [`Aqm::next_update`] on, at most to the first one that is not before `until`. A flow may be idle for long.
+    /// may move [`Timer::next_update`] on, at most to the first one that is not before `until`. A flow may be idle for long.
     fn rest(&mut self, until: Instant) {
         let _ = until;
+    }
+}
+
+/// Events of a queue besides arrivals and departures: overflow, life among other flows' queues, a change of parameters.
+pub trait Lifecycle {
+    /// Whether [`Aqm::enqueue`] judges also packets that do not fit, and may make room for them. A packet that it lets in
+    /// and that still does not fit is dropped, and [`Lifecycle::overflowed`] called.
+    fn judges_overflow(&mut self) -> bool {
+        false
     }
 
     /// The limits refused an arriving packet, before the algorithm saw it or after.
@@ -179,6 +182,7 @@ pub trait Aqm: 'static {
     }
 
     /// The queue has just become empty by a dequeue.
+    #[inline]
     fn emptied(&mut self, cx: &mut Cx) {
         let _ = cx;
     }
@@ -189,6 +193,7 @@ pub trait Aqm: 'static {
     }
 
     /// The queue, one of several and empty, has lost its place among those that are served in turn.
+    #[inline]
     fn unscheduled(&mut self) {}
 
     /// A waiting packet moves into this queue from another one, behind what `cx.backlog` says; it is not judged.
@@ -196,21 +201,102 @@ pub trait Aqm: 'static {
         let _ = (cx, meta);
     }
 
-    /// Takes the place of `old` in a queue that may hold packets: keeps its own parameters, with which it was made and
-    /// attached, and goes on from the state of `old`. What becomes of packets that no longer fit, or why this cannot be done
-    /// while the queue is in use.
-    fn succeed(&mut self, old: &Self, now: Instant) -> Result<Excess, Refusal>
-    where
-        Self: Sized,
-    {
+    /// Takes the place of `old` ([`predecessor`] gives its type) in a queue that may hold packets: keeps its own parameters,
+    /// with which it was made and attached, and goes on from the state of `old`. Returns what becomes of packets that no
+    /// longer fit, or why this cannot be done while the queue is in use.
+    fn succeed(&mut self, old: &dyn Any, now: Instant) -> Result<Excess, Refusal> {
         let _ = (old, now);
         Err(Refusal::Unchangeable)
     }
+}
 
-    /// Shows the state variables by the names of the source (`count`, `drop_next`, `p`, …); times in seconds.
-    fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        let _ = see;
+/// A packet that finds the queue empty and the link idle passes without leaving a trace in the algorithm: no verdict on it,
+/// no change of state. A host may then spare the detour through the queue.
+pub trait Pass {
+    /// Whether that holds at `now`; updates that are due are run if it does, and it is called once more.
+    #[inline]
+    fn lets_pass(&mut self, now: Instant) -> bool {
+        let _ = now;
+        true
     }
+
+    /// A packet has passed.
+    #[inline]
+    fn passed(&mut self, now: Instant, meta: &Meta) {
+        let _ = (now, meta);
+    }
+}
+
+/// Fast path of an algorithm that accepts whatever fits, has no [`Timer`] and no use for [`Lifecycle::emptied`]: a queue
+/// discipline asks by [`LetGo::lets_go`] whether a head leaves as it is, and may spare the detour through [`Aqm`].
+pub trait LetGo {
+    /// Whether all that [`Aqm::dequeue`] would do at `now` is to take out the `head`, which has `behind` bytes of the queue
+    /// behind it on a link with this MTU: then it is not called, and what it would have done to the algorithm's own state is
+    /// done here. Else nothing is done.
+    #[inline(always)]
+    fn lets_go(&mut self, now: Instant, head: &Meta, behind: u64, mtu: u32) -> bool {
+        let _ = (now, head, behind, mtu);
+        true
+    }
+}
+
+/// A manager as [`Any`]; every type has it.
+pub trait AsAny: 'static {
+    /// The manager itself.
+    fn as_any(&self) -> &dyn Any;
+}
+
+impl<T: 'static> AsAny for T {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// The manager that [`Lifecycle::succeed`] takes the place of, in a box or not, if it is a `T`.
+pub fn predecessor<T: 'static>(old: &dyn Any) -> Result<&T, Refusal> {
+    match old.downcast_ref::<Box<dyn Aqm + Send>>() {
+        Some(boxed) => predecessor((**boxed).as_any()),
+        None => old.downcast_ref().ok_or(Refusal::Unchangeable),
+    }
+}
+
+/// When `aqm` wants its next update.
+#[inline(always)]
+pub(crate) fn next_update<A: Aqm + ?Sized>(aqm: &mut A) -> Option<Instant> {
+    aqm.timer().and_then(|timer| timer.next_update())
+}
+
+/// Whether `aqm` judges packets that do not fit.
+#[inline(always)]
+pub(crate) fn judges_overflow<A: Aqm + ?Sized>(aqm: &mut A) -> bool {
+    aqm.lifecycle().is_some_and(|aqm| aqm.judges_overflow())
+}
+
+/// The limits refused a packet of a queue under `aqm`.
+pub(crate) fn overflowed<A: Aqm + ?Sized>(aqm: &mut A, cx: &mut Cx, meta: &Meta) {
+    if let Some(aqm) = aqm.lifecycle() {
+        aqm.overflowed(cx, meta);
+    }
+}
+
+/// The queue under `aqm` has become empty.
+#[inline(always)]
+pub(crate) fn emptied<A: Aqm + ?Sized>(aqm: &mut A, cx: &mut Cx) {
+    if let Some(aqm) = aqm.lifecycle() {
+        aqm.emptied(cx);
+    }
+}
+
+/// The limits took `n` packets out of the queue under `aqm`.
+pub(crate) fn shed<A: Aqm + ?Sized>(aqm: &mut A, cx: &mut Cx, n: u32) {
+    if let Some(aqm) = aqm.lifecycle() {
+        aqm.shed(cx, n);
+    }
+}
+
+/// `aqm` takes the place of `old`, if it can.
+pub(crate) fn succeed<A: Aqm>(aqm: &mut A, old: &A, now: Instant) -> Result<Excess, Refusal> {
+    aqm.lifecycle().ok_or(Refusal::Unchangeable)?.succeed(old.as_any(), now)
 }
 
 /// What becomes of packets that wait when their queue's limits fall below them.
@@ -224,172 +310,30 @@ pub enum Excess {
     All,
 }
 
-/// The object-safe twin of [`Aqm`], for algorithms that come in as boxes. Every [`Aqm`] is one.
-pub trait DynAqm {
-    /// See [`Aqm::lets_pass`].
-    fn dyn_lets_pass(&self, now: Instant) -> bool;
-    /// See [`Aqm::passed`].
-    fn dyn_passed(&mut self, now: Instant, meta: &Meta);
-    /// See [`Aqm::attach`].
-    fn dyn_attach(&mut self, limits: &Limits, link: Link);
-    /// See [`Aqm::judges_overflow`].
-    fn dyn_judges_overflow(&self) -> bool;
-    /// See [`Aqm::enqueue`].
-    fn dyn_enqueue(&mut self, cx: &mut Cx, meta: &Meta, queue: &mut dyn Fifo) -> Verdict;
-    /// See [`Aqm::dequeue`].
-    fn dyn_dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<Popped>;
-    /// See [`Aqm::next_update`].
-    fn dyn_next_update(&self) -> Option<Instant>;
-    /// See [`Aqm::update`].
-    fn dyn_update(&mut self, at: Instant, cx: &mut Cx);
-    /// See [`Aqm::rest`].
-    fn dyn_rest(&mut self, until: Instant);
-    /// See [`Aqm::overflowed`].
-    fn dyn_overflowed(&mut self, cx: &mut Cx, meta: &Meta);
-    /// See [`Aqm::emptied`].
-    fn dyn_emptied(&mut self, cx: &mut Cx);
-    /// See [`Aqm::shed`].
-    fn dyn_shed(&mut self, cx: &mut Cx, n: u32);
-    /// See [`Aqm::unscheduled`].
-    fn dyn_unscheduled(&mut self);
-    /// See [`Aqm::adopt`].
-    fn dyn_adopt(&mut self, cx: &mut Cx, meta: &Meta);
-    /// See [`Aqm::succeed`]; `old` is the manager that [`DynAqm::as_any`] shows.
-    fn dyn_succeed(&mut self, old: &dyn Any, now: Instant) -> Result<Excess, Refusal>;
-    /// The manager itself.
-    fn as_any(&self) -> &dyn Any;
-    /// See [`Aqm::observe`].
-    fn dyn_observe(&self, see: &mut dyn FnMut(&'static str, f64));
-}
-
-impl<A: Aqm> DynAqm for A {
-    fn dyn_lets_pass(&self, now: Instant) -> bool {
-        self.lets_pass(now)
-    }
-    fn dyn_passed(&mut self, now: Instant, meta: &Meta) {
-        self.passed(now, meta);
-    }
-    fn dyn_attach(&mut self, limits: &Limits, link: Link) {
-        self.attach(limits, link);
-    }
-    fn dyn_judges_overflow(&self) -> bool {
-        self.judges_overflow()
-    }
-    fn dyn_enqueue(&mut self, cx: &mut Cx, meta: &Meta, mut queue: &mut dyn Fifo) -> Verdict {
-        self.enqueue(cx, meta, &mut queue)
-    }
-    fn dyn_dequeue(&mut self, cx: &mut Cx, mut queue: &mut dyn Fifo) -> Option<Popped> {
-        self.dequeue(cx, &mut queue)
-    }
-    fn dyn_next_update(&self) -> Option<Instant> {
-        self.next_update()
-    }
-    fn dyn_update(&mut self, at: Instant, cx: &mut Cx) {
-        self.update(at, cx);
-    }
-    fn dyn_rest(&mut self, until: Instant) {
-        self.rest(until);
-    }
-    fn dyn_overflowed(&mut self, cx: &mut Cx, meta: &Meta) {
-        self.overflowed(cx, meta);
-    }
-    fn dyn_emptied(&mut self, cx: &mut Cx) {
-        self.emptied(cx);
-    }
-    fn dyn_shed(&mut self, cx: &mut Cx, n: u32) {
-        self.shed(cx, n);
-    }
-    fn dyn_unscheduled(&mut self) {
-        self.unscheduled();
-    }
-    fn dyn_adopt(&mut self, cx: &mut Cx, meta: &Meta) {
-        self.adopt(cx, meta);
-    }
-    fn dyn_succeed(&mut self, old: &dyn Any, now: Instant) -> Result<Excess, Refusal> {
-        old.downcast_ref().map_or(Err(Refusal::Unchangeable), |old| self.succeed(old, now))
-    }
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-    fn dyn_observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        self.observe(see);
-    }
-}
-
-impl Aqm for Box<dyn DynAqm + Send> {
-    /// What is in the box says whether.
-    const LETS_PASS: bool = true;
-
-    fn lets_pass(&self, now: Instant) -> bool {
-        (**self).dyn_lets_pass(now)
-    }
-    fn passed(&mut self, now: Instant, meta: &Meta) {
-        (**self).dyn_passed(now, meta);
-    }
+impl Aqm for Box<dyn Aqm + Send> {
     fn attach(&mut self, limits: &Limits, link: Link) {
-        (**self).dyn_attach(limits, link);
+        (**self).attach(limits, link);
     }
-    fn judges_overflow(&self) -> bool {
-        (**self).dyn_judges_overflow()
+    fn enqueue(&mut self, cx: &mut Cx, meta: &Meta, queue: &mut dyn Fifo) -> Verdict {
+        (**self).enqueue(cx, meta, queue)
     }
-    fn enqueue<Q: Fifo>(&mut self, cx: &mut Cx, meta: &Meta, queue: &mut Q) -> Verdict {
-        (**self).dyn_enqueue(cx, meta, queue)
+    fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<Popped> {
+        (**self).dequeue(cx, queue)
     }
-    fn dequeue<Q: Fifo>(&mut self, cx: &mut Cx, queue: &mut Q) -> Option<Popped> {
-        (**self).dyn_dequeue(cx, queue)
+    #[inline(always)]
+    fn timer(&mut self) -> Option<&mut dyn Timer> {
+        (**self).timer()
     }
-    fn next_update(&self) -> Option<Instant> {
-        (**self).dyn_next_update()
+    #[inline(always)]
+    fn lifecycle(&mut self) -> Option<&mut dyn Lifecycle> {
+        (**self).lifecycle()
     }
-    fn update(&mut self, at: Instant, cx: &mut Cx) {
-        (**self).dyn_update(at, cx);
+    #[inline(always)]
+    fn pass(&mut self) -> Option<&mut dyn Pass> {
+        (**self).pass()
     }
-    fn rest(&mut self, until: Instant) {
-        (**self).dyn_rest(until);
-    }
-    fn overflowed(&mut self, cx: &mut Cx, meta: &Meta) {
-        (**self).dyn_overflowed(cx, meta);
-    }
-    fn emptied(&mut self, cx: &mut Cx) {
-        (**self).dyn_emptied(cx);
-    }
-    fn shed(&mut self, cx: &mut Cx, n: u32) {
-        (**self).dyn_shed(cx, n);
-    }
-    fn unscheduled(&mut self) {
-        (**self).dyn_unscheduled();
-    }
-    fn adopt(&mut self, cx: &mut Cx, meta: &Meta) {
-        (**self).dyn_adopt(cx, meta);
-    }
-    fn succeed(&mut self, old: &Self, now: Instant) -> Result<Excess, Refusal> {
-        (**self).dyn_succeed((**old).as_any(), now)
-    }
+    // Not `let_go`: through a box it spares nothing.
     fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        (**self).dyn_observe(see);
-    }
-}
-
-impl Fifo for &mut dyn Fifo {
-    fn len(&self) -> usize {
-        (**self).len()
-    }
-    fn bytes(&self) -> u64 {
-        (**self).bytes()
-    }
-    fn total_backlog(&self) -> Backlog {
-        (**self).total_backlog()
-    }
-    fn meta(&self, i: usize) -> Option<Meta> {
-        (**self).meta(i)
-    }
-    fn mark(&mut self, i: usize, reason: DropReason) -> bool {
-        (**self).mark(i, reason)
-    }
-    fn drop(&mut self, i: usize, reason: DropReason) {
-        (**self).drop(i, reason);
-    }
-    fn pop(&mut self) -> Option<Popped> {
-        (**self).pop()
+        (**self).observe(see);
     }
 }

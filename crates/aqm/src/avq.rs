@@ -13,7 +13,7 @@
 //! With marks (`ecn`), where a queue of a few packets matters more than the last two per cent of the link. It needs the
 //! link's rate, so it is for links whose rate does not change.
 
-use crate::aqm::{Aqm, Cx, Fifo, Verdict};
+use crate::aqm::{Aqm, Cx, Fifo, Lifecycle, Verdict};
 use crate::config;
 use crate::limits::Limits;
 use crate::link::Link;
@@ -117,7 +117,7 @@ impl Aqm for Avq {
         self.v_rate = self.capacity * self.config.ecnlim;
     }
 
-    fn enqueue<Q: Fifo>(&mut self, cx: &mut Cx, meta: &Meta, _: &mut Q) -> Verdict {
+    fn enqueue(&mut self, cx: &mut Cx, meta: &Meta, _: &mut dyn Fifo) -> Verdict {
         let marks = self.config.ecn && meta.ecn.is_ect();
         match self.arrived(cx.now, meta.len, !marks) {
             false => Verdict::Accept,
@@ -126,14 +126,21 @@ impl Aqm for Avq {
         }
     }
 
-    fn overflowed(&mut self, cx: &mut Cx, meta: &Meta) {
-        let marks = self.config.ecn && meta.ecn.is_ect();
-        self.arrived(cx.now, meta.len, !marks);
+    #[inline(always)]
+    fn lifecycle(&mut self) -> Option<&mut dyn Lifecycle> {
+        Some(self)
     }
 
     fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
         see("v_rate", self.v_rate);
         see("v_queue", self.v_queue);
+    }
+}
+
+impl Lifecycle for Avq {
+    fn overflowed(&mut self, cx: &mut Cx, meta: &Meta) {
+        let marks = self.config.ecn && meta.ecn.is_ect();
+        self.arrived(cx.now, meta.len, !marks);
     }
 }
 

@@ -14,7 +14,7 @@
 //! the small steps, and holds the loss of long queues to what the load demands. [SFB](crate::sfb) keeps one for each bin,
 //! [COBALT](crate::cobalt) one beside CoDel.
 
-use crate::aqm::{Aqm, Cx, Fifo, Popped, Verdict};
+use crate::aqm::{Aqm, Cx, Fifo, Lifecycle, Popped, Verdict};
 use crate::packet::Meta;
 use crate::params::Value;
 use crate::time::{Duration, Instant};
@@ -98,7 +98,7 @@ impl Blue {
 }
 
 impl Aqm for Blue {
-    fn enqueue<Q: Fifo>(&mut self, cx: &mut Cx, meta: &Meta, queue: &mut Q) -> Verdict {
+    fn enqueue(&mut self, cx: &mut Cx, meta: &Meta, queue: &mut dyn Fifo) -> Verdict {
         self.wake(cx.now);
         if self.config.threshold > 0 && queue.len() as u64 > self.config.threshold {
             self.update(cx.now, self.config.increment);
@@ -110,13 +110,25 @@ impl Aqm for Blue {
         }
     }
 
-    fn dequeue<Q: Fifo>(&mut self, cx: &mut Cx, queue: &mut Q) -> Option<Popped> {
+    fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<Popped> {
         if self.config.idle == Idle::Event && queue.is_empty() {
             self.update(cx.now, -self.config.decrement);
         }
         queue.pop()
     }
 
+    #[inline(always)]
+    fn lifecycle(&mut self) -> Option<&mut dyn Lifecycle> {
+        Some(self)
+    }
+
+    fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        see("p", self.p);
+        see("last_update", self.last_update.map_or(0.0, |at| at.as_secs_f64()));
+    }
+}
+
+impl Lifecycle for Blue {
     fn overflowed(&mut self, cx: &mut Cx, _: &Meta) {
         self.wake(cx.now);
         self.update(cx.now, self.config.increment);
@@ -127,11 +139,6 @@ impl Aqm for Blue {
             self.update(cx.now, -self.config.decrement);
             self.idle_since = Some(cx.now);
         }
-    }
-
-    fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        see("p", self.p);
-        see("last_update", self.last_update.map_or(0.0, |at| at.as_secs_f64()));
     }
 }
 

@@ -9,7 +9,7 @@
 //! To hold back flows that do not react, without any state per flow: a flow with many packets in the queue meets
 //! itself often. It does not equalise flows that do react; flow queueing does.
 
-use crate::aqm::{Aqm, Cx, DropReason, Fifo, Popped, Verdict};
+use crate::aqm::{Aqm, Cx, DropReason, Fifo, Lifecycle, Popped, Verdict};
 use crate::config;
 use crate::limits::Limits;
 use crate::link::Link;
@@ -84,7 +84,7 @@ impl Choke {
     }
 
     /// Drops a queued packet of the arrival's flow, if that is what is drawn.
-    fn drop_match<Q: Fifo>(&mut self, meta: &Meta, queue: &mut Q, rng: &mut Rng) -> bool {
+    fn drop_match(&mut self, meta: &Meta, queue: &mut dyn Fifo, rng: &mut Rng) -> bool {
         let Some(slot) = self.slots.draw(rng) else { return false };
         let i = self.slots.index(slot);
         if queue.meta(i).is_none_or(|drawn| drawn.flow != meta.flow) {
@@ -96,7 +96,7 @@ impl Choke {
         true
     }
 
-    fn verdict<Q: Fifo>(&mut self, cx: &mut Cx, meta: &Meta, queue: &mut Q) -> Verdict {
+    fn verdict(&mut self, cx: &mut Cx, meta: &Meta, queue: &mut dyn Fifo) -> Verdict {
         if self.vars.qavg <= self.params.qth_min {
             self.vars.qcount = -1;
             return Verdict::Accept;
@@ -123,12 +123,7 @@ impl Aqm for Choke {
         self.slots.holes.reserve(limits.packets.unwrap_or(1024).min(1024) as usize);
     }
 
-    /// Linux looks at the limit last.
-    fn judges_overflow(&self) -> bool {
-        true
-    }
-
-    fn enqueue<Q: Fifo>(&mut self, cx: &mut Cx, meta: &Meta, queue: &mut Q) -> Verdict {
+    fn enqueue(&mut self, cx: &mut Cx, meta: &Meta, queue: &mut dyn Fifo) -> Verdict {
         self.slots.keep(queue.len());
         self.vars.average(&self.params, &self.idle, cx.backlog.packets as u64, cx.now);
         let verdict = self.verdict(cx, meta, queue);
@@ -138,7 +133,7 @@ impl Aqm for Choke {
         verdict
     }
 
-    fn dequeue<Q: Fifo>(&mut self, cx: &mut Cx, queue: &mut Q) -> Option<Popped> {
+    fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<Popped> {
         self.slots.keep(queue.len());
         let popped = queue.pop();
         match popped {
@@ -148,10 +143,22 @@ impl Aqm for Choke {
         popped
     }
 
+    #[inline(always)]
+    fn lifecycle(&mut self) -> Option<&mut dyn Lifecycle> {
+        Some(self)
+    }
+
     fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
         see("avg", self.vars.qavg as f64 / (1u64 << self.params.wlog) as f64);
         see("count", self.vars.qcount as f64);
         see("matched", self.matched as f64);
+    }
+}
+
+impl Lifecycle for Choke {
+    /// Linux looks at the limit last.
+    fn judges_overflow(&mut self) -> bool {
+        true
     }
 }
 

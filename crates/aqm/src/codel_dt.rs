@@ -136,7 +136,7 @@ impl CodelDt {
 }
 
 impl Aqm for CodelDt {
-    fn enqueue<Q: Fifo>(&mut self, cx: &mut Cx, meta: &Meta, _: &mut Q) -> Verdict {
+    fn enqueue(&mut self, cx: &mut Cx, meta: &Meta, _: &mut dyn Fifo) -> Verdict {
         let (now, curq) = (cx.now, cx.backlog.bytes);
         self.maxpacket = self.maxpacket.max(meta.len);
         let delay = self.predicted_delay(curq + meta.len as u64, cx);
@@ -158,7 +158,7 @@ impl Aqm for CodelDt {
         }
     }
 
-    fn dequeue<Q: Fifo>(&mut self, cx: &mut Cx, queue: &mut Q) -> Option<Popped> {
+    fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<Popped> {
         let popped = queue.pop()?;
         self.measure(cx.now, popped.meta.len, queue.bytes());
         Some(popped)

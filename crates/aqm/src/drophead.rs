@@ -6,7 +6,7 @@
 //! Where a plain buffer must be large (a cellular base station, a shell around a real program) and senders should
 //! learn of its overflow early: the standing delay is that of tail drop, the reaction to it is a full queue sooner.
 
-use crate::aqm::{Aqm, Cx, DropReason, Excess, Fifo, Verdict};
+use crate::aqm::{Aqm, Cx, DropReason, Excess, Fifo, Lifecycle, Pass, Verdict, predecessor};
 use crate::backlog::Backlog;
 use crate::config;
 use crate::limits::{Bounds, Limits};
@@ -14,6 +14,7 @@ use crate::link::Link;
 use crate::packet::Meta;
 use crate::refusal::Refusal;
 use crate::time::Instant;
+use core::any::Any;
 
 config! {
     /// Head drop has no parameters beyond the queue's limits.
@@ -36,33 +37,46 @@ impl DropHead {
 }
 
 impl Aqm for DropHead {
-    const LETS_PASS: bool = true;
-
     fn attach(&mut self, limits: &Limits, link: Link) {
         self.bounds = limits.on(link);
     }
 
-    /// Linux's queue of this kind waits for the next arrival, too (`fifo_hd_init`).
-    fn succeed(&mut self, _: &Self, _: Instant) -> Result<Excess, Refusal> {
-        Ok(Excess::Waits)
-    }
-
-    fn judges_overflow(&self) -> bool {
-        true
-    }
-
-    fn enqueue<Q: Fifo>(&mut self, _: &mut Cx, meta: &Meta, queue: &mut Q) -> Verdict {
+    fn enqueue(&mut self, _: &mut Cx, meta: &Meta, queue: &mut dyn Fifo) -> Verdict {
         if !self.bounds.admit(queue.total_backlog(), meta.len) {
             make_room(self.bounds, meta.len, queue);
         }
         Verdict::Accept
     }
+
+    #[inline(always)]
+    fn lifecycle(&mut self) -> Option<&mut dyn Lifecycle> {
+        Some(self)
+    }
+
+    #[inline(always)]
+    fn pass(&mut self) -> Option<&mut dyn Pass> {
+        Some(self)
+    }
 }
+
+impl Lifecycle for DropHead {
+    /// Linux's queue of this kind waits for the next arrival, too (`fifo_hd_init`).
+    fn succeed(&mut self, old: &dyn Any, _: Instant) -> Result<Excess, Refusal> {
+        predecessor::<Self>(old)?;
+        Ok(Excess::Waits)
+    }
+
+    fn judges_overflow(&mut self) -> bool {
+        true
+    }
+}
+
+impl Pass for DropHead {}
 
 /// Drops the oldest packets until an arriving one of `len` bytes fits; whether any was.
 #[cold]
 #[inline(never)]
-pub(crate) fn make_room<Q: Fifo>(bounds: Bounds, len: u32, queue: &mut Q) -> bool {
+pub(crate) fn make_room(bounds: Bounds, len: u32, queue: &mut dyn Fifo) -> bool {
     // A packet that fits into no queue at all costs the others nothing.
     if !bounds.admit(Backlog::default(), len) {
         return false;

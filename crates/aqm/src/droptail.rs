@@ -6,10 +6,11 @@
 //! delay that may be added. A tail-drop buffer is full whenever a loss-based sender keeps the link busy, so its size
 //! is its delay; give limits in time (`limit = "50 ms"`) to say which one is meant.
 
-use crate::aqm::{Aqm, Excess};
+use crate::aqm::{Aqm, Excess, LetGo, Lifecycle, Pass, predecessor};
 use crate::config;
 use crate::refusal::Refusal;
 use crate::time::Instant;
+use core::any::Any;
 
 config! {
     /// Tail drop has no parameters beyond the queue's limits.
@@ -30,10 +31,29 @@ impl DropTail {
 }
 
 impl Aqm for DropTail {
-    const LETS_PASS: bool = true;
-    const LETS_GO: bool = true;
+    #[inline(always)]
+    fn lifecycle(&mut self) -> Option<&mut dyn Lifecycle> {
+        Some(self)
+    }
 
-    fn succeed(&mut self, _: &Self, _: Instant) -> Result<Excess, Refusal> {
+    #[inline(always)]
+    fn pass(&mut self) -> Option<&mut dyn Pass> {
+        Some(self)
+    }
+
+    #[inline(always)]
+    fn let_go(&mut self) -> Option<&mut dyn LetGo> {
+        Some(self)
+    }
+}
+
+impl Lifecycle for DropTail {
+    fn succeed(&mut self, old: &dyn Any, _: Instant) -> Result<Excess, Refusal> {
+        predecessor::<Self>(old)?;
         Ok(Excess::Waits)
     }
 }
+
+impl Pass for DropTail {}
+
+impl LetGo for DropTail {}

@@ -6,57 +6,49 @@
 //! names such combinations as future work. For FQ-CoDel and FQ-PIE as they are deployed take
 //! [fq_codel](crate::fq_codel) and [fq_pie](crate::fq_pie).
 
-use crate::aqm::DynAqm;
+use crate::aqm::Aqm;
 use crate::flow::{self, Composed};
 use crate::params::{self, Param, Value};
-use crate::queues::Queues;
 use crate::refusal::Refusal;
-use crate::registry::{AnyConfig, Named};
 use alloc::boxed::Box;
+use core::fmt;
 
 /// The flows' configuration and each flow's manager.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Config {
+pub struct Config<M> {
     /// How flows are queued.
     pub queue: flow::Config,
     /// How each flow's queue is managed.
-    aqm: Box<Named>,
+    aqm: Box<M>,
 }
 
-impl Config {
-    /// The same flows under another manager; the error says why it cannot be one.
-    pub fn with_aqm(mut self, aqm: Named) -> Result<Self, Refusal> {
-        if matches!(aqm.config, AnyConfig::ExcludingCe(_)) {
-            return Err(Refusal::ExcludedInside);
-        }
-        if aqm.config.manager().is_none() {
-            let name = aqm.config.name();
-            let does = match (&aqm.config, aqm.algorithm().queues) {
-                (AnyConfig::Foreign(_), _) => "holds packets itself",
-                (_, Queues::Two) => "has two queues itself",
-                (_, Queues::Tree) => "holds other disciplines itself",
-                _ => "queues flows itself",
-            };
-            return Err(Refusal::NotSingle { name, does });
-        }
-        self.aqm = Box::new(aqm);
-        Ok(self)
+/// A manager of one queue with its parameters. The registry hands in its own, since it knows this discipline.
+pub trait Manager: Clone + PartialEq + fmt::Debug + Send + Sync + 'static {
+    /// Tail drop.
+    fn plain() -> Self;
+    /// A new manager.
+    fn manager(&self) -> Box<dyn Aqm + Send>;
+}
+
+impl<M> Config<M> {
+    /// The same flows under another manager.
+    pub fn with_aqm(self, aqm: M) -> Self {
+        Self { aqm: Box::new(aqm), ..self }
     }
 
     /// The manager of each flow.
-    pub fn aqm(&self) -> &Named {
+    pub fn aqm(&self) -> &M {
         &self.aqm
     }
 }
 
-impl Default for Config {
+impl<M: Manager> Default for Config<M> {
     fn default() -> Self {
-        let aqm = Named::parse("droptail").expect("tail drop is registered");
-        Self { queue: flow::Config::default(), aqm: Box::new(aqm) }
+        Self { queue: flow::Config::default(), aqm: Box::new(M::plain()) }
     }
 }
 
-impl params::Config for Config {
+impl<M: Manager> params::Config for Config<M> {
     const PARAMS: &'static [Param] = flow::Config::PARAMS;
     const PROFILES: &'static [(&'static str, &'static str)] = &[(
         "plain",
@@ -80,14 +72,14 @@ impl params::Config for Config {
     }
 }
 
-impl Composed for Config {
-    type Aqm = Box<dyn DynAqm + Send>;
+impl<M: Manager> Composed for Config<M> {
+    type Aqm = Box<dyn Aqm + Send>;
 
     fn queue(&self) -> &flow::Config {
         &self.queue
     }
 
     fn aqm(&self) -> Self::Aqm {
-        self.aqm.config.manager().expect("with_aqm took a manager of a single queue")
+        self.aqm.manager()
     }
 }

@@ -107,7 +107,7 @@ pub mod time;
 pub mod units;
 pub mod value;
 
-pub use aqm::{Aqm, Cx, DropReason, DynAqm, Excess, Fifo, Popped, Verdict};
+pub use aqm::{Aqm, Cx, DropReason, Excess, Fifo, LetGo, Lifecycle, Pass, Popped, Timer, Verdict, predecessor};
 pub use backlog::Backlog;
 pub use dual::DualQueue;
 pub use flow::FlowQueue;

@@ -1,10 +1,16 @@
 //! A queue discipline as users write it: name, profile, parameters, and a manager in brackets.
 
+use crate::aqm::Aqm;
+use crate::fq::Manager;
 use crate::given;
+use crate::limits::Limits;
 use crate::params::{Value, unknown};
-use crate::parent::text;
+use crate::parent::{Held, text};
+use crate::qdisc::{Host, Qdisc};
+use crate::queues::Queues;
 use crate::refusal::Refusal;
 use crate::registry::{Algorithm, AnyConfig, Catalogue, EXCLUDE_CE, REGISTERED};
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -115,7 +121,7 @@ impl Named {
             let AnyConfig::Fq(flows) = config else {
                 return Err(Refusal::TakesNone(algorithm.name));
             };
-            config = AnyConfig::Fq(flows.with_aqm(Self::parse_with(inner, own)?)?);
+            config = AnyConfig::Fq(flows.with_aqm(Self::parse_with(inner, own)?.of_one_queue()?));
         }
         config = config.holding(braces, own)?;
         if config.depth() > text::DEEPEST {
@@ -173,6 +179,57 @@ impl Named {
             };
         }
         text::join(&text, braces)
+    }
+}
+
+impl Named {
+    /// The same, or why it cannot manage each queue of `fq`.
+    fn of_one_queue(self) -> Result<Self, Refusal> {
+        if matches!(self.config, AnyConfig::ExcludingCe(_)) {
+            return Err(Refusal::ExcludedInside);
+        }
+        if self.config.manager().is_some() {
+            return Ok(self);
+        }
+        let does = match (&self.config, self.algorithm().queues) {
+            (AnyConfig::Foreign(_), _) => "holds packets itself",
+            (_, Queues::Two) => "has two queues itself",
+            (_, Queues::Tree) => "holds other disciplines itself",
+            _ => "queues flows itself",
+        };
+        Err(Refusal::NotSingle { name: self.config.name(), does })
+    }
+}
+
+impl Manager for Named {
+    fn plain() -> Self {
+        Self::parse("droptail").expect("tail drop is registered")
+    }
+    fn manager(&self) -> Box<dyn Aqm + Send> {
+        self.config.manager().expect("a manager of one queue is what is in the brackets")
+    }
+}
+
+impl Held for Named {
+    type Names<'a> = &'a dyn Catalogue;
+
+    fn read(text: &str, names: &dyn Catalogue) -> Result<Self, Refusal> {
+        Self::parse_with(text, names)
+    }
+    fn spelling(&self) -> String {
+        self.spelling()
+    }
+    fn algorithm_name(&self) -> &'static str {
+        self.algorithm().name
+    }
+    fn queues(&self) -> Queues {
+        self.algorithm().queues
+    }
+    fn duplicates(&self) -> bool {
+        self.config.effects().duplicates
+    }
+    fn build<P: Send + 'static>(&self, limits: Limits, host: Host) -> Box<dyn Qdisc<P> + Send> {
+        self.config.build(limits, host)
     }
 }
 

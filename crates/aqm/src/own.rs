@@ -22,7 +22,7 @@
 //! pub struct Shallow(u64);
 //!
 //! impl Aqm for Shallow {
-//!     fn enqueue<Q: Fifo>(&mut self, _: &mut Cx, _: &Meta, queue: &mut Q) -> Verdict {
+//!     fn enqueue(&mut self, _: &mut Cx, _: &Meta, queue: &mut dyn Fifo) -> Verdict {
 //!         if (queue.len() as u64) < self.0 { Verdict::Accept } else { Verdict::Drop }
 //!     }
 //! }
@@ -41,7 +41,7 @@
 //! assert!(Named::parse("shallow").is_err(), "nobody else knows it");
 //! ```
 
-use crate::aqm::{Aqm, DynAqm};
+use crate::aqm::Aqm;
 use crate::netem::Table;
 use crate::params::{Config, Value};
 use crate::refusal::Refusal;
@@ -100,7 +100,7 @@ pub trait OwnConfig: fmt::Debug + Send + Sync {
         Ok(())
     }
     /// A new manager of one queue.
-    fn manager(&self) -> Box<dyn DynAqm + Send>;
+    fn manager(&self) -> Box<dyn Aqm + Send>;
     /// The same once more.
     fn boxed(&self) -> Box<dyn OwnConfig>;
 }
@@ -109,7 +109,7 @@ impl<C: Managed> OwnConfig for C {
     fn value(&self, param: &str) -> Option<Value> {
         Config::value(self, param)
     }
-    fn manager(&self) -> Box<dyn DynAqm + Send> {
+    fn manager(&self) -> Box<dyn Aqm + Send> {
         Box::new(self.aqm())
     }
     fn boxed(&self) -> Box<dyn OwnConfig> {

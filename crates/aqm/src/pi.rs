@@ -13,7 +13,7 @@
 //! To compare with what control theory first proposed: unlike RED's, its queue stands at `qref` whatever the number of
 //! flows, but it takes many seconds to get there. [PIE](crate::pie) and [PI2](crate::pi2) steer the delay instead.
 
-use crate::aqm::{Aqm, Cx, Fifo, Verdict};
+use crate::aqm::{Aqm, Cx, Fifo, Timer, Verdict};
 use crate::config;
 use crate::limits::Limits;
 use crate::link::Link;
@@ -117,7 +117,7 @@ impl Aqm for Pi {
         }
     }
 
-    fn enqueue<Q: Fifo>(&mut self, cx: &mut Cx, meta: &Meta, _: &mut Q) -> Verdict {
+    fn enqueue(&mut self, cx: &mut Cx, meta: &Meta, _: &mut dyn Fifo) -> Verdict {
         let p = match self.config.bytes {
             true => self.p * meta.len as f64 / self.config.mean_pktsize.0 as f64,
             false => self.p,
@@ -129,7 +129,19 @@ impl Aqm for Pi {
         }
     }
 
-    fn next_update(&self) -> Option<Instant> {
+    #[inline(always)]
+    fn timer(&mut self) -> Option<&mut dyn Timer> {
+        Some(self)
+    }
+
+    fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        see("p", self.p);
+        see("q_old", self.q_old);
+    }
+}
+
+impl Timer for Pi {
+    fn next_update(&mut self) -> Option<Instant> {
         Some(self.next_update)
     }
 
@@ -145,11 +157,6 @@ impl Aqm for Pi {
         if self.p == 0.0 && self.q_old == 0.0 {
             self.next_update = self.next_update.stepped_to(self.period, until);
         }
-    }
-
-    fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        see("p", self.p);
-        see("q_old", self.q_old);
     }
 }
 

@@ -10,7 +10,7 @@
 //! couples the two by the square without PIE's table of corrections. For low delay to the scalable ones a queue of
 //! their own is needed as well (RFC 9332).
 
-use crate::aqm::{Aqm, Cx, DropReason, Fifo, Popped, Verdict};
+use crate::aqm::{Aqm, Cx, DropReason, Fifo, Popped, Timer, Verdict};
 use crate::config;
 use crate::coupled::{Controller, Coupling, Judged};
 use crate::packet::{Ecn, Meta};
@@ -79,7 +79,7 @@ impl Pi2 {
 }
 
 impl Aqm for Pi2 {
-    fn enqueue<Q: Fifo>(&mut self, cx: &mut Cx, meta: &Meta, queue: &mut Q) -> Verdict {
+    fn enqueue(&mut self, cx: &mut Cx, meta: &Meta, queue: &mut dyn Fifo) -> Verdict {
         let verdict = match self.config.drop_early {
             true => self.judge(meta.ecn, queue.total_backlog().bytes, cx),
             false => Verdict::Accept,
@@ -90,7 +90,7 @@ impl Aqm for Pi2 {
         verdict
     }
 
-    fn dequeue<Q: Fifo>(&mut self, cx: &mut Cx, queue: &mut Q) -> Option<Popped> {
+    fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<Popped> {
         while let Some(head) = queue.meta(0).filter(|_| !self.config.drop_early) {
             let bytes = queue.total_backlog().bytes - head.len as u64;
             match self.judge(head.ecn, bytes, cx) {
@@ -105,7 +105,18 @@ impl Aqm for Pi2 {
         popped
     }
 
-    fn next_update(&self) -> Option<Instant> {
+    #[inline(always)]
+    fn timer(&mut self) -> Option<&mut dyn Timer> {
+        Some(self)
+    }
+
+    fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        self.controller.observe(see);
+    }
+}
+
+impl Timer for Pi2 {
+    fn next_update(&mut self) -> Option<Instant> {
         Some(self.next_update)
     }
 
@@ -118,10 +129,6 @@ impl Aqm for Pi2 {
         if self.head.is_none() && self.controller.is_at_rest() {
             self.next_update = self.next_update.stepped_to(self.config.tupdate, until);
         }
-    }
-
-    fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        self.controller.observe(see);
     }
 }
 

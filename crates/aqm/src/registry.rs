@@ -1,7 +1,7 @@
 //! The one place where a queue discipline is made known: a line here gives it a name everywhere. Those of other crates
 //! come in a [`Catalogue`].
 
-use crate::aqm::{Aqm, DynAqm};
+use crate::aqm::Aqm;
 use crate::dual::DualQueue;
 use crate::flow::{self, Composed};
 use crate::limits::Limits;
@@ -15,7 +15,7 @@ use crate::single::SingleQueue;
 use crate::{
     ared, avq, blue, cake, cake_mq, choke, cobalt, codel, codel_dt, drophead, droptail, pi, pi2, pie, red, rem, sfb,
 };
-use crate::{drr, dualpi2, fq, fq_codel, fq_pie, htb, netem, pfifo_fast, prio, sch_fq, sfq, sfq_red, sfqcodel, tbf};
+use crate::{drr, dualpi2, fq_codel, fq_pie, htb, netem, pfifo_fast, prio, sch_fq, sfq, sfq_red, sfqcodel, tbf};
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -26,6 +26,11 @@ pub use crate::named::Named;
 pub use crate::own::{Catalogue, Managed, Own, OwnConfig, REGISTERED};
 pub use crate::params::Words;
 pub use crate::queues::{EXCLUDE_CE, Queues};
+
+/// `fq` over the managers of this registry.
+mod fq {
+    pub type Config = crate::fq::Config<super::Named>;
+}
 
 /// Declares the algorithms: name, module, type, one sentence, sources; first those that manage one queue, then those
 /// that queue flows apart, each with a name for its configuration, then those that manage two coupled queues, then queue
@@ -45,7 +50,7 @@ macro_rules! algorithms {
         /// A validated configuration of any algorithm.
         #[derive(Clone, Debug, PartialEq)]
         #[allow(missing_docs)]
-        pub enum AnyConfig { $( $type($module::Config), )+ $( $Flows($flows::Config), )+ $( $Two($two::Config), )+ $( $All($all::Config), )+ $( $Outer($outer::Config), )+ Own(Own), Foreign(Foreign), ExcludingCe(Box<AnyConfig>) }
+        pub enum AnyConfig { $( $type($module::Config), )+ $( $Flows($flows::Config), )+ $( $Two($two::Config), )+ $( $All($all::Config), )+ $( $Outer($outer::Config<Named>), )+ Own(Own), Foreign(Foreign), ExcludingCe(Box<AnyConfig>) }
 
         /// Every registered algorithm.
         pub static ALGORITHMS: &[Algorithm] = &[
@@ -109,14 +114,14 @@ macro_rules! algorithms {
                 name: $parent,
                 summary: $holds,
                 source: $per,
-                params: <$outer::Config as crate::params::Config>::PARAMS,
-                profiles: <$outer::Config as crate::params::Config>::PROFILES,
+                params: <$outer::Config<Named> as crate::params::Config>::PARAMS,
+                profiles: <$outer::Config<Named> as crate::params::Config>::PROFILES,
                 queues: Queues::Tree,
                 state_bytes: core::mem::size_of::<$outer::$Outer<u32>>(),
                 queue_bytes: core::mem::size_of::<$outer::$Outer<u32>>(),
                 words: $outer::WORDS,
                 configure: &|_, profile, params, own| {
-                    configure::<$outer::Config>(profile, params, own).map(AnyConfig::$Outer)
+                    configure::<$outer::Config<Named>>(profile, params, own).map(AnyConfig::$Outer)
                 },
             }, )+
         ];
@@ -210,7 +215,7 @@ macro_rules! algorithms {
             }
 
             /// The manager of a single queue, to put under a discipline of one's own; `None` for one of several queues.
-            pub fn manager(&self) -> Option<Box<dyn DynAqm + Send>> {
+            pub fn manager(&self) -> Option<Box<dyn Aqm + Send>> {
                 match self {
                     $( Self::$type(config) => Some(Box::new($module::$type::new(config))), )+
                     $( Self::$Flows(_) => None, )+

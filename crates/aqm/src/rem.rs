@@ -14,7 +14,7 @@
 //! To compare with what optimisation first proposed: a short queue whatever the number of flows, and marks that add up
 //! along a path, for transports that know `phi`. It needs the link's rate; where that changes take `price backlog`.
 
-use crate::aqm::{Aqm, Cx, DropReason, Fifo, Popped, Verdict};
+use crate::aqm::{Aqm, Cx, DropReason, Fifo, Lifecycle, Popped, Timer, Verdict};
 use crate::packet::Meta;
 use crate::params::{Bytes, Value};
 use crate::time::{Duration, Instant};
@@ -103,7 +103,7 @@ impl Rem {
 }
 
 impl Aqm for Rem {
-    fn enqueue<Q: Fifo>(&mut self, cx: &mut Cx, meta: &Meta, _: &mut Q) -> Verdict {
+    fn enqueue(&mut self, cx: &mut Cx, meta: &Meta, _: &mut dyn Fifo) -> Verdict {
         self.count += self.packets(meta);
         if self.marks_on_departure() || !self.picks(meta, cx) {
             return Verdict::Accept;
@@ -111,7 +111,7 @@ impl Aqm for Rem {
         if self.config.ecn && meta.ecn.is_ect() { Verdict::Mark } else { Verdict::Drop }
     }
 
-    fn dequeue<Q: Fifo>(&mut self, cx: &mut Cx, queue: &mut Q) -> Option<Popped> {
+    fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<Popped> {
         if let Some(head) = queue.meta(0).filter(|_| self.marks_on_departure()) {
             if self.picks(&head, cx) && head.ecn.is_ect() {
                 queue.mark(0, DropReason::Late);
@@ -120,11 +120,25 @@ impl Aqm for Rem {
         queue.pop()
     }
 
-    fn overflowed(&mut self, _: &mut Cx, meta: &Meta) {
-        self.count += self.packets(meta);
+    #[inline(always)]
+    fn timer(&mut self) -> Option<&mut dyn Timer> {
+        Some(self)
     }
 
-    fn next_update(&self) -> Option<Instant> {
+    #[inline(always)]
+    fn lifecycle(&mut self) -> Option<&mut dyn Lifecycle> {
+        Some(self)
+    }
+
+    fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        see("price", self.price);
+        see("p", self.p);
+        see("in_avg", self.in_avg);
+    }
+}
+
+impl Timer for Rem {
+    fn next_update(&mut self) -> Option<Instant> {
         Some(self.next_update)
     }
 
@@ -155,11 +169,11 @@ impl Aqm for Rem {
             self.next_update = self.next_update.stepped_to(self.config.pupdtime, until);
         }
     }
+}
 
-    fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        see("price", self.price);
-        see("p", self.p);
-        see("in_avg", self.in_avg);
+impl Lifecycle for Rem {
+    fn overflowed(&mut self, _: &mut Cx, meta: &Meta) {
+        self.count += self.packets(meta);
     }
 }
 

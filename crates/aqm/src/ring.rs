@@ -3,7 +3,7 @@
 //! Not `VecDeque`: a packet leaves its slot in one copy to where the caller wants it, where `pop_front` builds an option
 //! of all of it first (a fifth of the instructions of a tail-drop queue).
 
-use crate::aqm::Aqm;
+use crate::aqm::LetGo;
 use crate::packet::Meta;
 use crate::qdisc::Dequeued;
 use crate::time::Instant;
@@ -85,7 +85,7 @@ impl<P> Ring<P> {
     /// Takes the head if `aqm` has nothing to decide of it at `now` on a link with this MTU, else nothing is done. What the
     /// algorithm saw of the packet stays where it lies, so that it need not be copied.
     #[inline(always)]
-    pub fn pop_let_go<A: Aqm>(&mut self, aqm: &mut A, now: Instant, mtu: u32) -> Option<(&Meta, P)> {
+    pub fn pop_let_go(&mut self, aqm: &mut dyn LetGo, now: Instant, mtu: u32) -> Option<(&Meta, P)> {
         if self.len == 0 {
             return None;
         }

@@ -1,6 +1,8 @@
 //! One queue under one algorithm.
 
-use crate::aqm::{Aqm, Cx, DropReason, DynAqm, Excess, Fifo, Popped, Verdict};
+use crate::aqm::{
+    Aqm, Cx, DropReason, Excess, Fifo, Popped, Verdict, emptied, judges_overflow, next_update, overflowed, succeed,
+};
 use crate::backlog::Backlog;
 use crate::left_out::{CeBacklog, CeTime};
 use crate::limits::{Bounds, Limits};
@@ -55,20 +57,20 @@ impl<A: Aqm, P> SingleQueue<A, P> {
         let mut cx =
             Cx { now, rng: &mut self.host.rng, total_backlog: waiting, backlog: waiting, link: self.host.link };
         let fits = self.bounds.admit(self.books.backlog(), meta.len);
-        if !fits && !self.aqm.judges_overflow() {
-            self.aqm.overflowed(&mut cx, &meta);
+        if !fits && !judges_overflow(&mut self.aqm) {
+            overflowed(&mut self.aqm, &mut cx, &meta);
             return self.books.refuse(meta, packet, DropReason::Limit, sink);
         }
         let mut view = View { books: &mut self.books, sink, popped: None };
         let verdict = match self.left_out.as_deref_mut() {
             None => self.aqm.enqueue(&mut cx, &meta, &mut view),
-            Some(left_out) => self.aqm.dyn_enqueue(&mut cx, &meta, &mut Excluding { view: &mut view, now, left_out }),
+            Some(left_out) => self.aqm.enqueue(&mut cx, &meta, &mut Excluding { view: &mut view, now, left_out }),
         };
         if verdict == Verdict::Drop || verdict == Verdict::Mark && !meta.ecn.is_ect() {
             return self.books.refuse(meta, packet, DropReason::Early, sink);
         }
         if !fits && !self.bounds.admit(self.books.backlog(), meta.len) {
-            self.aqm.overflowed(&mut cx, &meta);
+            overflowed(&mut self.aqm, &mut cx, &meta);
             return self.books.refuse(meta, packet, DropReason::Limit, sink);
         }
         // Field by field: a wider load of what was stamped just now would wait for the stamp to be stored.
@@ -85,12 +87,13 @@ impl<A: Aqm, P> SingleQueue<A, P> {
     /// it is stamped for. Whether it was; else nothing was done.
     #[inline(always)]
     pub fn hands_on(&mut self, now: Instant, meta: &mut Meta) -> bool {
-        let may = A::LETS_GO && self.rests();
-        if !may || !self.bounds.admit(Backlog::default(), meta.len) {
+        let rests = self.rests();
+        let Some(aqm) = self.aqm.let_go() else { return false };
+        if !rests || !self.bounds.admit(Backlog::default(), meta.len) {
             return false;
         }
         meta.enqueued = now;
-        if !self.aqm.lets_go(now, meta, 0, self.host.link.mtu) {
+        if !aqm.lets_go(now, meta, 0, self.host.link.mtu) {
             return false;
         }
         self.books.stats.arrived.add(meta.len);
@@ -102,7 +105,7 @@ impl<A: Aqm, P> SingleQueue<A, P> {
     /// nothing was done.
     #[inline(always)]
     pub fn stores(&mut self, meta: &Meta, packet: P) -> bool {
-        let may = A::LETS_GO && self.left_out.is_none();
+        let may = self.aqm.let_go().is_some() && self.left_out.is_none();
         if !may || !self.bounds.admit(self.books.backlog(), meta.len) {
             return false;
         }
@@ -114,11 +117,12 @@ impl<A: Aqm, P> SingleQueue<A, P> {
     /// Takes the head out for transmission if there is one and nothing is to be decided of it; else nothing was done.
     #[inline(always)]
     pub fn lets_head_go(&mut self, now: Instant) -> Option<(&Meta, P)> {
-        if !A::LETS_GO || self.left_out.is_some() {
+        if self.left_out.is_some() {
             return None;
         }
+        let aqm = self.aqm.let_go()?;
         let Books { ring, stats } = &mut self.books;
-        let (meta, packet) = ring.pop_let_go(&mut self.aqm, now, self.host.link.mtu)?;
+        let (meta, packet) = ring.pop_let_go(aqm, now, self.host.link.mtu)?;
         stats.departed.add(meta.len);
         Some((meta, packet))
     }
@@ -145,7 +149,7 @@ impl<A: Aqm, P> SingleQueue<A, P> {
         let place = view.popped;
         debug_assert_eq!(popped.is_some(), place.is_some(), "an algorithm returns what it popped");
         if self.books.ring.is_empty() && waiting.packets > 0 {
-            self.aqm.emptied(&mut cx);
+            emptied(&mut self.aqm, &mut cx);
         }
         let Some(place) = place else { return Dequeued::Empty };
         self.books.send(place)
@@ -154,16 +158,18 @@ impl<A: Aqm, P> SingleQueue<A, P> {
     /// [`Qdisc::pass`], compiled into the caller; the packet is stamped where it lies. Whether it has passed.
     #[inline(always)]
     pub fn passes(&mut self, now: Instant, meta: &mut Meta) -> bool {
-        let may_pass = A::LETS_PASS && self.rests();
-        if !may_pass || !self.aqm.lets_pass(now) || !self.bounds.admit(Backlog::default(), meta.len) {
+        let rests = self.rests();
+        let Some(aqm) = self.aqm.pass() else { return false };
+        if !rests || !aqm.lets_pass(now) || !self.bounds.admit(Backlog::default(), meta.len) {
             return false;
         }
         self.run_updates(now, false);
-        if !self.aqm.lets_pass(now) {
+        let Some(aqm) = self.aqm.pass() else { return false };
+        if !aqm.lets_pass(now) {
             return false;
         }
         meta.enqueued = now;
-        self.aqm.passed(now, meta);
+        aqm.passed(now, meta);
         self.books.stats.arrived.add(meta.len);
         self.books.stats.departed.add(meta.len);
         true
@@ -172,14 +178,15 @@ impl<A: Aqm, P> SingleQueue<A, P> {
     /// Runs every update due before `now` (up to and including it for `inclusive`).
     #[inline]
     fn run_updates(&mut self, now: Instant, inclusive: bool) {
-        while let Some(at) = self.aqm.next_update() {
+        while let Some(at) = next_update(&mut self.aqm) {
             if at > now || (at == now && !inclusive) {
                 return;
             }
             let waiting = self.seen_backlog();
+            let Some(timer) = self.aqm.timer() else { return };
             let mut cx =
                 Cx { now: at, rng: &mut self.host.rng, total_backlog: waiting, backlog: waiting, link: self.host.link };
-            self.aqm.update(at, &mut cx);
+            timer.update(at, &mut cx);
         }
     }
 
@@ -192,10 +199,10 @@ impl<A: Aqm, P> SingleQueue<A, P> {
         let mut cx =
             Cx { now, rng: &mut self.host.rng, total_backlog: waiting, backlog: waiting, link: self.host.link };
         let mut view = View { books: &mut self.books, sink, popped: None };
-        self.aqm.dyn_dequeue(&mut cx, &mut Excluding { view: &mut view, now, left_out });
+        self.aqm.dequeue(&mut cx, &mut Excluding { view: &mut view, now, left_out });
         let sent = view.popped.map(|place| self.books.send(place));
         if self.books.ring.is_empty() && !was_empty {
-            self.aqm.emptied(&mut cx);
+            emptied(&mut self.aqm, &mut cx);
         }
         let sent = sent.unwrap_or(Dequeued::Empty);
         left_out.time.departed(now, sent.meta().is_some_and(|meta| meta.ecn == Ecn::Ce));
@@ -232,7 +239,7 @@ impl<A: Aqm, P: 'static> Qdisc<P> for SingleQueue<A, P> {
         let old: &mut Self = old.downcast_mut().ok_or(Refusal::Unchangeable)?;
         // What is due at this instant was due before the change.
         old.run_updates(now, true);
-        let excess = self.aqm.succeed(&old.aqm, now)?;
+        let excess = succeed(&mut self.aqm, &old.aqm, now)?;
         core::mem::swap(&mut self.books, &mut old.books);
         core::mem::swap(&mut self.host.rng, &mut old.host.rng);
         core::mem::swap(&mut self.left_out, &mut old.left_out);
@@ -350,7 +357,7 @@ impl<P> Books<P> {
     }
 }
 
-/// The same where packets that carry CE are left out; what an algorithm's object-safe twin is given.
+/// The same where packets that carry CE are left out; what an algorithm is given then.
 struct Excluding<'v, 'a, P> {
     view: &'v mut View<'a, P>,
     now: Instant,

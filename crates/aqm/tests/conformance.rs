@@ -36,7 +36,7 @@ fn flow_queueing_with_every_manager_keeps_to_the_rules() {
             let inner = Named::parse(&spelling).expect("a spelling is read");
             let config = config(fq, fq.profiles[0].0).prop_map(move |config| {
                 let AnyConfig::Fq(flows) = config else { unreachable!("fq's configuration") };
-                AnyConfig::Fq(flows.with_aqm(inner.clone()).expect("a manager of one queue"))
+                AnyConfig::Fq(flows.with_aqm(inner.clone()))
             });
             let managed = check_all(&spelling, fq, config);
             // Tail and head drop have limits only; REM's price takes longer to rise than these sequences last.

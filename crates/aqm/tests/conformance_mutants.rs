@@ -75,7 +75,7 @@ fn every_rule_can_be_broken() {
 struct Miser;
 
 impl Aqm for Miser {
-    fn dequeue<Q: Fifo>(&mut self, _: &mut Cx, _: &mut Q) -> Option<Popped> {
+    fn dequeue(&mut self, _: &mut Cx, _: &mut dyn Fifo) -> Option<Popped> {
         None
     }
 }

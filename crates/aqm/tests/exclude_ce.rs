@@ -28,12 +28,12 @@ struct Spy {
 }
 
 impl Aqm for Spy {
-    fn enqueue<Q: Fifo>(&mut self, cx: &mut Cx, _: &Meta, _: &mut Q) -> Verdict {
+    fn enqueue(&mut self, cx: &mut Cx, _: &Meta, _: &mut dyn Fifo) -> Verdict {
         self.seen.lock().unwrap().arriving = cx.backlog;
         Verdict::Accept
     }
 
-    fn dequeue<Q: Fifo>(&mut self, cx: &mut Cx, queue: &mut Q) -> Option<Popped> {
+    fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<Popped> {
         let mut seen = self.seen.lock().unwrap();
         (seen.backlog, seen.total_backlog) = (cx.backlog, cx.total_backlog);
         seen.head = cx.now - queue.meta(0)?.enqueued;

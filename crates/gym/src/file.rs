@@ -8,7 +8,7 @@ use sojourn_aqm::params::{Value, unknown};
 use sojourn_aqm::policy::{Activation, Law, Layer, Network, Pilot, Policy, Sight};
 use sojourn_aqm::refusal::Refusal;
 use sojourn_aqm::registry::{Algorithm, AnyConfig, Catalogue, Own, OwnConfig, Queues};
-use sojourn_aqm::{Duration, DynAqm, SingleQueue, units};
+use sojourn_aqm::{Aqm, Duration, SingleQueue, units};
 use sojourn_library::name::{escape, unescape};
 use std::fs;
 use std::path::Path;
@@ -171,7 +171,7 @@ impl OwnConfig for Piloted {
     fn value(&self, _: &str) -> Option<Value> {
         None
     }
-    fn manager(&self) -> Box<dyn DynAqm + Send> {
+    fn manager(&self) -> Box<dyn Aqm + Send> {
         Box::new(Policy::piloted(self.0.pilot(), self.0.sight.law))
     }
     fn boxed(&self) -> Box<dyn OwnConfig> {

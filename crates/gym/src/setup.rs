@@ -6,7 +6,7 @@ use sojourn_aqm::params::{Value, unknown};
 use sojourn_aqm::policy::{Board, Entry, Law, Policy, Sight};
 use sojourn_aqm::refusal::Refusal;
 use sojourn_aqm::registry::{Algorithm, AnyConfig, Named, Own, OwnConfig, Queues};
-use sojourn_aqm::{Duration, DynAqm, Instant, SingleQueue};
+use sojourn_aqm::{Aqm, Duration, Instant, SingleQueue};
 use sojourn_sim::scenario::{Error, Probes, Scenario, Warmup};
 use std::sync::Arc;
 use thiserror::Error;
@@ -174,7 +174,7 @@ impl OwnConfig for Steered {
     fn value(&self, _: &str) -> Option<Value> {
         None
     }
-    fn manager(&self) -> Box<dyn DynAqm + Send> {
+    fn manager(&self) -> Box<dyn Aqm + Send> {
         let manager = |named: &Named| named.config.manager().expect("it was asked when it was set up");
         let start = self.start.as_ref().map(|(named, until)| (manager(named), *until));
         Box::new(Policy::steered(Arc::clone(&self.board), self.law, start))

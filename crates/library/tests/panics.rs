@@ -26,12 +26,12 @@ config! {
 pub struct Panics(Config);
 
 impl Aqm for Panics {
-    fn enqueue<Q: Fifo>(&mut self, _: &mut Cx, _: &Meta, queue: &mut Q) -> Verdict {
+    fn enqueue(&mut self, _: &mut Cx, _: &Meta, queue: &mut dyn Fifo) -> Verdict {
         assert!(self.0.late || (queue.len() as u64) < self.0.at, "{} packets are too many", self.0.at);
         Verdict::Accept
     }
 
-    fn dequeue<Q: Fifo>(&mut self, _: &mut Cx, queue: &mut Q) -> Option<Popped> {
+    fn dequeue(&mut self, _: &mut Cx, queue: &mut dyn Fifo) -> Option<Popped> {
         if queue.len() as u64 == self.0.at {
             queue.drop(0, sojourn_aqm::DropReason::Late);
             panic!("on the way out\0");

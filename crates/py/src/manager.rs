@@ -10,7 +10,7 @@ use pyo3::exceptions::{PyKeyboardInterrupt, PyTypeError, PyValueError};
 use pyo3::panic::PanicException;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
-use sojourn_aqm::{Aqm, Cx, Fifo, Instant, Limits, Link, Meta, Popped, Verdict};
+use sojourn_aqm::{Aqm, Cx, Fifo, Instant, Lifecycle, Limits, Link, Meta, Popped, Timer, Verdict};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
@@ -190,11 +190,7 @@ impl Aqm for Manager {
         self.schedule(None);
     }
 
-    fn judges_overflow(&self) -> bool {
-        self.class.judges_overflow
-    }
-
-    fn enqueue<Q: Fifo>(&mut self, cx: &mut Cx, meta: &Meta, queue: &mut Q) -> Verdict {
+    fn enqueue(&mut self, cx: &mut Cx, meta: &Meta, queue: &mut dyn Fifo) -> Verdict {
         let judged = self.call("enqueue", Some(cx.now), |py, object| {
             let Some(method) = &object.enqueue else { return Ok(Verdict::Accept) };
             object.with_cx(py, cx, || {
@@ -205,7 +201,7 @@ impl Aqm for Manager {
         judged.unwrap_or(Verdict::Accept)
     }
 
-    fn dequeue<Q: Fifo>(&mut self, cx: &mut Cx, queue: &mut Q) -> Option<Popped> {
+    fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<Popped> {
         let mut popped = None;
         let plain = self.call("dequeue", Some(cx.now), |py, object| {
             let Some((method, arguments)) = &object.dequeue else { return Ok(true) };
@@ -224,7 +220,28 @@ impl Aqm for Manager {
         if plain == Some(true) { queue.pop() } else { popped }
     }
 
-    fn next_update(&self) -> Option<Instant> {
+    fn timer(&mut self) -> Option<&mut dyn Timer> {
+        Some(self)
+    }
+
+    fn lifecycle(&mut self) -> Option<&mut dyn Lifecycle> {
+        Some(self)
+    }
+
+    fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        if !self.class.methods.iter().any(|method| method == "observe") {
+            return;
+        }
+        let state = self.call("observe", None, |py, object| {
+            let state: BTreeMap<String, f64> = object.instance.call_method0(py, "observe")?.extract(py)?;
+            state.into_iter().map(|(name, value)| Ok((self.class.state(&name)?, value))).collect::<PyResult<Vec<_>>>()
+        });
+        state.into_iter().flatten().for_each(|(name, value)| see(name, value));
+    }
+}
+
+impl Timer for Manager {
+    fn next_update(&mut self) -> Option<Instant> {
         self.next_update
     }
 
@@ -234,6 +251,12 @@ impl Aqm for Manager {
             object.with_cx(py, cx, || method.bind(py).call1((at.as_nanos(), &object.cx)).map(drop))
         });
         self.schedule(Some(at));
+    }
+}
+
+impl Lifecycle for Manager {
+    fn judges_overflow(&mut self) -> bool {
+        self.class.judges_overflow
     }
 
     fn overflowed(&mut self, cx: &mut Cx, meta: &Meta) {
@@ -262,17 +285,6 @@ impl Aqm for Manager {
             Some(method) => method.call0(py).map(drop),
             None => Ok(()),
         });
-    }
-
-    fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        if !self.class.methods.iter().any(|method| method == "observe") {
-            return;
-        }
-        let state = self.call("observe", None, |py, object| {
-            let state: BTreeMap<String, f64> = object.instance.call_method0(py, "observe")?.extract(py)?;
-            state.into_iter().map(|(name, value)| Ok((self.class.state(&name)?, value))).collect::<PyResult<Vec<_>>>()
-        });
-        state.into_iter().flatten().for_each(|(name, value)| see(name, value));
     }
 }
 

@@ -10,7 +10,7 @@ use sojourn_aqm::escape::unescape;
 use sojourn_aqm::netem::Table;
 use sojourn_aqm::params::{Param, Refusal, Value, unknown};
 use sojourn_aqm::registry::{Algorithm, AnyConfig, Catalogue, Effects, Named, Own, OwnConfig, Queues, REGISTERED};
-use sojourn_aqm::{Duration, DynAqm, Rate, SingleQueue, units};
+use sojourn_aqm::{Aqm, Duration, Rate, SingleQueue, units};
 use sojourn_gym::{PREFIX, Policies};
 use sojourn_library::foreign::Libraries;
 use sojourn_library::name::is_library;
@@ -204,7 +204,7 @@ impl OwnConfig for Config {
         let judged = judged.unwrap_or_else(|| Err(format!("{} cannot be made", self.class.name)));
         judged.map_err(Refusal::Catalogue)
     }
-    fn manager(&self) -> Box<dyn DynAqm + Send> {
+    fn manager(&self) -> Box<dyn Aqm + Send> {
         Box::new(Manager::new(self.class, &self.params))
     }
     fn boxed(&self) -> Box<dyn OwnConfig> {

@@ -4,7 +4,7 @@ use crate::scenario::{AqmSpec, traffic};
 use serde_json::{Map, Value, json};
 use sojourn_aqm::params::{self, Param};
 use sojourn_aqm::registry::{ALGORITHMS, Algorithm, AnyConfig, Queues};
-use sojourn_tcp::cc::{self, AnyCc, CongestionControl, Description};
+use sojourn_tcp::cc::{self, AnyCc, Description};
 use sojourn_tcp::stack::{self, Stack};
 
 /// Everything that has a name in scenario files.

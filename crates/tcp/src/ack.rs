@@ -84,8 +84,8 @@ impl Findings {
     /// What the congestion control may know of it, `packets` of which count.
     #[inline]
     pub fn news(&self, packets: u32, now: Now, state: State, queue: &SendQueue) -> cc::Ack {
-        let (una, nxt, open) = (queue.una(), queue.nxt(), state == State::Open);
-        cc::Ack { now: now.at, packets, rtt: self.rtt, una, nxt, open }
+        let (una, nxt) = (queue.una(), queue.nxt());
+        cc::Ack { now: now.at, packets, rtt: self.rtt, una, nxt, state, one_way: None, slow_path: false }
     }
 
     /// The RTT of the newest segment that it covers and that was sent once, else by the timestamp that it echoes, finer

@@ -2,7 +2,7 @@
 
 use crate::Now;
 use crate::ack;
-use crate::cc::{Ack, AnyCc, CongestionControl, Counting, Report, Window, reno};
+use crate::cc::{Ack, AnyCc, Counting, Window, WindowEvent, reno};
 use crate::config::SenderConfig;
 use crate::round_trip::RoundTrip;
 use crate::stack::Stack;
@@ -62,7 +62,7 @@ impl Control {
 
     /// A window of `cwnd` segments of `mss` bytes below the threshold `ssthresh`.
     pub fn new(stack: &Stack, mut cc: AnyCc, cwnd: u32, mss: u32, ssthresh: u32) -> Self {
-        cc.attach(stack);
+        cc.attach(stack, false);
         let needs = cc.needs();
         let (steers, hears) = (needs.steers, needs.reports);
         let window = Window { cwnd, ssthresh, cwnd_cnt: 0, bytes_acked: 0, mss, counting: stack.counting };
@@ -88,20 +88,20 @@ impl Control {
         self.cc.acked(&mut self.window, news);
     }
 
-    /// The window grows on `packets` segments.
+    /// The window grows on an acknowledgment.
     #[inline(always)]
-    pub fn increase(&mut self, packets: u32, news: impl Fn() -> Ack) {
-        self.cc.increase(&mut self.window, packets, news);
+    pub fn increase(&mut self, news: impl Fn() -> Ack) {
+        self.cc.grow(&mut self.window, news);
     }
 
-    /// The window grows on `packets` segments if it was the limit, as [`Self::is_limited`] has it.
+    /// The window grows on an acknowledgment if it was the limit, as [`Self::is_limited`] has it.
     #[inline(always)]
-    pub fn grow(&mut self, now: Now, packets: u32, in_flight: u32, reordering: u32, news: impl Fn() -> Ack) {
+    pub fn grow(&mut self, now: Now, in_flight: u32, reordering: u32, news: impl Fn() -> Ack) {
         if self.is_limited(in_flight, reordering) {
-            self.increase(packets, news);
+            self.increase(news);
             self.usage.touched(now);
         } else {
-            self.unused(packets, news);
+            self.unused(news);
         }
     }
 
@@ -110,7 +110,7 @@ impl Control {
     #[inline(always)]
     pub fn hear(&mut self, packets: u32, may_grow: bool, flight: (u32, u32), news: impl Fn() -> Ack) {
         if !self.is_reno {
-            self.hear_all(packets, may_grow, flight, &news());
+            self.hear_all(may_grow, flight, &news());
         } else if may_grow && self.is_limited(flight.0, flight.1) {
             reno::increase(&mut self.window, packets);
         }
@@ -119,9 +119,9 @@ impl Control {
     /// The same where growth [counts acknowledgments](Self::counts_acknowledgments) and may be: `in_flight` and `reordering`
     /// as above.
     #[inline(always)]
-    pub fn hear_next(&mut self, packets: u32, in_flight: u32, reordering: impl Fn() -> u32, news: impl Fn() -> Ack) {
+    pub fn hear_next(&mut self, in_flight: u32, reordering: impl Fn() -> u32, news: impl Fn() -> Ack) {
         if !self.is_reno {
-            self.hear_all(packets, true, (in_flight, reordering()), &news());
+            self.hear_all(true, (in_flight, reordering()), &news());
         } else if in_flight >= self.window.cwnd || self.is_limited(in_flight, reordering()) {
             reno::count(&mut self.window);
         }
@@ -133,10 +133,10 @@ impl Control {
     }
 
     #[inline(never)]
-    fn hear_all(&mut self, packets: u32, may_grow: bool, flight: (u32, u32), news: &Ack) {
+    fn hear_all(&mut self, may_grow: bool, flight: (u32, u32), news: &Ack) {
         self.acked(|| *news);
         if may_grow && self.is_limited(flight.0, flight.1) {
-            self.increase(packets, || *news);
+            self.increase(|| *news);
         }
     }
 
@@ -215,19 +215,29 @@ impl Control {
 
     /// A reduction has ended.
     pub fn reduced(&mut self) {
-        self.cc.reduced(&mut self.window);
+        self.cc.event(&mut self.window, WindowEvent::Reduced);
+    }
+
+    /// A time-out expired and everything outstanding is taken for lost.
+    pub fn timed_out(&mut self) {
+        self.cc.event(&mut self.window, WindowEvent::TimedOut);
+    }
+
+    /// Data is sent into an empty network.
+    pub fn restarted(&mut self, now: Instant, last_sent: Instant) {
+        self.cc.event(&mut self.window, WindowEvent::Restarted { now, last_sent });
     }
 
     /// The control hears of an acknowledgment, whatever that tells.
     #[inline(never)]
-    pub fn report(&mut self, report: &Report) {
+    pub fn report(&mut self, report: &Ack) {
         self.cc.reported(&mut self.window, report);
     }
 
-    /// The window was not used up, so that it does not grow on `packets` segments.
+    /// The window was not used up, so that it does not grow.
     #[inline(never)]
-    pub fn unused(&mut self, packets: u32, news: impl Fn() -> Ack) {
-        self.cc.unused(&mut self.window, packets, news);
+    pub fn unused(&mut self, news: impl Fn() -> Ack) {
+        self.cc.unused(&mut self.window, news);
     }
 
     /// Whether the control hears of every acknowledgment.

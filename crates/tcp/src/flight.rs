@@ -4,7 +4,7 @@
 
 use crate::ack::Findings;
 use crate::ack::Probed;
-use crate::cc::{AnyCc, CongestionControl, Flight};
+use crate::cc::{AnyCc, Flight};
 use crate::context::Before;
 use crate::control::Control;
 use crate::pacing;

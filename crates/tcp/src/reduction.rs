@@ -4,7 +4,7 @@
 //! Source: Linux `tcp_init_cwnd_reduction`, `tcp_cwnd_reduction`, in its two forms; Linux 2.6.29 `tcp_cwnd_down`.
 
 use crate::ack::Ack;
-use crate::cc::{CongestionControl, Window};
+use crate::cc::Window;
 use crate::control::Control;
 use crate::scoreboard::Scoreboard;
 use crate::stack::{self, Stack};

@@ -7,7 +7,7 @@
 //! progress from duplicates.
 
 use crate::ack::Findings;
-use crate::cc::{self, CongestionControl, Window};
+use crate::cc::{self, Window};
 use crate::cleaning::take_sample;
 use crate::config::SenderConfig;
 use crate::context::Before;
@@ -90,7 +90,7 @@ impl Sender {
     pub fn with_pacing(mut self, most: Option<Rate>, stack: &Stack) -> Self {
         assert!(stack.may_be_paced(), "the stack can be paced");
         let needs = self.control.cc.needs();
-        self.control.cc.paced();
+        self.control.cc.attach(stack, true);
         self.transmission.pace(most, &needs);
         self
     }
@@ -132,7 +132,7 @@ impl Sender {
         let now = self.enter(now);
         self.transmission.queue.open(bytes);
         if self.transmission.stack().small_queues && wire.paces() {
-            self.control.cc.paced();
+            self.control.cc.attach(self.transmission.stack(), true);
             let needs = self.control.cc.needs();
             self.transmission.leave_pacing_to_device(&needs);
         }
@@ -412,12 +412,21 @@ impl Sender {
             }
             let sample = tx.rtt.age(now, acked.first_sent);
             let rtt = take_sample(sample, Some(acked.last_sent), now, recovery, (&tx.queue, &mut tx.rtt));
-            let news = cc::Ack { now: now.at, packets: acked.packets, rtt, una, nxt: tx.queue.nxt(), open: true };
+            let news = cc::Ack {
+                now: now.at,
+                packets: acked.packets,
+                rtt,
+                una,
+                nxt: tx.queue.nxt(),
+                state: State::Open,
+                one_way: None,
+                slow_path: false,
+            };
             control.acked(|| news);
             if !recovery.episode.probe.replaces_time_out() || !tx.schedule_loss_probe(now, true, control, recovery) {
                 tx.resume_timer(now);
             }
-            control.grow(now, acked.packets, in_flight, recovery.reordering(), || news);
+            control.grow(now, in_flight, recovery.reordering(), || news);
         }
         tx.follow_window(control);
         self.end_ack_recovery_first(now, wire);
@@ -541,7 +550,7 @@ impl Sender {
         if counts {
             let packets = control.growth_of(ack);
             let news = || ack.news(packets, now, recovery.state(), &tx.queue);
-            control.grow(now, packets, prior_in_flight, reordering.degree(), news);
+            control.grow(now, prior_in_flight, reordering.degree(), news);
         }
     }
 
@@ -576,7 +585,7 @@ impl Sender {
             if let Some(acked) = acked.filter(|_| progress.grows && !echo) {
                 let news = || tx.news(now, acked.packets, acked.sent_once(), recovery.state());
                 control.acked(news);
-                control.increase(acked.packets, news);
+                control.increase(news);
                 control.limit(tx.offered.segments(control.window.mss));
             }
             self.send_again(progress.rexmit, now, wire);

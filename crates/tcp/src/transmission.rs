@@ -13,7 +13,7 @@ mod next_sacked;
 mod report;
 mod writing;
 
-use crate::cc::{self, CongestionControl, Needs};
+use crate::cc::{self, Needs};
 use crate::config::SenderConfig;
 use crate::context::Books;
 use crate::context::Cx;
@@ -292,8 +292,8 @@ impl Transmission {
         let clock = self.rtt.clock();
         let rtt = last.map_or(0, |last| now.tick.saturating_sub(clock.ticks(last)));
         let rtt = (rtt > 0).then(|| clock.duration(rtt));
-        let (una, nxt, open) = (self.queue.una(), self.queue.nxt(), state == State::Open);
-        cc::Ack { now: now.at, packets, rtt, una, nxt, open }
+        let (una, nxt) = (self.queue.una(), self.queue.nxt());
+        cc::Ack { now: now.at, packets, rtt, una, nxt, state, one_way: None, slow_path: false }
     }
 
     /// The timer goes back from another use to the time-out.
@@ -359,7 +359,7 @@ impl Transmission {
     fn time_new(&mut self, now: Now, control: &mut Control, episode: &Episode) {
         if self.board.packets_out() == 0 {
             self.timer.restart(now, &self.rtt);
-            control.cc.restarted(now.at, self.output.last_sent());
+            control.restarted(now.at, self.output.last_sent());
             if control.steers() {
                 self.tell_resumed(now, episode.state, control);
             }

@@ -3,7 +3,7 @@
 
 use sojourn_aqm::{Duration, Instant};
 use sojourn_tcp::State;
-use sojourn_tcp::cc::{Ack, AnyCc, CongestionControl, Counting, Report, Window};
+use sojourn_tcp::cc::{Ack, AnyCc, Counting, Window, WindowEvent};
 use sojourn_tcp::stack::Stack;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -46,7 +46,7 @@ impl Connection {
         let stack = Stack::find("linux-6.1").expect("a stack");
         let mut cc = AnyCc::new(name).expect("a control");
         assert!(cc.needs().fit(stack));
-        cc.attach(stack);
+        cc.attach(stack, false);
         let counting = Counting::Packets;
         Self { cc, window: Window { cwnd, ssthresh, cwnd_cnt: 0, bytes_acked: 0, mss: 1448, counting } }
     }
@@ -54,16 +54,17 @@ impl Connection {
     fn take(&mut self, event: &str, words: &mut Words) {
         let Self { cc, window } = self;
         match event {
-            "start" => cc.restarted(words.instant(), Instant::ZERO),
+            "start" => {
+                let event = WindowEvent::Restarted { now: words.instant(), last_sent: Instant::ZERO };
+                cc.event(window, event);
+            }
             "hear" => cc.reported(window, &words.report()),
             "ack" => {
                 let report = words.report();
                 cc.reported(window, &report);
-                let Report { now, packets, rtt, una, nxt, state, .. } = report;
-                let ack = || Ack { now, packets, rtt, una, nxt, open: state == State::Open };
                 match words.word() {
-                    "full" => cc.increase(window, packets, ack),
-                    _ => cc.unused(window, packets, ack),
+                    "full" => cc.grow(window, || report),
+                    _ => cc.unused(window, || report),
                 }
             }
             "state" => {
@@ -78,7 +79,7 @@ impl Connection {
             "end" => {
                 let now = words.instant();
                 window.cwnd = window.ssthresh;
-                cc.reduced(window);
+                cc.event(window, WindowEvent::Reduced);
                 cc.state_changed(State::Open, now, words.number());
             }
             "timeout" => {
@@ -86,7 +87,7 @@ impl Connection {
                 window.ssthresh = cc.timeout_ssthresh(window);
                 (window.cwnd, window.cwnd_cnt) = (1 + words.number::<u32>(), 0);
                 cc.state_changed(State::Loss, now, words.number());
-                cc.timed_out();
+                cc.event(window, WindowEvent::TimedOut);
             }
             "undo" => {
                 let now = words.instant();
@@ -128,8 +129,8 @@ impl<'a> Words<'a> {
         }
     }
 
-    fn report(&mut self) -> Report {
-        Report {
+    fn report(&mut self) -> Ack {
+        Ack {
             now: self.instant(),
             packets: self.number(),
             rtt: match self.word() {

@@ -23,13 +23,14 @@ mod tests;
 pub(crate) use config::refuse_slow;
 pub use config::{Config, Version};
 
-use crate::aqm::{Aqm, Cx, DropReason, Excess, Fifo, Popped, Verdict};
+use crate::aqm::{Aqm, Cx, DropReason, Excess, Fifo, Lifecycle, Popped, Verdict, predecessor};
 use crate::drophead::make_room;
 use crate::limits::{Bounds, Limits};
 use crate::link::Link;
 use crate::packet::Meta;
 use crate::refusal::Refusal;
 use crate::time::{Duration, Instant};
+use core::any::Any;
 use law::{Params, State};
 use rate::Scaled;
 
@@ -65,7 +66,7 @@ fn params(config: &Config, target: Duration, interval: Duration) -> Params {
 impl Cobalt {
     /// Drops and marks from the head on, and sends what is left.
     #[inline(never)]
-    fn judge<Q: Fifo>(&mut self, cx: &mut Cx, queue: &mut Q) -> Option<Popped> {
+    fn judge(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<Popped> {
         loop {
             let Some(head) = queue.meta(0) else {
                 self.state.queue_empty(&self.params, cx.now);
@@ -102,11 +103,7 @@ impl Aqm for Cobalt {
         self.params = Params { mtu_time: scaled.mtu_time, ..params(&self.config, scaled.target, scaled.interval) };
     }
 
-    fn judges_overflow(&self) -> bool {
-        self.config.version != Version::Ns3
-    }
-
-    fn enqueue<Q: Fifo>(&mut self, cx: &mut Cx, meta: &Meta, queue: &mut Q) -> Verdict {
+    fn enqueue(&mut self, cx: &mut Cx, meta: &Meta, queue: &mut dyn Fifo) -> Verdict {
         if !self.bounds.admit(queue.total_backlog(), meta.len) {
             // Among other queues it is not for this one to make room.
             let alone = cx.total_backlog == cx.backlog;
@@ -118,7 +115,7 @@ impl Aqm for Cobalt {
     }
 
     #[inline]
-    fn dequeue<Q: Fifo>(&mut self, cx: &mut Cx, queue: &mut Q) -> Option<Popped> {
+    fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<Popped> {
         if let Some(head) = queue.meta(0) {
             let is_below = cx.now - head.enqueued <= self.config.ce_threshold;
             if is_below && self.state.lets_pass(&self.params, cx.now, head.enqueued) {
@@ -126,6 +123,21 @@ impl Aqm for Cobalt {
             }
         }
         self.judge(cx, queue)
+    }
+
+    #[inline(always)]
+    fn lifecycle(&mut self) -> Option<&mut dyn Lifecycle> {
+        Some(self)
+    }
+
+    fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        self.state.observe(see);
+    }
+}
+
+impl Lifecycle for Cobalt {
+    fn judges_overflow(&mut self) -> bool {
+        self.config.version != Version::Ns3
     }
 
     fn overflowed(&mut self, cx: &mut Cx, _: &Meta) {
@@ -137,15 +149,12 @@ impl Aqm for Cobalt {
     }
 
     /// `cake_change` of sch_cake.c leaves every queue's `cobalt_vars` as they are and drops nothing.
-    fn succeed(&mut self, old: &Self, _: Instant) -> Result<Excess, Refusal> {
+    fn succeed(&mut self, old: &dyn Any, _: Instant) -> Result<Excess, Refusal> {
+        let old: &Self = predecessor(old)?;
         if self.config.version != old.config.version {
             return Err(Refusal::Fixed("version"));
         }
         self.state = old.state;
         Ok(Excess::Waits)
-    }
-
-    fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        self.state.observe(see);
     }
 }

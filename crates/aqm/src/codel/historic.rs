@@ -8,7 +8,7 @@
 use super::config::{HardLimit, SmallBacklog, Window};
 use super::rfc8289::step;
 use super::{Config, Observed, counted, mark_or_drop};
-use crate::aqm::{Aqm, Cx, DropReason, Fifo, Popped};
+use crate::aqm::{Aqm, Cx, DropReason, Fifo, Lifecycle, Popped};
 use crate::time::{Duration, Instant};
 
 /// What the variants differ in.
@@ -176,17 +176,14 @@ impl Historic {
 
 impl Aqm for Historic {
     #[inline]
-    fn dequeue<Q: Fifo>(&mut self, cx: &mut Cx, queue: &mut Q) -> Option<Popped> {
+    fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<Popped> {
         self.judge(cx, queue);
         queue.pop()
     }
 
-    fn shed(&mut self, _: &mut Cx, n: u32) {
-        self.count = counted(self.count, n);
-    }
-
-    fn unscheduled(&mut self) {
-        self.dropping = false;
+    #[inline(always)]
+    fn lifecycle(&mut self) -> Option<&mut dyn Lifecycle> {
+        Some(self)
     }
 
     fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
@@ -196,9 +193,19 @@ impl Aqm for Historic {
     }
 }
 
+impl Lifecycle for Historic {
+    fn shed(&mut self, _: &mut Cx, n: u32) {
+        self.count = counted(self.count, n);
+    }
+
+    fn unscheduled(&mut self) {
+        self.dropping = false;
+    }
+}
+
 impl Historic {
     /// [`Aqm::dequeue`], but for sending what is left.
-    pub fn judge<Q: Fifo>(&mut self, cx: &mut Cx, queue: &mut Q) {
+    pub fn judge(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) {
         let now = cx.now;
         let r = self.dodequeue(now, queue);
         let ok_to_drop = if r.hard_drop { self.drop_beyond_hard_limit(now, queue) } else { r.ok_to_drop };
@@ -214,7 +221,7 @@ impl Historic {
     }
 
     /// While dropping, at `drop_next` or later: drops until the schedule has caught up with `now`.
-    fn keep_dropping<Q: Fifo>(&mut self, now: Instant, queue: &mut Q) {
+    fn keep_dropping(&mut self, now: Instant, queue: &mut dyn Fifo) {
         while self.dropping && now >= self.drop_next {
             if self.knobs.count_on == CountOn::Drop {
                 self.count_drop();
@@ -247,7 +254,7 @@ impl Historic {
     }
 
     /// Starts a phase with its first drop.
-    fn enter_dropping<Q: Fifo>(&mut self, now: Instant, queue: &mut Q) {
+    fn enter_dropping(&mut self, now: Instant, queue: &mut dyn Fifo) {
         if !mark_or_drop(queue, self.ecn) {
             self.dodequeue_next(now, queue);
         }
@@ -279,7 +286,7 @@ impl Historic {
 
     /// Drops heads older than the hard limit; may the one then at the head be dropped?
     #[cold]
-    fn drop_beyond_hard_limit<Q: Fifo>(&mut self, now: Instant, queue: &mut Q) -> bool {
+    fn drop_beyond_hard_limit(&mut self, now: Instant, queue: &mut dyn Fifo) -> bool {
         loop {
             queue.drop(0, DropReason::HardLimit);
             let r = self.dodequeue(now, queue);
@@ -290,7 +297,7 @@ impl Historic {
     }
 
     /// The look at the packet behind a dropped one, which the listing of the hard limit does not test for it.
-    fn dodequeue_next<Q: Fifo>(&mut self, now: Instant, queue: &mut Q) -> bool {
+    fn dodequeue_next(&mut self, now: Instant, queue: &mut dyn Fifo) -> bool {
         let r = self.dodequeue(now, queue);
         if r.hard_drop && self.knobs.hard_limit == HardLimit::Strict {
             return self.drop_beyond_hard_limit(now, queue);
@@ -300,7 +307,7 @@ impl Historic {
 
     /// Looks at the head: may it be dropped?
     #[inline(always)] // the look at every departure, with the few that follow a drop
-    fn dodequeue<Q: Fifo>(&mut self, now: Instant, queue: &Q) -> Look {
+    fn dodequeue(&mut self, now: Instant, queue: &dyn Fifo) -> Look {
         let Some(head) = queue.meta(0) else {
             self.first_above_time = Instant::ZERO;
             return Look { ok_to_drop: false, hard_drop: false };
@@ -322,7 +329,7 @@ impl Historic {
 
     /// Whether the backlog without the head of `len` bytes is small.
     #[inline]
-    fn is_small<Q: Fifo>(&self, queue: &Q, len: u32) -> bool {
+    fn is_small(&self, queue: &dyn Fifo, len: u32) -> bool {
         let (bytes, maxpacket) = (queue.total_backlog().bytes - len as u64, self.maxpacket as u64);
         match self.knobs.small_backlog {
             SmallBacklog::AtMost => bytes <= maxpacket,

@@ -8,7 +8,7 @@
 
 use super::selector::Selector;
 use super::{Config, MAX_COUNT, MaxPacket, Observed, counted, mark_beyond_threshold, mark_or_drop};
-use crate::aqm::{Aqm, Cx, Fifo, Popped};
+use crate::aqm::{Aqm, Cx, Fifo, Lifecycle, Popped};
 use crate::inverse_root::newton_step;
 use crate::link::Link;
 use crate::packet::Meta;
@@ -167,7 +167,7 @@ impl Linux {
 
     /// `codel_should_drop`: whether `head` may be dropped.
     #[inline(always)] // the look at every departure, with the few that follow a drop
-    fn should_drop<Q: Fifo>(&mut self, head: Option<Meta>, now: Ticks, cx: &Cx, queue: &Q) -> bool {
+    fn should_drop(&mut self, head: Option<Meta>, now: Ticks, cx: &Cx, queue: &dyn Fifo) -> bool {
         let Some(head) = head else {
             self.first_above_time = Ticks::ZERO;
             return false;
@@ -196,7 +196,7 @@ impl Linux {
 
     /// `codel_dequeue` with a head, but for sending it.
     #[inline(never)]
-    fn judge_head<Q: Fifo>(&mut self, head: Meta, now: Ticks, cx: &Cx, queue: &mut Q) {
+    fn judge_head(&mut self, head: Meta, now: Ticks, cx: &Cx, queue: &mut dyn Fifo) {
         let drop = self.should_drop(Some(head), now, cx, queue);
         if self.dropping {
             if !drop {
@@ -215,7 +215,7 @@ impl Linux {
 
     /// The loop of `codel_dequeue`: it is time for the next drop. A large backlog can ask for drops more often than
     /// packets leave, so the next one may be due now as well.
-    fn keep_dropping<Q: Fifo>(&mut self, now: Ticks, cx: &Cx, queue: &mut Q) {
+    fn keep_dropping(&mut self, now: Ticks, cx: &Cx, queue: &mut dyn Fifo) {
         while self.dropping && !now.is_before(self.drop_next) {
             self.set_count(self.count + 1);
             if mark_or_drop(queue, self.ecn) {
@@ -233,7 +233,7 @@ impl Linux {
     }
 
     /// The other branch of `codel_dequeue`: a phase begins.
-    fn enter_dropping<Q: Fifo>(&mut self, now: Ticks, cx: &Cx, queue: &mut Q) {
+    fn enter_dropping(&mut self, now: Ticks, cx: &Cx, queue: &mut dyn Fifo) {
         if !mark_or_drop(queue, self.ecn) {
             self.should_drop(queue.meta(0), now, cx, queue);
         }
@@ -257,7 +257,7 @@ impl Linux {
 impl Linux {
     /// `codel_dequeue`, but for sending what is left.
     #[inline]
-    pub fn judge<Q: Fifo>(&mut self, cx: &mut Cx, queue: &mut Q) {
+    pub fn judge(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) {
         let Some(head) = queue.meta(0) else {
             self.dropping = false;
             if !self.keep_above {
@@ -286,18 +286,14 @@ impl Linux {
 
 impl Aqm for Linux {
     #[inline]
-    fn dequeue<Q: Fifo>(&mut self, cx: &mut Cx, queue: &mut Q) -> Option<Popped> {
+    fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<Popped> {
         self.judge(cx, queue);
         queue.pop()
     }
 
-    fn shed(&mut self, _: &mut Cx, n: u32) {
-        // As in the kernel, the root follows with the next change only.
-        self.count = counted(self.count, n);
-    }
-
-    fn unscheduled(&mut self) {
-        self.dropping = false;
+    #[inline(always)]
+    fn lifecycle(&mut self) -> Option<&mut dyn Lifecycle> {
+        Some(self)
     }
 
     fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
@@ -306,6 +302,17 @@ impl Aqm for Linux {
         let first_above_time = if is_below { 0.0 } else { self.first_above_time.on_clock(self.uptime) };
         let drop_next = self.drop_next.on_clock(self.uptime);
         Observed { count, lastcount, dropping, drop_next, first_above_time }.show(see);
+    }
+}
+
+impl Lifecycle for Linux {
+    fn shed(&mut self, _: &mut Cx, n: u32) {
+        // As in the kernel, the root follows with the next change only.
+        self.count = counted(self.count, n);
+    }
+
+    fn unscheduled(&mut self) {
+        self.dropping = false;
     }
 }
 

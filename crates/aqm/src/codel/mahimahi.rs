@@ -5,7 +5,7 @@
 //! judged is sent. Differences of times are unsigned. It only drops: the queue knows no ECN.
 
 use super::{Config, Observed, counted};
-use crate::aqm::{Aqm, Cx, DropReason, Fifo, Popped};
+use crate::aqm::{Aqm, Cx, DropReason, Fifo, Lifecycle, Popped};
 use crate::packet::Meta;
 use crate::time::{Duration, Instant};
 use core::ops::{Add, Sub};
@@ -80,7 +80,7 @@ impl Mahimahi {
     }
 
     /// Looks at `head`, which would be the head if `held` bytes before it had left: may it be dropped?
-    fn dodequeue<Q: Fifo>(&mut self, head: Option<Meta>, held: u32, now: Millis, queue: &Q) -> bool {
+    fn dodequeue(&mut self, head: Option<Meta>, held: u32, now: Millis, queue: &dyn Fifo) -> bool {
         let Some(head) = head else {
             self.first_above_time = Millis::ZERO;
             return false;
@@ -98,7 +98,7 @@ impl Mahimahi {
     }
 
     /// Drops the packet behind the judged one. Returns whether the dropped one was ok to drop.
-    fn drop_successor<Q: Fifo>(&mut self, now: Millis, queue: &mut Q) -> bool {
+    fn drop_successor(&mut self, now: Millis, queue: &mut dyn Fifo) -> bool {
         let held = queue.meta(0).map_or(0, |head| head.len);
         let successor = queue.meta(1);
         let ok_to_drop = self.dodequeue(successor, held, now, queue);
@@ -109,7 +109,7 @@ impl Mahimahi {
     }
 
     /// While dropping, at `drop_next` or later: drops until the schedule has caught up with `now`.
-    fn keep_dropping<Q: Fifo>(&mut self, now: Millis, queue: &mut Q) {
+    fn keep_dropping(&mut self, now: Millis, queue: &mut dyn Fifo) {
         while self.dropping && now >= self.drop_next {
             self.count = counted(self.count, 1);
             if !self.drop_successor(now, queue) {
@@ -121,7 +121,7 @@ impl Mahimahi {
     }
 
     /// Starts a phase with its first drop.
-    fn enter_dropping<Q: Fifo>(&mut self, now: Millis, queue: &mut Q) {
+    fn enter_dropping(&mut self, now: Millis, queue: &mut dyn Fifo) {
         self.drop_successor(now, queue);
         let count = self.reentry_count(now);
         (self.count, self.lastcount, self.dropping) = (count, count, true);
@@ -142,7 +142,7 @@ impl Mahimahi {
 
 impl Mahimahi {
     /// [`Aqm::dequeue`], but for sending what is left.
-    pub fn judge<Q: Fifo>(&mut self, cx: &mut Cx, queue: &mut Q) {
+    pub fn judge(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) {
         let now = Millis::at(cx.now);
         let ok_to_drop = self.dodequeue(queue.meta(0), 0, now, queue);
         if self.dropping {
@@ -159,23 +159,30 @@ impl Mahimahi {
 
 impl Aqm for Mahimahi {
     #[inline]
-    fn dequeue<Q: Fifo>(&mut self, cx: &mut Cx, queue: &mut Q) -> Option<Popped> {
+    fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<Popped> {
         self.judge(cx, queue);
         queue.pop()
     }
 
-    fn shed(&mut self, _: &mut Cx, n: u32) {
-        self.count = counted(self.count, n);
-    }
-
-    fn unscheduled(&mut self) {
-        self.dropping = false;
+    #[inline(always)]
+    fn lifecycle(&mut self) -> Option<&mut dyn Lifecycle> {
+        Some(self)
     }
 
     fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
         let Self { count, lastcount, dropping, .. } = *self;
         let (drop_next, first_above_time) = (self.drop_next.as_secs_f64(), self.first_above_time.as_secs_f64());
         Observed { count, lastcount, dropping, drop_next, first_above_time }.show(see);
+    }
+}
+
+impl Lifecycle for Mahimahi {
+    fn shed(&mut self, _: &mut Cx, n: u32) {
+        self.count = counted(self.count, n);
+    }
+
+    fn unscheduled(&mut self) {
+        self.dropping = false;
     }
 }
 

@@ -29,13 +29,14 @@ mod tests;
 
 pub use config::{Config, HardLimit, MaxPacket, SmallBacklog, Version, Window};
 
-use crate::aqm::{Aqm, Cx, DropReason, Excess, Fifo, Popped};
+use crate::aqm::{Aqm, Cx, DropReason, Excess, Fifo, LetGo, Lifecycle, Popped, predecessor};
 use crate::limits::Limits;
 use crate::link::Link;
 use crate::packet::Meta;
 use crate::refusal::Refusal;
 use crate::time::{Duration, Instant};
 use alloc::boxed::Box;
+use core::any::Any;
 use historic::Historic;
 use linux::Linux;
 use mahimahi::Mahimahi;
@@ -92,7 +93,7 @@ macro_rules! of_version {
 impl Codel {
     /// What the versions of the past decide.
     #[inline(never)]
-    fn judge_as_before<Q: Fifo>(&mut self, cx: &mut Cx, queue: &mut Q) {
+    fn judge_as_before(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) {
         match &mut self.0 {
             Engine::Historic(codel) => codel.judge(cx, queue),
             Engine::Mahimahi(codel) => codel.judge(cx, queue),
@@ -102,8 +103,6 @@ impl Codel {
 }
 
 impl Aqm for Codel {
-    const LETS_GO: bool = true;
-
     fn attach(&mut self, _: &Limits, link: Link) {
         if let Engine::Linux(codel) = &mut self.0 {
             codel.attach(link);
@@ -111,18 +110,7 @@ impl Aqm for Codel {
     }
 
     #[inline(always)]
-    fn lets_go(&mut self, now: Instant, head: &Meta, behind: u64, mtu: u32) -> bool {
-        if let Engine::Rfc8289(codel) = &mut self.0 {
-            codel.lets_go(now, head, behind, mtu)
-        } else if let Engine::Linux(codel) = &mut self.0 {
-            codel.lets_go(now, head)
-        } else {
-            false
-        }
-    }
-
-    #[inline(always)]
-    fn dequeue<Q: Fifo>(&mut self, cx: &mut Cx, queue: &mut Q) -> Option<Popped> {
+    fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<Popped> {
         // A comparison for each, where a jump through a table takes six instructions.
         if let Engine::Rfc8289(codel) = &mut self.0 {
             codel.judge(cx, queue);
@@ -134,12 +122,29 @@ impl Aqm for Codel {
         queue.pop()
     }
 
+    #[inline(always)]
+    fn lifecycle(&mut self) -> Option<&mut dyn Lifecycle> {
+        Some(self)
+    }
+
+    #[inline(always)]
+    fn let_go(&mut self) -> Option<&mut dyn LetGo> {
+        Some(self)
+    }
+
+    fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        of_version!(&self.0, codel => codel.observe(see));
+    }
+}
+
+impl Lifecycle for Codel {
     fn shed(&mut self, cx: &mut Cx, n: u32) {
         of_version!(&mut self.0, codel => codel.shed(cx, n));
     }
 
     /// `codel_change` of sch_codel.c leaves `codel_vars` and `codel_stats` as they are.
-    fn succeed(&mut self, old: &Self, _: Instant) -> Result<Excess, Refusal> {
+    fn succeed(&mut self, old: &dyn Any, _: Instant) -> Result<Excess, Refusal> {
+        let old: &Self = predecessor(old)?;
         match (&mut self.0, &old.0) {
             (Engine::Rfc8289(codel), Engine::Rfc8289(old)) => codel.succeed(old),
             (Engine::Linux(codel), Engine::Linux(old)) => codel.succeed(old),
@@ -157,9 +162,18 @@ impl Aqm for Codel {
         }
         of_version!(&mut self.0, codel => codel.unscheduled());
     }
+}
 
-    fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        of_version!(&self.0, codel => codel.observe(see));
+impl LetGo for Codel {
+    #[inline(always)]
+    fn lets_go(&mut self, now: Instant, head: &Meta, behind: u64, mtu: u32) -> bool {
+        if let Engine::Rfc8289(codel) = &mut self.0 {
+            codel.lets_go(now, head, behind, mtu)
+        } else if let Engine::Linux(codel) = &mut self.0 {
+            codel.lets_go(now, head)
+        } else {
+            false
+        }
     }
 }
 
@@ -189,7 +203,7 @@ fn counted(count: u32, n: u32) -> u32 {
 
 /// Tells a sender of congestion with the head. Returns whether the head is still there, marked: a marked packet is
 /// delivered, and the last one of the call.
-fn mark_or_drop<Q: Fifo>(queue: &mut Q, ecn: bool) -> bool {
+fn mark_or_drop(queue: &mut dyn Fifo, ecn: bool) -> bool {
     if ecn {
         return queue.mark(0, DropReason::Late);
     }
@@ -199,7 +213,7 @@ fn mark_or_drop<Q: Fifo>(queue: &mut Q, ecn: bool) -> bool {
 
 /// Marks the head if it understands marks and is one of those that `admits`: it has waited longer than `ce_threshold`.
 #[cold]
-fn mark_beyond_threshold<Q: Fifo>(queue: &mut Q, admits: impl FnOnce(&Meta) -> bool) {
+fn mark_beyond_threshold(queue: &mut dyn Fifo, admits: impl FnOnce(&Meta) -> bool) {
     if queue.meta(0).is_some_and(|head| head.ecn.is_ect() && admits(&head)) {
         queue.mark(0, DropReason::Late);
     }

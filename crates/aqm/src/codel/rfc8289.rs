@@ -6,7 +6,7 @@
 //! Marks (`ecn`, `ce_threshold`) are not in the listing: they are made where Linux makes them, with the RFC's count.
 
 use super::{Config, Observed, counted, mark_beyond_threshold, mark_or_drop};
-use crate::aqm::{Aqm, Cx, Fifo, Popped};
+use crate::aqm::{Aqm, Cx, Fifo, Lifecycle, Popped};
 use crate::packet::Meta;
 use crate::time::{Duration, Instant};
 
@@ -82,17 +82,14 @@ impl Aqm for Rfc8289 {
     // 5.5. Dequeue Routine
 
     #[inline]
-    fn dequeue<Q: Fifo>(&mut self, cx: &mut Cx, queue: &mut Q) -> Option<Popped> {
+    fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<Popped> {
         self.judge(cx, queue);
         queue.pop()
     }
 
-    fn shed(&mut self, _: &mut Cx, n: u32) {
-        self.count = counted(self.count, n);
-    }
-
-    fn unscheduled(&mut self) {
-        self.dropping = false;
+    #[inline(always)]
+    fn lifecycle(&mut self) -> Option<&mut dyn Lifecycle> {
+        Some(self)
     }
 
     fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
@@ -102,10 +99,20 @@ impl Aqm for Rfc8289 {
     }
 }
 
+impl Lifecycle for Rfc8289 {
+    fn shed(&mut self, _: &mut Cx, n: u32) {
+        self.count = counted(self.count, n);
+    }
+
+    fn unscheduled(&mut self) {
+        self.dropping = false;
+    }
+}
+
 impl Rfc8289 {
     /// [`Aqm::dequeue`], but for sending what is left.
     #[inline(always)]
-    pub fn judge<Q: Fifo>(&mut self, cx: &mut Cx, queue: &mut Q) {
+    pub fn judge(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) {
         let Some(head) = queue.meta(0) else {
             // As what follows would leave it; where flows are queued apart, an empty one is looked at often.
             self.first_above_time = Instant::ZERO;
@@ -146,7 +153,7 @@ impl Rfc8289 {
 
     /// What the listing does with the head, but for sending it.
     #[inline(never)]
-    fn dodequeue_and_drop<Q: Fifo>(&mut self, now: Instant, mtu: u32, queue: &mut Q) {
+    fn dodequeue_and_drop(&mut self, now: Instant, mtu: u32, queue: &mut dyn Fifo) {
         let mut r = self.dodequeue(now, mtu, queue);
         if self.dropping {
             if !r.ok_to_drop {
@@ -165,7 +172,7 @@ impl Rfc8289 {
 
     /// It is time for the next drop, or past it. Where the backlog is large, drops can be due more often than packets
     /// leave, hence a loop: as many are dropped now as the schedule asks for.
-    fn keep_dropping<Q: Fifo>(&mut self, now: Instant, mtu: u32, queue: &mut Q, r: &mut DodequeueResult) {
+    fn keep_dropping(&mut self, now: Instant, mtu: u32, queue: &mut dyn Fifo, r: &mut DodequeueResult) {
         while self.dropping && now >= self.drop_next {
             let marked = mark_or_drop(queue, self.ecn);
             if !marked {
@@ -186,7 +193,7 @@ impl Rfc8289 {
     }
 
     /// The sojourn time has been above target for an interval: a phase begins with a drop.
-    fn enter_dropping<Q: Fifo>(&mut self, now: Instant, mtu: u32, queue: &mut Q, r: &mut DodequeueResult) {
+    fn enter_dropping(&mut self, now: Instant, mtu: u32, queue: &mut dyn Fifo, r: &mut DodequeueResult) {
         if !mark_or_drop(queue, self.ecn) {
             *r = self.dodequeue(now, mtu, queue);
         }
@@ -211,7 +218,7 @@ impl Rfc8289 {
 
     /// Looks at the head, and tracks whether the sojourn time is above target, and for how long it has been.
     #[inline(always)] // the look at every departure, with the few that follow a drop
-    fn dodequeue<Q: Fifo>(&mut self, now: Instant, mtu: u32, queue: &Q) -> DodequeueResult {
+    fn dodequeue(&mut self, now: Instant, mtu: u32, queue: &dyn Fifo) -> DodequeueResult {
         let Some(head) = queue.meta(0) else {
             self.first_above_time = Instant::ZERO;
             return DodequeueResult { sojourn_time: Duration::ZERO, ok_to_drop: false };
@@ -233,7 +240,7 @@ impl Rfc8289 {
 
 /// The backlog without the head.
 #[inline(always)]
-fn bytes_behind<Q: Fifo>(head: &Meta, queue: &Q) -> u64 {
+fn bytes_behind(head: &Meta, queue: &dyn Fifo) -> u64 {
     queue.total_backlog().bytes - head.len as u64
 }
 

@@ -8,7 +8,7 @@
 use super::config::Overflow;
 use super::schedule::Schedule;
 use super::{FlowQueue, perturb::Perturbation, table::Table};
-use crate::aqm::{Aqm, DropReason};
+use crate::aqm::{Aqm, DropReason, succeed};
 use crate::qdisc::{Dequeued, Qdisc, Sink};
 use crate::refusal::Refusal;
 use crate::time::Instant;
@@ -26,11 +26,11 @@ impl<A: Aqm, P: 'static> FlowQueue<A, P> {
         // What is due at this instant was due before the change.
         old.catch_up(now, sink);
         old.run_updates(now, true);
-        self.unused.succeed(&old.unused, now)?;
+        succeed(&mut self.unused, &old.unused, now)?;
         let managers = old.table.flows.iter().map(|flow| {
             let mut manager = (self.make)();
             manager.attach(&self.limits, self.host.link);
-            manager.succeed(&flow.aqm, now).map(|_| manager)
+            succeed(&mut manager, &flow.aqm, now).map(|_| manager)
         });
         let managers = managers.collect::<Result<Vec<A>, Refusal>>()?;
         core::mem::swap(&mut self.table, &mut old.table);

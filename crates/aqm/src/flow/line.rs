@@ -382,7 +382,7 @@ impl Fifo for Vacant {
     }
 }
 
-/// The same where packets that carry CE are left out; what an algorithm's object-safe twin is given.
+/// The same where packets that carry CE are left out; what an algorithm is given then.
 pub(super) struct Excluding<'v, 'a, P> {
     pub view: &'v mut View<'a, P>,
     pub now: Instant,

@@ -25,7 +25,7 @@ pub use compose::{Composed, build, flow_bytes, flow_queue, join, queue_bytes};
 pub use config::{Config, Hash, Isolation, Overflow, Scheduler};
 pub use table::Classifier;
 
-use crate::aqm::{Aqm, Cx, DropReason, DynAqm, Fifo, Verdict};
+use crate::aqm::{Aqm, Cx, DropReason, Fifo, Verdict, emptied, next_update, overflowed};
 use crate::backlog::Backlog;
 use crate::limits::{Bounds, Limits};
 use crate::packet::{Ecn, Meta};
@@ -74,19 +74,20 @@ impl<A: Aqm, P> FlowQueue<A, P> {
     pub fn new(config: &Config, make: impl FnMut() -> A + Send + 'static, limits: Limits, host: Host) -> Self {
         let mut make: Box<dyn FnMut() -> A + Send> = Box::new(make);
         let limits = within(limits, config);
+        let mut unused = make();
         // Room for what fits, up to a size that costs little when the limit is generous.
         let capacity = limits.packets.unwrap_or(MAX_PREALLOCATED).min(MAX_PREALLOCATED) as usize;
         let shedding = Shedding::new(config, limits.packets.unwrap_or(u32::MAX));
         let perturbation = Perturbation::new(config);
         Self {
-            unused: make(),
+            is_plain: unused.let_go().is_some() && shedding.is_plain() && perturbation.is_off(),
+            unused,
             make,
             bounds: limits.on(host.link),
             limits,
             table: Table::new(config, &host.rng),
             host,
             schedule: Schedule::new(config),
-            is_plain: A::LETS_GO && shedding.is_plain() && perturbation.is_off(),
             shedding,
             perturbation,
             // One more, for the packet that is queued before another one makes room.
@@ -139,7 +140,7 @@ impl<A: Aqm, P> FlowQueue<A, P> {
             let backlogs = self.seen_backlogs(i);
             let flow = &mut self.table.flows[i];
             update(flow, &mut self.host, backlogs, now, inclusive);
-            self.soonest = self.soonest.min(flow.aqm.next_update().unwrap_or(Instant::NEVER));
+            self.soonest = self.soonest.min(next_update(&mut flow.aqm).unwrap_or(Instant::NEVER));
             at = self.schedule.after(&self.table.flows, i);
         }
     }
@@ -147,7 +148,7 @@ impl<A: Aqm, P> FlowQueue<A, P> {
     /// Takes note of when the manager of flow `i` wants its next update.
     #[inline]
     fn note_update(&mut self, i: usize) {
-        if let Some(at) = self.table.flows.get(i).and_then(|flow| flow.aqm.next_update()) {
+        if let Some(at) = self.table.flows.get_mut(i).and_then(|flow| next_update(&mut flow.aqm)) {
             self.soonest = self.soonest.min(at);
         }
     }
@@ -196,7 +197,7 @@ impl<A: Aqm, P> FlowQueue<A, P> {
     /// The limits refuse a packet of flow `i`.
     #[cold]
     fn overflow(&mut self, now: Instant, i: usize, meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> Enqueued {
-        self.lend_excluding(now, i, sink, |aqm, cx, _| aqm.overflowed(cx, &meta));
+        self.lend_excluding(now, i, sink, |aqm, cx, _| overflowed(aqm, cx, &meta));
         self.refuse(meta, packet, DropReason::Limit, sink)
     }
 
@@ -282,7 +283,7 @@ impl<A: Aqm, P> FlowQueue<A, P> {
         let handle = view.popped;
         debug_assert_eq!(popped.is_some(), handle.is_some(), "an algorithm returns what it popped");
         if view.line.is_empty() {
-            aqm.emptied(&mut cx);
+            emptied(aqm, &mut cx);
         }
         handle
     }
@@ -310,9 +311,9 @@ impl<A: Aqm, P> FlowQueue<A, P> {
     #[inline(never)]
     fn dequeue_excluding(&mut self, now: Instant, i: usize, sink: &mut dyn Sink<P>) -> Option<u32> {
         let (_, handle) = self.lend_excluding(now, i, sink, |aqm, cx, queue| {
-            aqm.dyn_dequeue(cx, queue);
+            aqm.dequeue(cx, queue);
             if queue.is_empty() {
-                aqm.emptied(cx);
+                emptied(aqm, cx);
             }
         });
         if let (Some(left_out), Some(handle)) = (&mut self.left_out, handle) {
@@ -337,7 +338,7 @@ impl<A: Aqm, P: 'static> Qdisc<P> for FlowQueue<A, P> {
             let (aqm, mut cx, mut view) = self.lend(now, i, sink);
             aqm.enqueue(&mut cx, &meta, &mut view)
         } else {
-            self.lend_excluding(now, i, sink, |aqm, cx, queue| aqm.dyn_enqueue(cx, &meta, queue)).0
+            self.lend_excluding(now, i, sink, |aqm, cx, queue| aqm.enqueue(cx, &meta, queue)).0
         };
         let mut marked = false;
         if verdict != Verdict::Accept {
@@ -361,7 +362,7 @@ impl<A: Aqm, P: 'static> Qdisc<P> for FlowQueue<A, P> {
         self.catch_up(now, sink);
         while let Some(i) = self.busy_in_turn(now) {
             let handle = match self.let_go(now, i) {
-                None if A::LETS_GO => self.ask_apart(now, i, sink),
+                None if self.unused.let_go().is_some() => self.ask_apart(now, i, sink),
                 None => self.ask(now, i, sink),
                 head => head,
             };
@@ -458,17 +459,18 @@ impl<A: fmt::Debug, P: fmt::Debug> fmt::Debug for FlowQueue<A, P> {
 /// Runs the updates of a flow's manager, which sees `backlogs` of all flows and of its own, that are due before `now` (up to and including it for `inclusive`).
 #[inline]
 fn update<A: Aqm>(flow: &mut Flow<A>, host: &mut Host, backlogs: (Backlog, Backlog), now: Instant, inclusive: bool) {
-    while flow.aqm.next_update().is_some_and(|at| at <= now) {
+    let Some(timer) = flow.aqm.timer() else { return };
+    while timer.next_update().is_some_and(|at| at <= now) {
         if flow.line.is_empty() {
-            flow.aqm.rest(now);
+            timer.rest(now);
         }
-        let at = flow.aqm.next_update().unwrap_or(Instant::NEVER);
+        let at = timer.next_update().unwrap_or(Instant::NEVER);
         if at > now || (at == now && !inclusive) {
             return;
         }
         let (total_backlog, backlog) = backlogs;
         let mut cx = Cx { now: at, rng: &mut host.rng, total_backlog, backlog, link: host.link };
-        flow.aqm.update(at, &mut cx);
+        timer.update(at, &mut cx);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::config::{Config, MANY, Overflow};
 use super::{FlowQueue, table::Flow};
-use crate::aqm::{Aqm, DropReason};
+use crate::aqm::{Aqm, DropReason, shed};
 use crate::backlog::Backlog;
 use crate::qdisc::Sink;
 use crate::time::Instant;
@@ -194,7 +194,7 @@ impl<A: Aqm, P> FlowQueue<A, P> {
     /// Tells the manager of flow `i` that its queue lost `n` packets at its head.
     fn tell(&mut self, now: Instant, i: usize, n: u32, sink: &mut dyn Sink<P>) {
         if self.shedding.raise {
-            self.lend_excluding(now, i, sink, |aqm, cx, _| aqm.shed(cx, n));
+            self.lend_excluding(now, i, sink, |aqm, cx, _| shed(aqm, cx, n));
         }
     }
 }

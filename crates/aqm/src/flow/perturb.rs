@@ -88,7 +88,11 @@ impl<A: Aqm, P> FlowQueue<A, P> {
                 }
                 continue;
             }
-            self.lend_excluding(now, i, sink, |aqm, cx, _| aqm.adopt(cx, &meta));
+            self.lend_excluding(now, i, sink, |aqm, cx, _| {
+                if let Some(aqm) = aqm.lifecycle() {
+                    aqm.adopt(cx, &meta);
+                }
+            });
             if let Some(left_out) = &mut self.left_out {
                 left_out.joined(i, &meta);
             }

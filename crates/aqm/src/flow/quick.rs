@@ -47,6 +47,7 @@ impl<A: Aqm, P> FlowQueue<A, P> {
             };
             let Books { packets, total, stats } = &mut self.books;
             let mtu = self.host.link.mtu;
+            let aqm = aqm.let_go()?;
             let goes = |meta: &Meta| aqm.lets_go(now, meta, total.bytes - u64::from(meta.len), mtu);
             let (meta, packet) = packets.pop_if(line, head, goes)?;
             total.packets -= 1;
@@ -86,7 +87,7 @@ impl<A: Aqm, P> FlowQueue<A, P> {
     /// Takes the first packet of flow `i` out if its manager has nothing to decide of it; its handle.
     #[inline(always)]
     pub(super) fn let_go(&mut self, now: Instant, i: usize) -> Option<u32> {
-        if !A::LETS_GO || self.left_out.is_some() {
+        if self.left_out.is_some() {
             return None;
         }
         let Self { table, books, host, .. } = self;
@@ -94,7 +95,7 @@ impl<A: Aqm, P> FlowQueue<A, P> {
         let head = flow.line.head()?;
         let meta = books.packets.meta(head);
         let behind = books.total.bytes - meta.len as u64;
-        if !flow.aqm.lets_go(now, meta, behind, host.link.mtu) {
+        if !flow.aqm.let_go()?.lets_go(now, meta, behind, host.link.mtu) {
             return None;
         }
         let len = books.packets.release(&mut flow.line, head).len;

@@ -291,7 +291,9 @@ impl Schedule {
     pub fn unlink<A: Aqm>(&mut self, flows: &mut [Flow<A>], i: usize) {
         let flow = &mut flows[i];
         flow.turn.place = Place::Off;
-        flow.aqm.unscheduled();
+        if let Some(aqm) = flow.aqm.lifecycle() {
+            aqm.unscheduled();
+        }
         let list = if self.new.head == NONE { &mut self.old } else { &mut self.new };
         list.pop(flow.turn.next);
     }

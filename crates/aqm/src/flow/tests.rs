@@ -3,7 +3,7 @@ mod overflow;
 mod sfq;
 
 use super::table::jhash_3words;
-use crate::aqm::{Aqm, Cx, DropReason};
+use crate::aqm::{Aqm, Cx, DropReason, Lifecycle, Timer};
 use crate::limits::Limits;
 use crate::link::Link;
 use crate::packet::{Ecn, Meta};
@@ -379,18 +379,11 @@ impl Aqm for Spy {
         self.limit = limits.packets;
         self.next_update = Some(Instant::from_nanos(5_000_000));
     }
-    fn next_update(&self) -> Option<Instant> {
-        self.next_update
+    fn timer(&mut self) -> Option<&mut dyn Timer> {
+        Some(self)
     }
-    fn update(&mut self, at: Instant, cx: &mut Cx) {
-        self.next_update = Some(at + Duration::from_millis(5));
-        (self.own, self.total) = (cx.backlog.bytes, cx.total_backlog.bytes);
-    }
-    fn emptied(&mut self, _: &mut Cx) {
-        self.emptied += 1;
-    }
-    fn unscheduled(&mut self) {
-        self.unscheduled += 1;
+    fn lifecycle(&mut self) -> Option<&mut dyn Lifecycle> {
+        Some(self)
     }
     fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
         see("limit", self.limit.map_or(f64::NAN, f64::from));
@@ -398,6 +391,25 @@ impl Aqm for Spy {
         see("total", self.total as f64);
         see("unscheduled", self.unscheduled as f64);
         see("emptied", self.emptied as f64);
+    }
+}
+
+impl Timer for Spy {
+    fn next_update(&mut self) -> Option<Instant> {
+        self.next_update
+    }
+    fn update(&mut self, at: Instant, cx: &mut Cx) {
+        self.next_update = Some(at + Duration::from_millis(5));
+        (self.own, self.total) = (cx.backlog.bytes, cx.total_backlog.bytes);
+    }
+}
+
+impl Lifecycle for Spy {
+    fn emptied(&mut self, _: &mut Cx) {
+        self.emptied += 1;
+    }
+    fn unscheduled(&mut self) {
+        self.unscheduled += 1;
     }
 }
 

@@ -1,7 +1,6 @@
 //! A class at work: its buckets, its mode, and the children that want its tokens.
 
-use super::config::{Class as Configured, Rounding, Settings};
-use super::tree::LEVELS;
+use super::config::{Class as Configured, LEVELS, Rounding, Settings};
 use crate::psched::Psched;
 use crate::rate::Rate;
 use crate::time::{Duration, Instant};
@@ -48,9 +47,9 @@ pub(super) struct Class {
 }
 
 impl Class {
-    pub fn new(
+    pub fn new<H>(
         settings: &Settings,
-        configured: &Configured,
+        configured: &Configured<H>,
         parent: Option<usize>,
         level: usize,
         leaf: Option<usize>,

@@ -1,14 +1,12 @@
 //! HTB's parameters and its classes, in tc's words.
 
-use super::tree::LEVELS;
 use crate::class::Minor;
 use crate::params::{Bytes, Config as _, Param, Value};
 use crate::parent::class::{Match, own, read_matches, spelled};
-use crate::parent::{Holding, Inside, text};
+use crate::parent::{Held, Holding, Inside, text};
 use crate::psched::{Framing, LEAST, LinkLayer, RATES};
 use crate::rate::Rate;
 use crate::refusal::Refusal;
-use crate::registry::{Catalogue, Named};
 use crate::{choice, config};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
@@ -16,7 +14,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 /// The configuration.
-pub type Config = Holding<Settings, Classes>;
+pub type Config<H> = Holding<Settings, Classes<H>>;
 
 config! {
     /// What holds of all classes.
@@ -92,15 +90,21 @@ impl ClassSettings {
 }
 
 /// The classes.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Classes(
+#[derive(Clone, Debug, PartialEq)]
+pub struct Classes<H>(
     /// In the order of their filters.
-    pub Vec<Class>,
+    pub Vec<Class<H>>,
 );
+
+impl<H> Default for Classes<H> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
 
 /// A class.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Class {
+pub struct Class<H> {
     /// Its number, not 0.
     pub minor: u16,
     /// The number of the class that it borrows from; none for a class of the root.
@@ -110,15 +114,15 @@ pub struct Class {
     /// Who joins it.
     pub matches: Vec<Match>,
     /// What waits in it; without it a queue that drops at its tail.
-    pub child: Option<Named>,
+    pub child: Option<H>,
 }
 
-impl Class {
-    fn read(part: &str, handle: u16, own_ones: &dyn Catalogue) -> Result<Self, Refusal> {
+impl<H: Held> Class<H> {
+    fn read(part: &str, handle: u16, names: H::Names<'_>) -> Result<Self, Refusal> {
         let (head, child) = text::split(part)?;
         let mut words = head.split_whitespace().peekable();
         if words.next() != Some("class") {
-            let example = Classes::EXAMPLE.into();
+            let example = Classes::<H>::EXAMPLE.into();
             return Err(Refusal::NotHeld { parent: "htb", inside: part.into(), example });
         }
         let lacks = |param: &str| Refusal::LacksValue { param: param.into(), name: "htb".into() };
@@ -144,7 +148,7 @@ impl Class {
                 (word, value) => settings.set(word, value).map_err(placed),
             }
         })?;
-        let child = child.map(|child| Named::parse_with(child, own_ones)).transpose()?;
+        let child = child.map(|child| H::read(child, names)).transpose()?;
         Ok(Self { minor, parent, settings, matches, child })
     }
 
@@ -160,34 +164,34 @@ impl Class {
                 words += &format!(" {name} {}", value.to_string().replace(' ', ""));
             }
         }
-        text::join(&(words + &spelled(&self.matches)), self.child.as_ref().map(Named::spelling))
+        text::join(&(words + &spelled(&self.matches)), self.child.as_ref().map(H::spelling))
     }
 }
 
-impl Classes {
+impl<H> Classes<H> {
     /// By number, as HTB has them in its trees.
-    pub(super) fn sorted(&self) -> Vec<&Class> {
+    pub(super) fn sorted(&self) -> Vec<&Class<H>> {
         let mut classes: Vec<_> = self.0.iter().collect();
         classes.sort_by_key(|class| class.minor);
         classes
     }
 
     /// The classes that hold packets.
-    pub(crate) fn leaves(&self) -> impl Iterator<Item = &Class> {
+    pub(crate) fn leaves(&self) -> impl Iterator<Item = &Class<H>> {
         let inner: BTreeSet<u16> = self.0.iter().filter_map(|class| class.parent).collect();
         self.0.iter().filter(move |class| !inner.contains(&class.minor))
     }
 }
 
 /// The classes by number, to look up parents: a text may have tens of thousands.
-struct Index<'a> {
-    by_number: BTreeMap<u16, &'a Class>,
+struct Index<'a, H> {
+    by_number: BTreeMap<u16, &'a Class<H>>,
     inner: BTreeSet<u16>,
 }
 
-impl<'a> Index<'a> {
+impl<'a, H> Index<'a, H> {
     /// The classes, each number once.
-    fn of(classes: &'a [Class]) -> Result<Self, (u16, String)> {
+    fn of(classes: &'a [Class<H>]) -> Result<Self, (u16, String)> {
         let mut by_number = BTreeMap::new();
         for class in classes {
             if by_number.insert(class.minor, class).is_some() {
@@ -197,7 +201,7 @@ impl<'a> Index<'a> {
         Ok(Self { by_number, inner: classes.iter().filter_map(|class| class.parent).collect() })
     }
 
-    fn find(&self, minor: u16) -> Option<&'a Class> {
+    fn find(&self, minor: u16) -> Option<&'a Class<H>> {
         self.by_number.get(&minor).copied()
     }
 
@@ -206,7 +210,7 @@ impl<'a> Index<'a> {
     }
 
     /// Refuses what is wrong with one class among the others.
-    fn check(&self, class: &Class) -> Result<(), String> {
+    fn check(&self, class: &Class<H>) -> Result<(), String> {
         let Class { minor, settings, .. } = class;
         if settings.rate == Rate::from_bps(0) {
             return Err("rate is required; write e.g. rate 1mbit".into());
@@ -231,7 +235,7 @@ impl<'a> Index<'a> {
     }
 
     /// Refuses a parent that is not there, parents in a circle, and too many of them.
-    fn check_parents(&self, class: &Class) -> Result<(), String> {
+    fn check_parents(&self, class: &Class<H>) -> Result<(), String> {
         let (mut above, mut seen, mut at) = (Vec::from([class.minor]), BTreeSet::from([class.minor]), class);
         while let Some(parent) = at.parent {
             at = self.find(parent).ok_or_else(|| {
@@ -262,13 +266,14 @@ fn spelled_circle(classes: &[u16]) -> String {
     names.join(" below ") + &more
 }
 
-impl Inside<Settings> for Classes {
+impl<H: Held> Inside<Settings> for Classes<H> {
+    type Held = H;
     const EXAMPLE: &'static str = "htb default 20 { class 1 rate 10mbit; class 10 parent 1 rate 2mbit ceil 10mbit match dscp EF; \
          class 20 parent 1 rate 8mbit ceil 10mbit { fq_codel } }";
 
-    fn read(inside: &str, settings: &Settings, own_ones: &dyn Catalogue) -> Result<Self, Refusal> {
+    fn read(inside: &str, settings: &Settings, names: H::Names<'_>) -> Result<Self, Refusal> {
         let parts = text::parts(inside)?.into_iter();
-        parts.map(|part| Class::read(part, settings.handle.0, own_ones)).collect::<Result<_, _>>().map(Self)
+        parts.map(|part| Class::read(part, settings.handle.0, names)).collect::<Result<_, _>>().map(Self)
     }
 
     fn check(&self, settings: &Settings) -> Result<(), Refusal> {
@@ -294,7 +299,10 @@ impl Inside<Settings> for Classes {
         (!self.0.is_empty()).then(|| self.0.iter().map(Class::spelling).collect::<Vec<_>>().join("; "))
     }
 
-    fn children(&self) -> Vec<&Named> {
+    fn children(&self) -> Vec<&H> {
         self.0.iter().filter_map(|class| class.child.as_ref()).collect()
     }
 }
+
+/// `TC_HTB_MAXDEPTH`.
+pub(super) const LEVELS: usize = 8;

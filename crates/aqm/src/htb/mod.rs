@@ -43,6 +43,7 @@ use crate::backlog::Backlog;
 use crate::limits::Limits;
 use crate::packet::Meta;
 use crate::params::Words;
+use crate::parent::Held;
 use crate::parent::class::Filters;
 use crate::parent::family::Family;
 use crate::parent::leaf::{Leaf, host_of};
@@ -53,8 +54,9 @@ use crate::time::{Duration, Instant};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use config::LEVELS;
 use core::fmt;
-use tree::{LEVELS, Tree, place_of};
+use tree::{Tree, place_of};
 
 /// The queue discipline.
 pub struct Htb<P> {
@@ -74,7 +76,7 @@ pub struct Htb<P> {
 
 impl<P: Send + 'static> Htb<P> {
     /// Empty queues and full buckets.
-    pub fn new(config: &Config, limits: Limits, host: Host) -> Self {
+    pub fn new<H: Held>(config: &Config<H>, limits: Limits, host: Host) -> Self {
         let settings = &config.settings;
         let classes = config.inside.sorted();
         let tree = Tree::new(settings, &classes);

@@ -1,7 +1,7 @@
 //! Who may send: the classes, those of each level that have tokens, and those that wait for some.
 
 use super::class::{Class, Feed, Mode, PRIOS};
-use super::config::{Class as Configured, Settings};
+use super::config::{Class as Configured, LEVELS, Settings};
 use crate::time::{Duration, Instant};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -32,7 +32,7 @@ struct Level {
 
 impl Tree {
     /// Of `configured`, which are in the order of their numbers and name parents that exist.
-    pub fn new(settings: &Settings, configured: &[&Configured]) -> Self {
+    pub fn new<H>(settings: &Settings, configured: &[&Configured<H>]) -> Self {
         let place = |minor: u16| place_of(configured, minor);
         let parents: Vec<_> = configured.iter().map(|class| class.parent.and_then(place)).collect();
         let mut children = vec![0_usize; configured.len()];
@@ -293,7 +293,7 @@ impl Tree {
 }
 
 /// The place of the class with a number among `classes`, which are in the order of their numbers.
-pub(super) fn place_of(classes: &[&Configured], minor: u16) -> Option<usize> {
+pub(super) fn place_of<H>(classes: &[&Configured<H>], minor: u16) -> Option<usize> {
     classes.binary_search_by_key(&minor, |class| class.minor).ok()
 }
 
@@ -305,6 +305,3 @@ fn prios(mut mask: u8) -> impl Iterator<Item = usize> {
         Some(prio)
     })
 }
-
-/// `TC_HTB_MAXDEPTH`.
-pub(super) const LEVELS: usize = 8;

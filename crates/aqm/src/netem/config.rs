@@ -1,15 +1,13 @@
 //! netem's parameters. Probabilities and correlations are in percent, as tc writes them.
 
 use super::distribution::Distribution;
-use super::loss::Model;
-use crate::config;
 use crate::params::{Bytes, Value};
-use crate::parent::{Holding, Inside, text};
+use crate::parent::{Held, Holding, Inside, text};
 use crate::psched::RATES;
 use crate::rate::Rate;
 use crate::refusal::Refusal;
-use crate::registry::{Catalogue, Named};
 use crate::time::Duration;
+use crate::{choice, config};
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
@@ -17,7 +15,19 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 /// The configuration.
-pub type Config = Holding<Settings, Child>;
+pub type Config<H> = Holding<Settings, Child<H>>;
+
+choice! {
+    /// What loses packets.
+    pub enum Model {
+        /// Each with the same probability, or one that depends on the packet before.
+        Random = "random",
+        /// A Markov chain of four states (S. Salsano et al., Definition of a general and intuitive loss model).
+        State = "state",
+        /// The Gilbert–Elliott model: a good and a bad state, each with a probability of its own.
+        Gemodel = "gemodel",
+    }
+}
 
 config! {
     /// What is done to packets.
@@ -183,19 +193,26 @@ impl Settings {
 }
 
 /// Where packets go that have been held up.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Child(
+#[derive(Clone, Debug, PartialEq)]
+pub struct Child<H>(
     /// Without one they leave in the order of their times.
-    pub Option<Box<Named>>,
+    pub Option<Box<H>>,
 );
 
-impl Inside<Settings> for Child {
+impl<H> Default for Child<H> {
+    fn default() -> Self {
+        Self(None)
+    }
+}
+
+impl<H: Held> Inside<Settings> for Child<H> {
+    type Held = H;
     const EXAMPLE: &'static str = "netem delay 20ms { fq_codel }";
 
-    fn read(text: &str, _: &Settings, own: &dyn Catalogue) -> Result<Self, Refusal> {
+    fn read(text: &str, _: &Settings, names: H::Names<'_>) -> Result<Self, Refusal> {
         match text::parts(text)?[..] {
             [] => Ok(Self(None)),
-            [one] => Ok(Self(Some(Box::new(Named::parse_with(one, own)?)))),
+            [one] => Ok(Self(Some(Box::new(H::read(one, names)?)))),
             _ => Err(Refusal::NotHeld { parent: "netem", inside: text.into(), example: Self::EXAMPLE.into() }),
         }
     }
@@ -208,7 +225,7 @@ impl Inside<Settings> for Child {
         self.0.as_ref().map(|named| named.spelling())
     }
 
-    fn children(&self) -> Vec<&Named> {
+    fn children(&self) -> Vec<&H> {
         self.0.as_deref().map_or_else(Vec::new, |named| vec![named])
     }
 }

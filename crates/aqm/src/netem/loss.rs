@@ -1,21 +1,8 @@
 //! Which packets are lost: at random, or by a Markov chain (`loss_event` of `sch_netem.c`).
 
-use super::config::Settings;
+use super::config::{Model, Settings};
 use super::crandom::{Chance, Crandom, scaled};
-use crate::choice;
 use crate::rng::Rng;
-
-choice! {
-    /// What loses packets.
-    pub enum Model {
-        /// Each with the same probability, or one that depends on the packet before.
-        Random = "random",
-        /// A Markov chain of four states (S. Salsano et al., Definition of a general and intuitive loss model).
-        State = "state",
-        /// The Gilbert–Elliott model: a good and a bad state, each with a probability of its own.
-        Gemodel = "gemodel",
-    }
-}
 
 /// The state of a model.
 #[derive(Clone, Debug)]

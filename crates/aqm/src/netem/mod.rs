@@ -37,9 +37,8 @@ mod tests;
 mod tfifo;
 mod words;
 
-pub use config::{Child, Config, Settings};
+pub use config::{Child, Config, Model, Settings};
 pub use distribution::Distribution;
-pub use loss::Model;
 pub use table::Table;
 
 use crate::aqm::DropReason;
@@ -48,6 +47,7 @@ use crate::limits::Limits;
 use crate::link::Link;
 use crate::packet::{Ecn, Meta};
 use crate::params::Words;
+use crate::parent::Held;
 use crate::parent::leaf::{Books, Leaf};
 use crate::parent::statistics::{of_class, of_parent};
 use crate::qdisc::{Dequeued, Enqueued, Host, Part, Qdisc, Sink, Stats};
@@ -127,7 +127,7 @@ impl Chances {
 
 impl<P: Send + 'static> Netem<P> {
     /// An empty queue.
-    pub fn new(config: &Config, limits: Limits, host: Host) -> Self {
+    pub fn new<H: Held>(config: &Config<H>, limits: Limits, host: Host) -> Self {
         let (settings, link) = (&config.settings, host.link);
         let child = config.inside.0.as_deref().map(|child| {
             let host = Host { rng: Rng::stream(host.rng.state(), "leaf", 0), ..host.clone() };

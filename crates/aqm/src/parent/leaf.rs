@@ -1,5 +1,6 @@
 //! A discipline that another one holds, and the books that the parent keeps of all that it holds.
 
+use super::Held;
 use crate::aqm::DropReason;
 use crate::backlog::Backlog;
 use crate::droptail;
@@ -10,7 +11,6 @@ use crate::qdisc::{Dequeued, Enqueued, Host, Part, Qdisc, Sink, Stats};
 use crate::queues::Queues;
 use crate::rate::Rate;
 use crate::refusal::Refusal;
-use crate::registry::Named;
 use crate::rng::Rng;
 use crate::single::SingleQueue;
 use crate::tcp_view::TcpView;
@@ -137,11 +137,11 @@ pub(crate) struct Leaf<P, Q: ?Sized = dyn Qdisc<P> + Send> {
 }
 
 impl<P: Send + 'static> Leaf<P> {
-    /// The discipline `named`, or a queue that drops at its tail.
-    pub fn new(named: Option<&Named>, limits: Limits, host: Host) -> Self {
+    /// The discipline `held`, or a queue that drops at its tail.
+    pub fn new(held: Option<&impl Held>, limits: Limits, host: Host) -> Self {
         let link = host.link;
-        let qdisc = match named {
-            Some(named) => named.config.build(limits, host),
+        let qdisc = match held {
+            Some(held) => held.build(limits, host),
             None => {
                 let fifo = droptail::DropTail::new(&droptail::Config::default());
                 Box::new(SingleQueue::new(fifo, limits, host)) as Box<dyn Qdisc<P> + Send>
@@ -152,11 +152,11 @@ impl<P: Send + 'static> Leaf<P> {
 
     /// The same, to be [peeked](Self::peek) at. A single queue refuses what does not fit behind the packet at the door; one
     /// that makes room by rules of its own is given less room instead.
-    pub fn with_door(named: Option<&Named>, limits: Limits, host: Host) -> Self {
-        let is_single = named.is_none_or(|named| named.algorithm().queues == Queues::One);
+    pub fn with_door(held: Option<&impl Held>, limits: Limits, host: Host) -> Self {
+        let is_single = held.is_none_or(|held| held.queues() == Queues::One);
         let smaller = smaller(limits, host.link).filter(|_| !is_single);
-        let leaf = Self::new(named, smaller.unwrap_or(limits), host);
-        let duplicates = named.is_some_and(|named| named.config.effects().duplicates);
+        let leaf = Self::new(held, smaller.unwrap_or(limits), host);
+        let duplicates = held.is_some_and(Held::duplicates);
         Self { limits: Some(limits), leaves_room: smaller.is_some(), duplicates, ..leaf }
     }
 }

@@ -11,20 +11,50 @@ pub(crate) mod leaf;
 pub(crate) mod statistics;
 pub(crate) mod text;
 
+use crate::limits::Limits;
 use crate::params::{Config, Param, Value};
+use crate::qdisc::{Host, Qdisc};
+use crate::queues::Queues;
 use crate::refusal::Refusal;
-use crate::registry::{Catalogue, Named};
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
+/// A configured discipline that a parent can hold. The registry hands in its own, since it knows the parents.
+pub trait Held: Clone + PartialEq + fmt::Debug + Send + Sync {
+    /// The names that can be read.
+    type Names<'a>: Copy;
+
+    /// Reads a discipline, parameters included.
+    fn read(text: &str, names: Self::Names<'_>) -> Result<Self, Refusal>;
+
+    /// The shortest text that [`Held::read`] reads as this.
+    fn spelling(&self) -> String;
+
+    /// The name of its algorithm.
+    fn algorithm_name(&self) -> &'static str;
+
+    /// How it queues.
+    fn queues(&self) -> Queues;
+
+    /// Whether a packet may come with a copy.
+    fn duplicates(&self) -> bool;
+
+    /// A queue of packets `P`.
+    fn build<P: Send + 'static>(&self, limits: Limits, host: Host) -> Box<dyn Qdisc<P> + Send>;
+}
+
 /// What a parent with the parameters `S` has in its braces.
 pub trait Inside<S>: Clone + Default + PartialEq + fmt::Debug + Send + Sync {
+    /// The disciplines in them.
+    type Held: Held;
+
     /// What stands in the braces, to be written in a message.
     const EXAMPLE: &'static str;
 
     /// Reads it.
-    fn read(text: &str, settings: &S, own: &dyn Catalogue) -> Result<Self, Refusal>;
+    fn read(text: &str, settings: &S, names: <Self::Held as Held>::Names<'_>) -> Result<Self, Refusal>;
 
     /// Refuses what does not go with the parameters.
     fn check(&self, settings: &S) -> Result<(), Refusal>;
@@ -33,7 +63,7 @@ pub trait Inside<S>: Clone + Default + PartialEq + fmt::Debug + Send + Sync {
     fn spelling(&self) -> Option<String>;
 
     /// The disciplines that it names.
-    fn children(&self) -> Vec<&Named>;
+    fn children(&self) -> Vec<&Self::Held>;
 }
 
 /// A parent's configuration.
@@ -47,10 +77,10 @@ pub struct Holding<S, I> {
 
 impl<S: Config, I: Inside<S>> Holding<S, I> {
     /// The same parameters with the braces `text`, or without braces.
-    pub(crate) fn holding(self, text: Option<&str>, own: &dyn Catalogue) -> Result<Self, Refusal> {
+    pub(crate) fn holding(self, text: Option<&str>, names: <I::Held as Held>::Names<'_>) -> Result<Self, Refusal> {
         let Self { settings, .. } = self;
-        let inside = text.map_or(Ok(I::default()), |text| I::read(text, &settings, own))?;
-        if inside.children().iter().any(|child| child.algorithm().name == "cake_mq") {
+        let inside = text.map_or(Ok(I::default()), |text| I::read(text, &settings, names))?;
+        if inside.children().iter().any(|child| child.algorithm_name() == "cake_mq") {
             return Err("cake_mq shapes for all hardware queues of a card, so no class can hold it; write cake".into());
         }
         inside.check(&settings)?;

@@ -6,7 +6,7 @@
 
 use super::Config;
 use super::controller::{accumulated, updated_probability};
-use crate::aqm::{Aqm, Cx, Fifo, Popped, Verdict};
+use crate::aqm::{Aqm, Cx, Fifo, Lifecycle, Popped, Timer, Verdict};
 use crate::departure::{DepartureTimer, Measured};
 use crate::packet::Meta;
 use crate::time::{Duration, Instant};
@@ -83,7 +83,7 @@ impl Cisco2013 {
 }
 
 impl Aqm for Cisco2013 {
-    fn enqueue<Q: Fifo>(&mut self, cx: &mut Cx, meta: &Meta, queue: &mut Q) -> Verdict {
+    fn enqueue(&mut self, cx: &mut Cx, meta: &Meta, queue: &mut dyn Fifo) -> Verdict {
         if !self.drop_early(queue.bytes(), meta.len, cx) {
             return Verdict::Accept;
         }
@@ -92,13 +92,34 @@ impl Aqm for Cisco2013 {
         if mark { Verdict::Mark } else { Verdict::Drop }
     }
 
-    fn dequeue<Q: Fifo>(&mut self, cx: &mut Cx, queue: &mut Q) -> Option<Popped> {
+    fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<Popped> {
         let popped = queue.pop()?;
         self.measure(cx.now, popped.meta.len, queue.bytes());
         Some(popped)
     }
 
-    fn next_update(&self) -> Option<Instant> {
+    #[inline(always)]
+    fn timer(&mut self) -> Option<&mut dyn Timer> {
+        Some(self)
+    }
+
+    #[inline(always)]
+    fn lifecycle(&mut self) -> Option<&mut dyn Lifecycle> {
+        Some(self)
+    }
+
+    fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        see("p", self.p);
+        see("qdelay", self.qdelay);
+        see("qdelay_old", self.qdelay_old);
+        see("accu_prob", self.accu_prob);
+        see("burst_allowance", self.burst_time.as_secs_f64());
+        see("avg_dq_rate", self.avg_dq_rate);
+    }
+}
+
+impl Timer for Cisco2013 {
+    fn next_update(&mut self) -> Option<Instant> {
         Some(self.next_update)
     }
 
@@ -120,18 +141,11 @@ impl Aqm for Cisco2013 {
             self.next_update = self.next_update.stepped_to(self.config.tupdate, until);
         }
     }
+}
 
+impl Lifecycle for Cisco2013 {
     fn overflowed(&mut self, _: &mut Cx, _: &Meta) {
         self.accu_prob = 0.0;
-    }
-
-    fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        see("p", self.p);
-        see("qdelay", self.qdelay);
-        see("qdelay_old", self.qdelay_old);
-        see("accu_prob", self.accu_prob);
-        see("burst_allowance", self.burst_time.as_secs_f64());
-        see("avg_dq_rate", self.avg_dq_rate);
     }
 }
 

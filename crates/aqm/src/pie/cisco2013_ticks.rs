@@ -8,7 +8,7 @@
 //! Changes of `prob` are signed 32-bit numbers and wrap, as does the product of its decay.
 
 use super::Config;
-use crate::aqm::{Aqm, Cx, Fifo, Popped, Verdict};
+use crate::aqm::{Aqm, Cx, Fifo, Popped, Timer, Verdict};
 use crate::packet::Meta;
 use crate::rng::Rng;
 use crate::time::{Duration, Instant};
@@ -156,7 +156,7 @@ impl Cisco2013Ticks {
 }
 
 impl Aqm for Cisco2013Ticks {
-    fn enqueue<Q: Fifo>(&mut self, cx: &mut Cx, meta: &Meta, queue: &mut Q) -> Verdict {
+    fn enqueue(&mut self, cx: &mut Cx, meta: &Meta, queue: &mut dyn Fifo) -> Verdict {
         if !self.drop_early(queue.bytes(), meta.len, cx.link.mtu, cx.rng) {
             return Verdict::Accept;
         }
@@ -164,13 +164,29 @@ impl Aqm for Cisco2013Ticks {
         if mark { Verdict::Mark } else { Verdict::Drop }
     }
 
-    fn dequeue<Q: Fifo>(&mut self, cx: &mut Cx, queue: &mut Q) -> Option<Popped> {
+    fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<Popped> {
         let popped = queue.pop()?;
         self.measure(cx.now.as_nanos() >> TICK_SHIFT, popped.meta.len, queue.bytes());
         Some(popped)
     }
 
-    fn next_update(&self) -> Option<Instant> {
+    #[inline(always)]
+    fn timer(&mut self) -> Option<&mut dyn Timer> {
+        Some(self)
+    }
+
+    fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        let secs = |ticks: u64| (ticks << TICK_SHIFT) as f64 / 1e9;
+        see("p", f64::from(self.prob) / f64::from(MAX_PROB));
+        see("qdelay", secs(self.qdelay));
+        see("qdelay_old", secs(self.qdelay_old));
+        see("burst_allowance", secs(self.burst_time));
+        see("avg_dq_rate", f64::from(self.avg_dq_rate) * f64::from(TICKS_PER_SEC) / f64::from(1 << PIE_SCALE));
+    }
+}
+
+impl Timer for Cisco2013Ticks {
+    fn next_update(&mut self) -> Option<Instant> {
         Some(self.next_update)
     }
 
@@ -183,15 +199,6 @@ impl Aqm for Cisco2013Ticks {
         if self.prob == 0 && self.qdelay == 0 && self.qdelay_old == 0 && self.avg_dq_rate == 0 && self.delta(0) <= 0 {
             self.next_update = self.next_update.stepped_to(self.config.tupdate, until);
         }
-    }
-
-    fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        let secs = |ticks: u64| (ticks << TICK_SHIFT) as f64 / 1e9;
-        see("p", f64::from(self.prob) / f64::from(MAX_PROB));
-        see("qdelay", secs(self.qdelay));
-        see("qdelay_old", secs(self.qdelay_old));
-        see("burst_allowance", secs(self.burst_time));
-        see("avg_dq_rate", f64::from(self.avg_dq_rate) * f64::from(TICKS_PER_SEC) / f64::from(1 << PIE_SCALE));
     }
 }
 

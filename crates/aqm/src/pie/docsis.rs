@@ -6,7 +6,7 @@
 use super::Config;
 use super::controller::{PROB_LOW, accumulated, updated_probability};
 use super::rfc8033::Third;
-use crate::aqm::{Aqm, Cx, Fifo, Popped, Verdict};
+use crate::aqm::{Aqm, Cx, Fifo, Lifecycle, Popped, Timer, Verdict};
 use crate::backlog::Backlog;
 use crate::limits::Limits;
 use crate::link::Link;
@@ -121,7 +121,7 @@ impl Aqm for Docsis {
         self.bucket = TokenBucket::new(&self.config, link);
     }
 
-    fn enqueue<Q: Fifo>(&mut self, cx: &mut Cx, meta: &Meta, queue: &mut Q) -> Verdict {
+    fn enqueue(&mut self, cx: &mut Cx, meta: &Meta, queue: &mut dyn Fifo) -> Verdict {
         let backlog = Backlog { packets: queue.len() as u32, bytes: queue.bytes() };
         if !self.drop_early(backlog, meta.len, cx.rng) {
             return Verdict::Accept;
@@ -135,13 +135,34 @@ impl Aqm for Docsis {
         if mark { Verdict::Mark } else { Verdict::Drop }
     }
 
-    fn dequeue<Q: Fifo>(&mut self, cx: &mut Cx, queue: &mut Q) -> Option<Popped> {
+    fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<Popped> {
         let popped = queue.pop()?;
         self.bucket.spend(cx.now, popped.meta.len);
         Some(popped)
     }
 
-    fn next_update(&self) -> Option<Instant> {
+    #[inline(always)]
+    fn timer(&mut self) -> Option<&mut dyn Timer> {
+        Some(self)
+    }
+
+    #[inline(always)]
+    fn lifecycle(&mut self) -> Option<&mut dyn Lifecycle> {
+        Some(self)
+    }
+
+    fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        see("p", self.p);
+        see("qdelay", self.qdelay);
+        see("qdelay_old", self.qdelay_old);
+        see("accu_prob", self.accu_prob);
+        see("burst_allowance", self.burst_allowance.as_secs_f64());
+        see("active", self.state as u8 as f64);
+    }
+}
+
+impl Timer for Docsis {
+    fn next_update(&mut self) -> Option<Instant> {
         Some(self.next_update)
     }
 
@@ -157,18 +178,11 @@ impl Aqm for Docsis {
         self.next_state();
         self.qdelay_old = self.qdelay;
     }
+}
 
+impl Lifecycle for Docsis {
     fn overflowed(&mut self, _: &mut Cx, _: &Meta) {
         self.accu_prob = 0.0;
-    }
-
-    fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        see("p", self.p);
-        see("qdelay", self.qdelay);
-        see("qdelay_old", self.qdelay_old);
-        see("accu_prob", self.accu_prob);
-        see("burst_allowance", self.burst_allowance.as_secs_f64());
-        see("active", self.state as u8 as f64);
     }
 }
 

@@ -5,7 +5,7 @@
 //! departure rate. `tc`'s `alpha 2 beta 20` are sixteenths per second: `alpha 0.125 beta 1.25` here.
 
 use super::Config;
-use crate::aqm::{Aqm, Cx, Fifo, Popped, Verdict};
+use crate::aqm::{Aqm, Cx, Fifo, Lifecycle, Popped, Timer, Verdict};
 use crate::packet::Meta;
 use crate::rng::Rng;
 use crate::time::{Duration, Instant};
@@ -31,7 +31,7 @@ pub(super) struct Linux {
     dq_count: Option<u64>,
     /// Bytes per tick, 8 bits after the point.
     avg_dq_rate: u32,
-    timer: Timer,
+    timer: Schedule,
 }
 
 impl Linux {
@@ -50,7 +50,7 @@ impl Linux {
             dq_tstamp: None,
             dq_count: None,
             avg_dq_rate: 0,
-            timer: Timer::started(config.created, config.jiffy),
+            timer: Schedule::started(config.created, config.jiffy),
             config: config.clone(),
         };
         pie.vars_init();
@@ -199,7 +199,7 @@ impl Linux {
 }
 
 impl Aqm for Linux {
-    fn enqueue<Q: Fifo>(&mut self, cx: &mut Cx, meta: &Meta, queue: &mut Q) -> Verdict {
+    fn enqueue(&mut self, cx: &mut Cx, meta: &Meta, queue: &mut dyn Fifo) -> Verdict {
         if !self.drop_early(queue.bytes(), meta.len, cx.link.mtu, cx.rng) {
             return Verdict::Accept;
         }
@@ -210,7 +210,7 @@ impl Aqm for Linux {
         Verdict::Drop
     }
 
-    fn dequeue<Q: Fifo>(&mut self, cx: &mut Cx, queue: &mut Q) -> Option<Popped> {
+    fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<Popped> {
         let popped = queue.pop()?;
         let (now, backlog) = (clock(cx.now), queue.bytes());
         let dtime = match self.config.dq_rate_estimator {
@@ -221,23 +221,14 @@ impl Aqm for Linux {
         Some(popped)
     }
 
-    fn next_update(&self) -> Option<Instant> {
-        Some(self.timer.expires)
+    #[inline(always)]
+    fn timer(&mut self) -> Option<&mut dyn Timer> {
+        Some(self)
     }
 
-    fn update(&mut self, at: Instant, cx: &mut Cx) {
-        self.calculate_probability(cx.backlog.bytes);
-        self.timer.restart(at, self.config.tupdate);
-    }
-
-    fn rest(&mut self, until: Instant) {
-        if self.is_fresh() && self.delta(0) <= 0 {
-            self.timer.skip(self.config.tupdate, until);
-        }
-    }
-
-    fn overflowed(&mut self, _: &mut Cx, _: &Meta) {
-        self.accu_prob = 0;
+    #[inline(always)]
+    fn lifecycle(&mut self) -> Option<&mut dyn Lifecycle> {
+        Some(self)
     }
 
     fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
@@ -251,14 +242,37 @@ impl Aqm for Linux {
     }
 }
 
+impl Timer for Linux {
+    fn next_update(&mut self) -> Option<Instant> {
+        Some(self.timer.expires)
+    }
+
+    fn update(&mut self, at: Instant, cx: &mut Cx) {
+        self.calculate_probability(cx.backlog.bytes);
+        self.timer.restart(at, self.config.tupdate);
+    }
+
+    fn rest(&mut self, until: Instant) {
+        if self.is_fresh() && self.delta(0) <= 0 {
+            self.timer.skip(self.config.tupdate, until);
+        }
+    }
+}
+
+impl Lifecycle for Linux {
+    fn overflowed(&mut self, _: &mut Cx, _: &Meta) {
+        self.accu_prob = 0;
+    }
+}
+
 /// A timer of the kernel's wheel.
 #[derive(Clone, Debug)]
-struct Timer {
+struct Schedule {
     jiffy: u64,
     expires: Instant,
 }
 
-impl Timer {
+impl Schedule {
     /// The timer of a queue made at `created`: due after half a second (HZ / 2 jiffies).
     fn started(created: Duration, jiffy: Duration) -> Self {
         let mut timer = Self { jiffy: jiffy.as_nanos() as u64, expires: Instant::ZERO };

@@ -21,7 +21,7 @@ mod rfc8033;
 pub use config::{Activation, Config, Decay, Scaling, Version};
 pub use controller::updated_probability;
 
-use crate::aqm::{Aqm, Cx, Excess, Fifo, Popped, Verdict};
+use crate::aqm::{Aqm, Cx, Excess, Fifo, Lifecycle, Popped, Timer, Verdict, predecessor};
 use crate::limits::Limits;
 use crate::link::Link;
 use crate::packet::Meta;
@@ -29,6 +29,7 @@ use crate::refusal::Refusal;
 use crate::time::Instant;
 use cisco2013::Cisco2013;
 use cisco2013_ticks::Cisco2013Ticks;
+use core::any::Any;
 use docsis::Docsis;
 use linux::Linux;
 use rfc8033::Rfc8033;
@@ -77,36 +78,45 @@ impl Aqm for Pie {
         of_version!(&mut self.0, pie => pie.attach(limits, link));
     }
 
-    fn enqueue<Q: Fifo>(&mut self, cx: &mut Cx, meta: &Meta, queue: &mut Q) -> Verdict {
+    fn enqueue(&mut self, cx: &mut Cx, meta: &Meta, queue: &mut dyn Fifo) -> Verdict {
         of_version!(&mut self.0, pie => pie.enqueue(cx, meta, queue))
     }
 
-    fn dequeue<Q: Fifo>(&mut self, cx: &mut Cx, queue: &mut Q) -> Option<Popped> {
+    fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<Popped> {
         of_version!(&mut self.0, pie => pie.dequeue(cx, queue))
     }
 
-    fn next_update(&self) -> Option<Instant> {
-        of_version!(&self.0, pie => pie.next_update())
+    #[inline(always)]
+    fn timer(&mut self) -> Option<&mut dyn Timer> {
+        of_version!(&mut self.0, pie => pie.timer())
     }
 
-    fn update(&mut self, at: Instant, cx: &mut Cx) {
-        of_version!(&mut self.0, pie => pie.update(at, cx));
+    #[inline(always)]
+    fn lifecycle(&mut self) -> Option<&mut dyn Lifecycle> {
+        Some(self)
     }
 
-    fn rest(&mut self, until: Instant) {
-        of_version!(&mut self.0, pie => pie.rest(until));
+    fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        of_version!(&self.0, pie => pie.observe(see));
     }
+}
 
+impl Lifecycle for Pie {
     fn overflowed(&mut self, cx: &mut Cx, meta: &Meta) {
-        of_version!(&mut self.0, pie => pie.overflowed(cx, meta));
+        if let Some(pie) = of_version!(&mut self.0, pie => pie.lifecycle()) {
+            pie.overflowed(cx, meta);
+        }
     }
 
     fn emptied(&mut self, cx: &mut Cx) {
-        of_version!(&mut self.0, pie => pie.emptied(cx));
+        if let Some(pie) = of_version!(&mut self.0, pie => pie.lifecycle()) {
+            pie.emptied(cx);
+        }
     }
 
     /// `pie_change` of sch_pie.c leaves the variables and the timer as they are; so do the others.
-    fn succeed(&mut self, old: &Self, _: Instant) -> Result<Excess, Refusal> {
+    fn succeed(&mut self, old: &dyn Any, _: Instant) -> Result<Excess, Refusal> {
+        let old: &Self = predecessor(old)?;
         match (&mut self.0, &old.0) {
             (Engine::Rfc8033(pie), Engine::Rfc8033(old)) => pie.succeed(old),
             (Engine::Cisco2013(pie), Engine::Cisco2013(old)) => pie.succeed(old),
@@ -116,9 +126,5 @@ impl Aqm for Pie {
             _ => return Err(Refusal::Fixed("version")),
         }
         Ok(Excess::Oldest)
-    }
-
-    fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        of_version!(&self.0, pie => pie.observe(see));
     }
 }

@@ -5,7 +5,7 @@
 
 use super::config::{Activation, Config};
 use super::controller::{accumulated, updated_probability};
-use crate::aqm::{Aqm, Cx, Fifo, Popped, Verdict};
+use crate::aqm::{Aqm, Cx, Fifo, Lifecycle, Popped, Timer, Verdict};
 use crate::backlog::Backlog;
 use crate::limits::Limits;
 use crate::link::Link;
@@ -132,7 +132,7 @@ impl Aqm for Rfc8033 {
         self.third = Third::of(limits, link);
     }
 
-    fn enqueue<Q: Fifo>(&mut self, cx: &mut Cx, meta: &Meta, queue: &mut Q) -> Verdict {
+    fn enqueue(&mut self, cx: &mut Cx, meta: &Meta, queue: &mut dyn Fifo) -> Verdict {
         let bytes = queue.bytes();
         if self.active && self.burst_allowance == Duration::ZERO && self.drop_early(bytes, cx.rng) {
             // A mark is as good a signal as a drop: the spacing starts again with both.
@@ -149,7 +149,7 @@ impl Aqm for Rfc8033 {
         Verdict::Accept
     }
 
-    fn dequeue<Q: Fifo>(&mut self, cx: &mut Cx, queue: &mut Q) -> Option<Popped> {
+    fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<Popped> {
         let popped = queue.pop()?;
         if self.active {
             self.measure(cx.now, popped.meta.len, queue.bytes());
@@ -157,7 +157,29 @@ impl Aqm for Rfc8033 {
         Some(popped)
     }
 
-    fn next_update(&self) -> Option<Instant> {
+    #[inline(always)]
+    fn timer(&mut self) -> Option<&mut dyn Timer> {
+        Some(self)
+    }
+
+    #[inline(always)]
+    fn lifecycle(&mut self) -> Option<&mut dyn Lifecycle> {
+        Some(self)
+    }
+
+    fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        see("p", self.p);
+        see("qdelay", self.qdelay);
+        see("qdelay_old", self.qdelay_old);
+        see("accu_prob", self.accu_prob);
+        see("burst_allowance", self.burst_allowance.as_secs_f64());
+        see("avg_dq_time", self.avg_dq_time);
+        see("active", self.active as u8 as f64);
+    }
+}
+
+impl Timer for Rfc8033 {
+    fn next_update(&mut self) -> Option<Instant> {
         self.active.then_some(self.next_update)
     }
 
@@ -177,23 +199,15 @@ impl Aqm for Rfc8033 {
             self.next_update = self.next_update.stepped_to(self.config.tupdate, until);
         }
     }
+}
 
+impl Lifecycle for Rfc8033 {
     fn overflowed(&mut self, _: &mut Cx, _: &Meta) {
         self.accu_prob = 0.0;
     }
 
     fn emptied(&mut self, _: &mut Cx) {
         self.rest_if_quiet(Backlog::default());
-    }
-
-    fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        see("p", self.p);
-        see("qdelay", self.qdelay);
-        see("qdelay_old", self.qdelay_old);
-        see("accu_prob", self.accu_prob);
-        see("burst_allowance", self.burst_allowance.as_secs_f64());
-        see("avg_dq_time", self.avg_dq_time);
-        see("active", self.active as u8 as f64);
     }
 }
 

@@ -20,7 +20,9 @@ pub use law::{LEAST_LOG, Law, MOST_TARGET_MS};
 pub use network::{Activation, Layer, MOST_INPUTS, MOST_LAYERS, MOST_WIDTH, Network, ShapeError};
 pub use observer::{Entry, Observer, REFERENCE, Sight, Step};
 
-use crate::aqm::{Aqm, Cx, DynAqm, Fifo, Popped, Verdict};
+use crate::aqm::{
+    Aqm, Cx, Fifo, Lifecycle, Pass, Popped, Timer, Verdict, emptied, judges_overflow, next_update, overflowed, shed,
+};
 use crate::codel::{self, Codel};
 use crate::limits::Limits;
 use crate::link::Link;
@@ -38,7 +40,7 @@ pub struct Policy {
     board: Arc<Board>,
     law: Law,
     /// What rules until an instant, that included.
-    start: Option<(Box<dyn DynAqm + Send>, Instant)>,
+    start: Option<(Box<dyn Aqm + Send>, Instant)>,
     /// What the law steers the target of.
     codel: Option<Codel>,
     pilot: Option<Box<Pilot>>,
@@ -72,7 +74,7 @@ impl Pilot {
 
 impl Policy {
     /// A queue whose agent writes on `board`; `start` rules until an instant, that included.
-    pub fn steered(board: Arc<Board>, law: Law, start: Option<(Box<dyn DynAqm + Send>, Instant)>) -> Self {
+    pub fn steered(board: Arc<Board>, law: Law, start: Option<(Box<dyn Aqm + Send>, Instant)>) -> Self {
         Self { codel: law.codel(), board, law, start, pilot: None }
     }
 
@@ -82,9 +84,9 @@ impl Policy {
         Self { codel: law.codel(), board, law, start: None, pilot: Some(Box::new(pilot)) }
     }
 
-    fn judge<Q: Fifo>(&mut self, cx: &mut Cx, meta: &Meta, queue: &mut Q) -> Verdict {
+    fn judge(&mut self, cx: &mut Cx, meta: &Meta, queue: &mut dyn Fifo) -> Verdict {
         if let Some((manager, _)) = &mut self.start {
-            return manager.dyn_enqueue(cx, meta, &mut Watched { queue, board: &self.board });
+            return manager.enqueue(cx, meta, &mut Watched { queue, board: &self.board });
         }
         if self.law == Law::Packet {
             return match self.board.verdict() {
@@ -99,12 +101,126 @@ impl Policy {
 }
 
 impl Aqm for Policy {
-    const LETS_PASS: bool = true;
+    fn attach(&mut self, limits: &Limits, link: Link) {
+        self.board.attach(link);
+        if let Some((manager, _)) = &mut self.start {
+            manager.attach(limits, link);
+        }
+        if let Some(codel) = &mut self.codel {
+            codel.attach(limits, link);
+        }
+        if let Some(pilot) = &mut self.pilot {
+            pilot.act(Instant::ZERO, self.law, &self.board);
+        }
+    }
 
+    fn enqueue(&mut self, cx: &mut Cx, meta: &Meta, queue: &mut dyn Fifo) -> Verdict {
+        self.board.arrival(cx.now, meta);
+        let verdict = self.judge(cx, meta, queue);
+        self.board.judged(cx.now, meta, verdict, Standing::of(queue));
+        verdict
+    }
+
+    fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<Popped> {
+        let popped = if self.start.is_none() && self.codel.is_none() {
+            queue.pop()
+        } else {
+            let mut watched = Watched { queue, board: &self.board };
+            if let Some((manager, _)) = &mut self.start {
+                manager.dequeue(cx, &mut watched)
+            } else if let Some(codel) = &mut self.codel {
+                codel.steer(self.board.target());
+                codel.dequeue(cx, &mut watched)
+            } else {
+                watched.pop()
+            }
+        };
+        self.board.departure(cx.now, popped, Standing::of(queue));
+        popped
+    }
+
+    #[inline(always)]
+    fn timer(&mut self) -> Option<&mut dyn Timer> {
+        Some(self)
+    }
+
+    #[inline(always)]
+    fn lifecycle(&mut self) -> Option<&mut dyn Lifecycle> {
+        Some(self)
+    }
+
+    #[inline(always)]
+    fn pass(&mut self) -> Option<&mut dyn Pass> {
+        Some(self)
+    }
+
+    fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        match self.law {
+            Law::Target => see("target", self.board.target().as_secs_f64()),
+            Law::Probability | Law::ProbabilityLog | Law::Delta | Law::Coupled => see("p", self.board.probability()),
+            Law::Packet => see("verdict", self.board.verdict() as f64),
+        }
+    }
+}
+
+impl Timer for Policy {
+    fn next_update(&mut self) -> Option<Instant> {
+        // The last one of the start is its end.
+        let of_start = self
+            .start
+            .as_mut()
+            .map(|&mut (ref mut manager, until)| next_update(manager).map_or(until, |at| at.min(until)));
+        let of_pilot = self.pilot.as_ref().map(|pilot| pilot.next);
+        of_start.into_iter().chain(of_pilot).min()
+    }
+
+    fn update(&mut self, at: Instant, cx: &mut Cx) {
+        if let Some((manager, until)) = &mut self.start {
+            if next_update(manager) == Some(at) {
+                manager.timer().expect("an update is due").update(at, cx);
+            } else if *until == at {
+                self.start = None;
+            }
+        }
+        if let Some(pilot) = self.pilot.as_mut().filter(|pilot| pilot.next == at) {
+            pilot.act(at, self.law, &self.board);
+        }
+    }
+}
+
+impl Lifecycle for Policy {
+    fn judges_overflow(&mut self) -> bool {
+        self.start.as_mut().is_some_and(|(manager, _)| judges_overflow(manager))
+    }
+
+    fn overflowed(&mut self, cx: &mut Cx, meta: &Meta) {
+        // One that was judged has been counted as an arrival.
+        let was_judged = self.judges_overflow();
+        self.board.overflowed(cx.now, meta, was_judged, cx.backlog);
+        if let Some((manager, _)) = &mut self.start {
+            overflowed(manager, cx, meta);
+        }
+    }
+
+    fn emptied(&mut self, cx: &mut Cx) {
+        if let Some((manager, _)) = &mut self.start {
+            emptied(manager, cx);
+        }
+    }
+
+    fn shed(&mut self, cx: &mut Cx, n: u32) {
+        self.board.shed(n);
+        if let Some((manager, _)) = &mut self.start {
+            shed(manager, cx, n);
+        }
+    }
+}
+
+impl Pass for Policy {
     /// A policy that drops nothing is tail drop, to the last record.
-    fn lets_pass(&self, now: Instant) -> bool {
-        match &self.start {
-            Some((manager, until)) if now <= *until => manager.dyn_lets_pass(now),
+    fn lets_pass(&mut self, now: Instant) -> bool {
+        match &mut self.start {
+            Some((manager, until)) if now <= *until => manager.pass().is_some_and(|manager| manager.lets_pass(now)),
             // What an update is going to decide is not known yet.
             _ => {
                 let is_due = self.next_update().is_some_and(|at| at < now);
@@ -118,102 +234,9 @@ impl Aqm for Policy {
     fn passed(&mut self, now: Instant, meta: &Meta) {
         self.board.passed(now, meta);
         if let Some((manager, _)) = &mut self.start {
-            manager.dyn_passed(now, meta);
-        }
-    }
-
-    fn attach(&mut self, limits: &Limits, link: Link) {
-        self.board.attach(link);
-        if let Some((manager, _)) = &mut self.start {
-            manager.dyn_attach(limits, link);
-        }
-        if let Some(codel) = &mut self.codel {
-            codel.attach(limits, link);
-        }
-        if let Some(pilot) = &mut self.pilot {
-            pilot.act(Instant::ZERO, self.law, &self.board);
-        }
-    }
-
-    fn judges_overflow(&self) -> bool {
-        self.start.as_ref().is_some_and(|(manager, _)| manager.dyn_judges_overflow())
-    }
-
-    fn enqueue<Q: Fifo>(&mut self, cx: &mut Cx, meta: &Meta, queue: &mut Q) -> Verdict {
-        self.board.arrival(cx.now, meta);
-        let verdict = self.judge(cx, meta, queue);
-        self.board.judged(cx.now, meta, verdict, Standing::of(queue));
-        verdict
-    }
-
-    fn dequeue<Q: Fifo>(&mut self, cx: &mut Cx, queue: &mut Q) -> Option<Popped> {
-        let popped = if self.start.is_none() && self.codel.is_none() {
-            queue.pop()
-        } else {
-            let mut watched = Watched { queue, board: &self.board };
-            if let Some((manager, _)) = &mut self.start {
-                manager.dyn_dequeue(cx, &mut watched)
-            } else if let Some(codel) = &mut self.codel {
-                codel.steer(self.board.target());
-                codel.dequeue(cx, &mut watched)
-            } else {
-                watched.pop()
+            if let Some(manager) = manager.pass() {
+                manager.passed(now, meta);
             }
-        };
-        self.board.departure(cx.now, popped, Standing::of(queue));
-        popped
-    }
-
-    fn next_update(&self) -> Option<Instant> {
-        // The last one of the start is its end.
-        let of_start = self
-            .start
-            .as_ref()
-            .map(|&(ref manager, until)| manager.dyn_next_update().map_or(until, |at| at.min(until)));
-        let of_pilot = self.pilot.as_ref().map(|pilot| pilot.next);
-        of_start.into_iter().chain(of_pilot).min()
-    }
-
-    fn update(&mut self, at: Instant, cx: &mut Cx) {
-        if let Some((manager, until)) = &mut self.start {
-            if manager.dyn_next_update() == Some(at) {
-                manager.dyn_update(at, cx);
-            } else if *until == at {
-                self.start = None;
-            }
-        }
-        if let Some(pilot) = self.pilot.as_mut().filter(|pilot| pilot.next == at) {
-            pilot.act(at, self.law, &self.board);
-        }
-    }
-
-    fn overflowed(&mut self, cx: &mut Cx, meta: &Meta) {
-        // One that was judged has been counted as an arrival.
-        let was_judged = self.judges_overflow();
-        self.board.overflowed(cx.now, meta, was_judged, cx.backlog);
-        if let Some((manager, _)) = &mut self.start {
-            manager.dyn_overflowed(cx, meta);
-        }
-    }
-
-    fn emptied(&mut self, cx: &mut Cx) {
-        if let Some((manager, _)) = &mut self.start {
-            manager.dyn_emptied(cx);
-        }
-    }
-
-    fn shed(&mut self, cx: &mut Cx, n: u32) {
-        self.board.shed(n);
-        if let Some((manager, _)) = &mut self.start {
-            manager.dyn_shed(cx, n);
-        }
-    }
-
-    fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        match self.law {
-            Law::Target => see("target", self.board.target().as_secs_f64()),
-            Law::Probability | Law::ProbabilityLog | Law::Delta | Law::Coupled => see("p", self.board.probability()),
-            Law::Packet => see("verdict", self.board.verdict() as f64),
         }
     }
 }

@@ -15,7 +15,7 @@ pub(super) struct Standing {
 
 impl Standing {
     #[inline]
-    pub fn of<Q: Fifo>(queue: &Q) -> Self {
+    pub fn of(queue: &dyn Fifo) -> Self {
         Self { packets: queue.len() as u64, bytes: queue.bytes(), head: queue.meta(0).map(|head| head.enqueued) }
     }
 

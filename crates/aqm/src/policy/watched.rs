@@ -6,12 +6,12 @@ use crate::backlog::Backlog;
 use crate::packet::{Ecn, Meta};
 
 /// What a manager below a policy is given.
-pub(super) struct Watched<'a, Q> {
-    pub queue: &'a mut Q,
+pub(super) struct Watched<'a> {
+    pub queue: &'a mut (dyn Fifo + 'a),
     pub board: &'a Board,
 }
 
-impl<Q: Fifo> Fifo for Watched<'_, Q> {
+impl Fifo for Watched<'_> {
     fn len(&self) -> usize {
         self.queue.len()
     }

@@ -5,10 +5,9 @@ use crate::config;
 use crate::given;
 use crate::params::{Param, Value};
 use crate::parent::class::{Match, own, read_matches, spelled};
-use crate::parent::{Holding, Inside, text};
+use crate::parent::{Held, Holding, Inside, text};
 use crate::quote::quoted;
 use crate::refusal::Refusal;
-use crate::registry::{Catalogue, Named};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -16,7 +15,7 @@ use core::iter::Peekable;
 use core::str::SplitWhitespace;
 
 /// The configuration.
-pub type Config = Holding<Settings, Bands>;
+pub type Config<H> = Holding<Settings, Bands<H>>;
 
 /// `TCQ_PRIO_BANDS`.
 pub(super) const MOST_BANDS: u64 = 16;
@@ -45,34 +44,41 @@ fn validate(c: &Settings) -> Result<(), Refusal> {
 }
 
 /// What is in the bands; those that are not named drop at their tails.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Bands(
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bands<H>(
     /// In the order of their filters.
-    pub Vec<Band>,
+    pub Vec<Band<H>>,
 );
+
+impl<H> Default for Bands<H> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
 
 /// A band that is named.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Band {
+pub struct Band<H> {
     /// From 1 on, as the minor number of tc's class.
     pub number: usize,
     /// Who joins it whatever the priority.
     pub matches: Vec<Match>,
     /// What waits; without it a queue that drops at its tail.
-    pub child: Option<Named>,
+    pub child: Option<H>,
 }
 
-impl Bands {
+impl<H> Bands<H> {
     /// Band `band`, from 0 on, if it is named.
-    pub(crate) fn of(&self, band: usize) -> Option<&Band> {
+    pub(crate) fn of(&self, band: usize) -> Option<&Band<H>> {
         self.0.iter().find(|named| named.number == band + 1)
     }
 }
 
-impl Inside<Settings> for Bands {
+impl<H: Held> Inside<Settings> for Bands<H> {
+    type Held = H;
     const EXAMPLE: &'static str = "prio { band 1 match dscp EF; band 2 { fq_codel } }";
 
-    fn read(inside: &str, settings: &Settings, own_ones: &dyn Catalogue) -> Result<Self, Refusal> {
+    fn read(inside: &str, settings: &Settings, names: H::Names<'_>) -> Result<Self, Refusal> {
         let bands = text::parts(inside)?.into_iter().map(|part| {
             let (head, child) = text::split(part)?;
             let mut words = head.split_whitespace().peekable();
@@ -88,7 +94,7 @@ impl Inside<Settings> for Bands {
                     quoted(word)
                 )))
             })?;
-            let child = child.map(|child| Named::parse_with(child, own_ones)).transpose()?;
+            let child = child.map(|child| H::read(child, names)).transpose()?;
             Ok(Band { number, matches, child })
         });
         bands.collect::<Result<_, _>>().map(Self)
@@ -112,14 +118,14 @@ impl Inside<Settings> for Bands {
     }
 
     fn spelling(&self) -> Option<String> {
-        let one = |band: &Band| {
+        let one = |band: &Band<H>| {
             let words = format!("band {:x}{}", band.number, spelled(&band.matches));
-            text::join(&words, band.child.as_ref().map(Named::spelling))
+            text::join(&words, band.child.as_ref().map(H::spelling))
         };
         (!self.0.is_empty()).then(|| self.0.iter().map(one).collect::<Vec<_>>().join("; "))
     }
 
-    fn children(&self) -> Vec<&Named> {
+    fn children(&self) -> Vec<&H> {
         self.0.iter().filter_map(|band| band.child.as_ref()).collect()
     }
 }

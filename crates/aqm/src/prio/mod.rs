@@ -25,6 +25,7 @@ use crate::class::Priomap;
 use crate::limits::Limits;
 use crate::packet::Meta;
 use crate::params::Words;
+use crate::parent::Held;
 use crate::parent::class::Filters;
 use crate::parent::family::Family;
 use crate::parent::leaf::{Leaf, host_of};
@@ -47,7 +48,7 @@ pub struct Prio<P> {
 
 impl<P: Send + 'static> Prio<P> {
     /// Empty bands.
-    pub fn new(config: &Config, limits: Limits, host: Host) -> Self {
+    pub fn new<H: Held>(config: &Config<H>, limits: Limits, host: Host) -> Self {
         let Settings { handle, bands, priomap } = config.settings;
         let bands = bands as usize;
         let child = |band: usize| config.inside.of(band).and_then(|band| band.child.as_ref());

@@ -20,13 +20,14 @@ mod tests;
 
 pub use config::{Adaptive, Arithmetic, Config, GentleSlope};
 
-use crate::aqm::{Aqm, Cx, Excess, Fifo, Popped, Verdict};
+use crate::aqm::{Aqm, Cx, Excess, Fifo, Lifecycle, Popped, Timer, Verdict, predecessor};
 use crate::limits::Limits;
 use crate::link::Link;
 use crate::packet::Meta;
 use crate::rate::Rate;
 use crate::refusal::Refusal;
 use crate::time::Instant;
+use core::any::Any;
 use linux::LinuxRed;
 use ns2::Ns2Red;
 
@@ -65,12 +66,7 @@ impl Aqm for Red {
         self.engine = Engine::new(&self.config, limits, link);
     }
 
-    /// Both programs look at the limit last: what does not fit is an arrival all the same.
-    fn judges_overflow(&self) -> bool {
-        true
-    }
-
-    fn enqueue<Q: Fifo>(&mut self, cx: &mut Cx, meta: &Meta, _: &mut Q) -> Verdict {
+    fn enqueue(&mut self, cx: &mut Cx, meta: &Meta, _: &mut dyn Fifo) -> Verdict {
         let backlog = cx.backlog;
         match &mut self.engine {
             Engine::Ns2(red) => red.arrive(cx, meta, backlog),
@@ -78,7 +74,7 @@ impl Aqm for Red {
         }
     }
 
-    fn dequeue<Q: Fifo>(&mut self, cx: &mut Cx, queue: &mut Q) -> Option<Popped> {
+    fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<Popped> {
         let popped = queue.pop();
         if popped.is_none() {
             match &mut self.engine {
@@ -89,7 +85,26 @@ impl Aqm for Red {
         popped
     }
 
-    fn next_update(&self) -> Option<Instant> {
+    #[inline(always)]
+    fn timer(&mut self) -> Option<&mut dyn Timer> {
+        Some(self)
+    }
+
+    #[inline(always)]
+    fn lifecycle(&mut self) -> Option<&mut dyn Lifecycle> {
+        Some(self)
+    }
+
+    fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        match &self.engine {
+            Engine::Ns2(red) => red.observe(see),
+            Engine::Linux(red) => red.observe(see),
+        }
+    }
+}
+
+impl Timer for Red {
+    fn next_update(&mut self) -> Option<Instant> {
         match &self.engine {
             Engine::Ns2(_) => None,
             Engine::Linux(red) => red.next_update(),
@@ -101,6 +116,13 @@ impl Aqm for Red {
             red.update(at);
         }
     }
+}
+
+impl Lifecycle for Red {
+    /// Both programs look at the limit last: what does not fit is an arrival all the same.
+    fn judges_overflow(&mut self) -> bool {
+        true
+    }
 
     fn overflowed(&mut self, _: &mut Cx, _: &Meta) {
         if let Engine::Ns2(red) = &mut self.engine {
@@ -108,7 +130,8 @@ impl Aqm for Red {
         }
     }
 
-    fn succeed(&mut self, old: &Self, now: Instant) -> Result<Excess, Refusal> {
+    fn succeed(&mut self, old: &dyn Any, now: Instant) -> Result<Excess, Refusal> {
+        let old: &Self = predecessor(old)?;
         match (&mut self.engine, &old.engine) {
             (Engine::Ns2(red), Engine::Ns2(old)) => {
                 red.succeed(old);
@@ -119,13 +142,6 @@ impl Aqm for Red {
                 Ok(Excess::All)
             }
             _ => Err(Refusal::Fixed("arithmetic")),
-        }
-    }
-
-    fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        match &self.engine {
-            Engine::Ns2(red) => red.observe(see),
-            Engine::Linux(red) => red.observe(see),
         }
     }
 }

@@ -26,7 +26,7 @@ mod siphash;
 #[cfg(test)]
 mod tests;
 
-use crate::aqm::{Aqm, Cx, Fifo, Popped, Verdict};
+use crate::aqm::{Aqm, Cx, Fifo, Lifecycle, Popped, Verdict};
 use crate::config;
 use crate::limits::Limits;
 use crate::link::Link;
@@ -245,7 +245,7 @@ impl Aqm for Sfb {
         self.hashes.reserve(limits.packets.unwrap_or(MAX_PREALLOCATED).min(MAX_PREALLOCATED) as usize);
     }
 
-    fn enqueue<Q: Fifo>(&mut self, cx: &mut Cx, meta: &Meta, queue: &mut Q) -> Verdict {
+    fn enqueue(&mut self, cx: &mut Cx, meta: &Meta, queue: &mut dyn Fifo) -> Verdict {
         self.keep(queue.len());
         self.keys.get_or_insert_with(|| [drawn(cx.rng), drawn(cx.rng)]);
         let jiffies = self.clock.jiffies(cx.now);
@@ -283,7 +283,7 @@ impl Aqm for Sfb {
         verdict
     }
 
-    fn dequeue<Q: Fifo>(&mut self, _: &mut Cx, queue: &mut Q) -> Option<Popped> {
+    fn dequeue(&mut self, _: &mut Cx, queue: &mut dyn Fifo) -> Option<Popped> {
         self.keep(queue.len());
         let popped = queue.pop()?;
         let hashes = self.hashes.pop_front();
@@ -291,20 +291,9 @@ impl Aqm for Sfb {
         Some(popped)
     }
 
-    fn overflowed(&mut self, _: &mut Cx, _: &Meta) {
-        self.drops.queuedrop += 1;
-    }
-
-    fn shed(&mut self, _: &mut Cx, n: u32) {
-        for _ in 0..n {
-            let hashes = self.hashes.pop_front();
-            self.uncount(hashes);
-        }
-    }
-
-    fn adopt(&mut self, _: &mut Cx, _: &Meta) {
-        // Not judged, so counted in no bin.
-        self.hashes.push_back([0; 2]);
+    #[inline(always)]
+    fn lifecycle(&mut self) -> Option<&mut dyn Lifecycle> {
+        Some(self)
     }
 
     fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
@@ -322,6 +311,24 @@ impl Aqm for Sfb {
         see("bucketdrop", self.drops.bucketdrop as f64);
         see("queuedrop", self.drops.queuedrop as f64);
         see("marked", self.drops.marked as f64);
+    }
+}
+
+impl Lifecycle for Sfb {
+    fn overflowed(&mut self, _: &mut Cx, _: &Meta) {
+        self.drops.queuedrop += 1;
+    }
+
+    fn shed(&mut self, _: &mut Cx, n: u32) {
+        for _ in 0..n {
+            let hashes = self.hashes.pop_front();
+            self.uncount(hashes);
+        }
+    }
+
+    fn adopt(&mut self, _: &mut Cx, _: &Meta) {
+        // Not judged, so counted in no bin.
+        self.hashes.push_back([0; 2]);
     }
 }
 

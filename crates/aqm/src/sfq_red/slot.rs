@@ -1,6 +1,6 @@
 //! RED for one flow among many: Linux's arithmetic without idle time, since a flow that runs empty is forgotten.
 
-use crate::aqm::{Aqm, Cx, Fifo, Verdict};
+use crate::aqm::{Aqm, Cx, Fifo, Lifecycle, Verdict};
 use crate::config;
 use crate::packet::Meta;
 use crate::params::{Bytes, Value};
@@ -57,7 +57,7 @@ impl SlotRed {
 }
 
 impl Aqm for SlotRed {
-    fn enqueue<Q: Fifo>(&mut self, cx: &mut Cx, _: &Meta, queue: &mut Q) -> Verdict {
+    fn enqueue(&mut self, cx: &mut Cx, _: &Meta, queue: &mut dyn Fifo) -> Verdict {
         // The first packet of a flow is not looked at.
         if queue.is_empty() {
             return Verdict::Accept;
@@ -71,16 +71,23 @@ impl Aqm for SlotRed {
         if mark { Verdict::Mark } else { Verdict::Drop }
     }
 
+    #[inline(always)]
+    fn lifecycle(&mut self) -> Option<&mut dyn Lifecycle> {
+        Some(self)
+    }
+
+    fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        self.vars.observe(&self.params, see);
+    }
+}
+
+impl Lifecycle for SlotRed {
     fn unscheduled(&mut self) {
         self.vars = Vars::new();
     }
 
     fn adopt(&mut self, cx: &mut Cx, _: &Meta) {
         self.vars.sample(&self.params, cx.backlog.bytes);
-    }
-
-    fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        self.vars.observe(&self.params, see);
     }
 }
 

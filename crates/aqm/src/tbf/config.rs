@@ -3,11 +3,10 @@
 use crate::config;
 use crate::given;
 use crate::params::{Bytes, Param, Value};
-use crate::parent::{Holding, Inside, text};
+use crate::parent::{Held, Holding, Inside, text};
 use crate::psched::{Framing, LEAST, LinkLayer, Psched, RATES};
 use crate::rate::Rate;
 use crate::refusal::Refusal;
-use crate::registry::{Catalogue, Named};
 use crate::time::Duration;
 use alloc::boxed::Box;
 use alloc::format;
@@ -18,7 +17,7 @@ use core::iter::Peekable;
 use core::str::SplitWhitespace;
 
 /// The configuration.
-pub type Config = Holding<Settings, Child>;
+pub type Config<H> = Holding<Settings, Child<H>>;
 
 config! {
     /// What is filtered to.
@@ -129,19 +128,26 @@ impl Settings {
 }
 
 /// What waits for the tokens.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Child(
+#[derive(Clone, Debug, PartialEq)]
+pub struct Child<H>(
     /// Without one a queue that drops at its tail, limited in bytes.
-    pub Option<Box<Named>>,
+    pub Option<Box<H>>,
 );
 
-impl Inside<Settings> for Child {
+impl<H> Default for Child<H> {
+    fn default() -> Self {
+        Self(None)
+    }
+}
+
+impl<H: Held> Inside<Settings> for Child<H> {
+    type Held = H;
     const EXAMPLE: &'static str = "tbf rate 10mbit burst 5kB { fq_codel }";
 
-    fn read(text: &str, _: &Settings, own: &dyn Catalogue) -> Result<Self, Refusal> {
+    fn read(text: &str, _: &Settings, names: H::Names<'_>) -> Result<Self, Refusal> {
         match text::parts(text)?[..] {
             [] => Ok(Self(None)),
-            [one] => Ok(Self(Some(Box::new(Named::parse_with(one, own)?)))),
+            [one] => Ok(Self(Some(Box::new(H::read(one, names)?)))),
             _ => Err(Refusal::NotHeld { parent: "tbf", inside: text.into(), example: Self::EXAMPLE.into() }),
         }
     }
@@ -160,7 +166,7 @@ impl Inside<Settings> for Child {
         self.0.as_ref().map(|named| named.spelling())
     }
 
-    fn children(&self) -> Vec<&Named> {
+    fn children(&self) -> Vec<&H> {
         self.0.as_deref().map_or_else(Vec::new, |named| vec![named])
     }
 }

@@ -29,6 +29,7 @@ use crate::limits::Limits;
 use crate::link::Link;
 use crate::packet::Meta;
 use crate::params::Words;
+use crate::parent::Held;
 use crate::parent::leaf::{Books, Head, Leaf};
 use crate::parent::statistics::{of_class, of_parent};
 use crate::psched::Psched;
@@ -91,7 +92,7 @@ impl Buckets {
 
 impl<P: Send + 'static> Tbf<P> {
     /// An empty queue with full buckets.
-    pub fn new(config: &Config, limits: Limits, host: Host) -> Self {
+    pub fn new<H: Held>(config: &Config<H>, limits: Limits, host: Host) -> Self {
         let settings = &config.settings;
         let buckets = Buckets::new(settings);
         let rate = if settings.rate > Rate::from_bps(0) { settings.rate.min(host.link.rate) } else { host.link.rate };

@@ -3,7 +3,10 @@
 use super::board::{Board, LEAST_CWND};
 use super::law::Law;
 use sojourn_aqm::{Instant, Rate, Rng};
-use sojourn_tcp::cc::{Ack, AnyCc, CongestionControl, Flight, Loss, Needs, Report, Window};
+use sojourn_tcp::cc::{
+    Ack, AnyCc, Burst, Cause, CongestionControl, DeliveryControl, Flight, Loss, Needs, SteeringControl, Window,
+    WindowControl, WindowEvent,
+};
 use sojourn_tcp::stack::Stack;
 use sojourn_tcp::{RateSample, State};
 use std::sync::Arc;
@@ -94,21 +97,51 @@ impl CongestionControl for Steered {
     fn needs(&self) -> Needs {
         let law = self.law;
         if law.steers() {
-            Needs { steers: true, samples: true, paces: law.paces(), reports: false, losses: false, ..self.needs }
+            Needs {
+                steers: true,
+                samples: true,
+                paces: law.paces(),
+                reports: false,
+                losses: false,
+                partial_ack_ends_recovery: false,
+                ..self.needs
+            }
         } else {
             Needs { samples: true, ..self.needs }
         }
     }
-    fn attach(&mut self, stack: &Stack) {
-        self.base.attach(stack);
-    }
-    fn acked(&mut self, window: &mut Window, ack: impl Fn() -> Ack) {
-        let told = ack();
-        if let Some(rtt) = told.rtt {
-            self.board.lock().measure(told.now, rtt);
+    fn attach(&mut self, stack: &Stack, is_paced: bool) {
+        // Differs: below an agent the base takes the host for one that does not pace.
+        if !is_paced {
+            self.base.attach(stack, false);
         }
-        if !self.law.steers() {
-            self.base.acked(window, ack);
+    }
+    fn seed(&mut self, rng: Rng) {
+        self.base.seed(rng);
+    }
+    fn without_ecn(&self) -> Option<AnyCc> {
+        let base = self.base.without_ecn()?;
+        Some(AnyCc::own(Self::new(Arc::clone(&self.board), self.law, base, self.gain, self.keeps)))
+    }
+    fn burst(&self, rate: Option<Rate>) -> Burst {
+        let burst = self.base.burst(rate);
+        if self.law.steers() { Burst::AtLeast(burst.least()) } else { burst }
+    }
+    fn window(&mut self) -> Option<&mut dyn WindowControl> {
+        if self.needs().steers { None } else { Some(self) }
+    }
+    fn steering(&mut self) -> Option<&mut dyn SteeringControl> {
+        if self.needs().steers { Some(self) } else { None }
+    }
+    fn deliveries(&mut self) -> Option<&mut dyn DeliveryControl> {
+        Some(self)
+    }
+}
+
+impl DeliveryControl for Steered {
+    fn acked(&mut self, ack: &Ack) {
+        if let Some(rtt) = ack.rtt {
+            self.board.lock().measure(ack.now, rtt);
         }
     }
     fn opened(&mut self, flight: &mut Flight) {
@@ -125,7 +158,7 @@ impl CongestionControl for Steered {
         }
         if self.law.steers() {
             self.set(flight, 0);
-        } else if self.needs.samples || self.needs.steers {
+        } else {
             self.base.opened(flight);
         }
         self.note(flight);
@@ -136,6 +169,49 @@ impl CongestionControl for Steered {
         }
         self.obey(flight);
         self.note(flight);
+    }
+}
+
+// With this face neither the law nor the base steers.
+impl WindowControl for Steered {
+    fn ssthresh(&mut self, window: &Window) -> u32 {
+        self.base.ssthresh(window)
+    }
+    fn grow(&mut self, window: &mut Window, ack: &Ack, is_limited: bool) {
+        match is_limited {
+            true => self.base.grow(window, || *ack),
+            false => self.base.unused(window, || *ack),
+        }
+    }
+    fn acked(&mut self, window: &mut Window, ack: &Ack) {
+        match self.needs.reports {
+            true => self.base.reported(window, ack),
+            false => self.base.acked(window, || *ack),
+        }
+    }
+    fn own_ssthresh(&mut self, window: &Window, cause: Cause) -> Option<u32> {
+        match cause {
+            Cause::Loss => self.base.ssthresh_on_loss(window),
+            Cause::TimeOut => Some(self.base.timeout_ssthresh(window)),
+        }
+    }
+    fn state_changed(&mut self, state: State, now: Instant, nxt: u64) {
+        self.base.state_changed(state, now, nxt);
+    }
+    fn event(&mut self, window: &mut Window, event: WindowEvent) {
+        self.base.event(window, event);
+    }
+    fn min_cwnd(&mut self, window: &Window) -> u32 {
+        self.base.min_cwnd(window)
+    }
+    fn undone(&mut self, window: &Window) -> u32 {
+        self.base.undone(window)
+    }
+}
+
+impl SteeringControl for Steered {
+    fn opened(&mut self, flight: &mut Flight) {
+        DeliveryControl::opened(self, flight);
     }
     fn steer(&mut self, flight: &mut Flight, sample: &RateSample) {
         if self.law.steers() {
@@ -155,63 +231,10 @@ impl CongestionControl for Steered {
             }
         }
     }
-    fn increase(&mut self, window: &mut Window, packets: u32, ack: impl Fn() -> Ack) {
-        self.base.increase(window, packets, ack);
-    }
-    fn unused(&mut self, window: &mut Window, packets: u32, ack: impl Fn() -> Ack) {
+    fn before_reduction(&mut self, window: &Window) {
         if !self.law.steers() {
-            self.base.unused(window, packets, ack);
+            self.base.ssthresh(window);
         }
-    }
-    fn reported(&mut self, window: &mut Window, report: &Report) {
-        if !self.law.steers() {
-            self.base.reported(window, report);
-        }
-    }
-    fn state_changed(&mut self, state: State, now: Instant, nxt: u64) {
-        if !self.law.steers() {
-            self.base.state_changed(state, now, nxt);
-        }
-    }
-    fn ssthresh(&mut self, window: &Window) -> u32 {
-        if self.law.steers() { window.ssthresh } else { self.base.ssthresh(window) }
-    }
-    fn ssthresh_on_loss(&mut self, window: &Window) -> Option<u32> {
-        if self.law.steers() { None } else { self.base.ssthresh_on_loss(window) }
-    }
-    fn timeout_ssthresh(&mut self, window: &Window) -> u32 {
-        if self.law.steers() { window.ssthresh } else { self.base.timeout_ssthresh(window) }
-    }
-    fn reduced(&mut self, window: &mut Window) {
-        if !self.law.steers() {
-            self.base.reduced(window);
-        }
-    }
-    fn min_cwnd(&self, window: &Window) -> u32 {
-        if self.law.steers() { LEAST_CWND } else { self.base.min_cwnd(window) }
-    }
-    fn undone(&mut self, window: &Window) -> u32 {
-        if self.law.steers() { window.cwnd } else { self.base.undone(window) }
-    }
-    fn timed_out(&mut self) {
-        if !self.law.steers() {
-            self.base.timed_out();
-        }
-    }
-    fn restarted(&mut self, now: Instant, last_sent: Instant) {
-        if !self.law.steers() {
-            self.base.restarted(now, last_sent);
-        }
-    }
-    fn partial_ack_ends_recovery(&self) -> bool {
-        !self.law.steers() && self.base.partial_ack_ends_recovery()
-    }
-    fn without_ecn(&self) -> Option<AnyCc> {
-        let base = self.base.without_ecn()?;
-        Some(AnyCc::own(Self::new(Arc::clone(&self.board), self.law, base, self.gain, self.keeps)))
-    }
-    fn seed(&mut self, rng: Rng) {
-        self.base.seed(rng);
     }
     fn lost(&mut self, flight: &mut Flight, loss: &Loss) {
         self.base.lost(flight, loss);
@@ -219,15 +242,12 @@ impl CongestionControl for Steered {
     fn probe_repaired(&mut self, flight: &mut Flight, is_app_limited: bool) {
         self.base.probe_repaired(flight, is_app_limited);
     }
-    fn least_burst(&self, rate: Option<Rate>) -> u32 {
-        self.base.least_burst(rate)
-    }
-    fn burst(&self) -> Option<u32> {
-        if self.law.steers() { None } else { self.base.burst() }
-    }
     fn resumed(&mut self, flight: &mut Flight) {
         if !self.law.steers() {
             self.base.resumed(flight);
         }
+    }
+    fn undone(&mut self, window: &Window) -> u32 {
+        if self.law.steers() { window.cwnd } else { self.base.undone(window) }
     }
 }

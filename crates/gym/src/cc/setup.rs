@@ -9,7 +9,7 @@ use crate::setup::{LEAST_STEP, MOST_STEP, Refused, place, read_entries};
 use sojourn_aqm::params::unknown;
 use sojourn_aqm::{Duration, units};
 use sojourn_sim::scenario::{FileSpec, FlowSpec, Scenario, Traffic};
-use sojourn_tcp::cc::{AnyCc, CongestionControl, NAMES};
+use sojourn_tcp::cc::{AnyCc, NAMES};
 use sojourn_tcp::stack::Stack;
 use std::sync::Arc;
 

@@ -6,7 +6,7 @@ use crate::packet::Arrived;
 use crate::scenario::TcpSpec;
 use crate::status::{Payload, RoundTrips, Status};
 use sojourn_aqm::{Duration, Ecn, Instant, Rng};
-use sojourn_tcp::cc::{AnyCc, CongestionControl};
+use sojourn_tcp::cc::AnyCc;
 use sojourn_tcp::stack::Stack;
 use sojourn_tcp::{Header, Receiver, ReceiverConfig, Sender, SenderConfig};
 

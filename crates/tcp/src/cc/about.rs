@@ -20,6 +20,14 @@ impl Constant {
     }
 }
 
+/// The parts of a control's page that only its own file knows.
+pub trait Described {
+    /// The documents and files that it follows.
+    const SOURCE: &'static str;
+    /// The constants of its algorithm.
+    const CONSTANTS: &'static [Constant] = &[];
+}
+
 /// A registered control.
 #[derive(Clone, Copy, Debug)]
 pub struct Description {

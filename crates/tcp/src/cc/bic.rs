@@ -12,7 +12,7 @@
 //! To reproduce Linux between 2.6.8 and 2.6.18, whose default it was, and as CUBIC's predecessor: it scales to large windows
 //! without regard to the RTT, and takes more from Reno on short paths than CUBIC does.
 
-use super::{Ack, CongestionControl, Constant, Needs, Report, Window};
+use super::{Ack, CongestionControl, Constant, Described, Needs, Window, WindowControl, WindowEvent};
 use crate::stack::Stack;
 use crate::state::State;
 use crate::{Clock, Ticks};
@@ -82,7 +82,7 @@ impl Bic {
     }
 }
 
-impl CongestionControl for Bic {
+impl Described for Bic {
     const SOURCE: &'static str = "L. Xu, K. Harfoush and I. Rhee, INFOCOM 2004; Linux 6.1 tcp_bic.c";
     const CONSTANTS: &'static [Constant] = &[
         Constant::new("beta", BETA as u64, "/ 1024", "What a loss leaves of the window."),
@@ -96,30 +96,23 @@ impl CongestionControl for Bic {
             "Near the last maximum a step takes the window times this, divided by BICTCP_B.",
         ),
     ];
+}
 
+impl CongestionControl for Bic {
     fn needs(&self) -> Needs {
         Needs { reports: true, ..Needs::default() }
     }
 
-    fn attach(&mut self, stack: &Stack) {
+    fn attach(&mut self, stack: &Stack, _: bool) {
         *self = Self::new(stack.clock());
     }
 
-    fn reported(&mut self, _: &mut Window, report: &Report) {
-        if report.state == State::Open {
-            let mean = self.delayed_ack >> ACK_RATIO_SHIFT;
-            self.delayed_ack = (self.delayed_ack + report.packets) - mean;
-        }
+    fn window(&mut self) -> Option<&mut dyn WindowControl> {
+        Some(self)
     }
+}
 
-    fn increase(&mut self, window: &mut Window, packets: u32, ack: impl Fn() -> Ack) {
-        let left = if window.in_slow_start() { window.slow_start(packets) } else { packets };
-        if left > 0 {
-            self.update(window.cwnd, self.clock.ticks(ack().now));
-            window.step(self.cnt, left);
-        }
-    }
-
+impl WindowControl for Bic {
     fn ssthresh(&mut self, window: &Window) -> u32 {
         let cwnd = window.cwnd as u64;
         self.last_max_cwnd = if window.cwnd < self.last_max_cwnd {
@@ -135,12 +128,25 @@ impl CongestionControl for Bic {
         left.max(2) as u32
     }
 
-    fn min_cwnd(&self, window: &Window) -> u32 {
-        window.ssthresh / 2
+    fn grow(&mut self, window: &mut Window, ack: &Ack, _: bool) {
+        let left = if window.in_slow_start() { window.slow_start(ack.packets) } else { ack.packets };
+        if left > 0 {
+            self.update(window.cwnd, self.clock.ticks(ack.now));
+            window.step(self.cnt, left);
+        }
     }
 
-    fn timed_out(&mut self) {
-        *self = Self::new(self.clock);
+    fn acked(&mut self, _: &mut Window, ack: &Ack) {
+        if ack.state == State::Open {
+            let mean = self.delayed_ack >> ACK_RATIO_SHIFT;
+            self.delayed_ack = (self.delayed_ack + ack.packets) - mean;
+        }
+    }
+
+    fn event(&mut self, _: &mut Window, event: WindowEvent) {
+        if event == WindowEvent::TimedOut {
+            *self = Self::new(self.clock);
+        }
     }
 }
 

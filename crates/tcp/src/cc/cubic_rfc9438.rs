@@ -9,7 +9,7 @@
 //! For what the standard says, where `cubic` is what Linux does.
 
 use super::hystart_pp::{HyStartPlusPlus, Step};
-use super::{Ack, CongestionControl, Constant, Window};
+use super::{Ack, CongestionControl, Constant, Described, Window, WindowControl, WindowEvent};
 use sojourn_aqm::{Duration, Instant};
 
 /// CUBIC (RFC 9438).
@@ -50,7 +50,7 @@ impl CubicRfc9438 {
         })
     }
 
-    fn grow(&mut self, window: &mut Window, ack: &Ack) {
+    fn cong_avoid(&mut self, window: &mut Window, ack: &Ack) {
         self.follow(window);
         let first = window.ssthresh == Window::INFINITE_SSTHRESH;
         if first {
@@ -115,28 +115,53 @@ impl Stage {
     }
 }
 
-impl CongestionControl for CubicRfc9438 {
+impl Described for CubicRfc9438 {
     const SOURCE: &'static str = "RFC 9438; RFC 9406 (HyStart++)";
     const CONSTANTS: &'static [Constant] = &[
         Constant::new("beta_cubic", (10.0 * BETA) as u64, "/ 10", "What a loss leaves of the window."),
         Constant::new("C", (10.0 * C) as u64, "/ 10", "The steepness of the curve, in segments per cubed second."),
     ];
+}
 
-    fn acked(&mut self, _: &mut Window, ack: impl Fn() -> Ack) {
-        if let Some(rtt) = ack().rtt {
-            self.srtt = Some(self.srtt.map_or(rtt, |srtt| srtt + (rtt - srtt) / 8));
-        }
+impl CongestionControl for CubicRfc9438 {
+    fn window(&mut self) -> Option<&mut dyn WindowControl> {
+        Some(self)
     }
+}
 
-    fn increase(&mut self, window: &mut Window, _: u32, ack: impl Fn() -> Ack) {
-        self.grow(window, &ack());
-    }
-
+impl WindowControl for CubicRfc9438 {
     fn ssthresh(&mut self, window: &Window) -> u32 {
         self.reduce(window)
     }
 
-    fn min_cwnd(&self, window: &Window) -> u32 {
+    fn grow(&mut self, window: &mut Window, ack: &Ack, _: bool) {
+        self.cong_avoid(window, ack);
+    }
+
+    fn acked(&mut self, _: &mut Window, ack: &Ack) {
+        if let Some(rtt) = ack.rtt {
+            self.srtt = Some(self.srtt.map_or(rtt, |srtt| srtt + (rtt - srtt) / 8));
+        }
+    }
+
+    fn event(&mut self, _: &mut Window, event: WindowEvent) {
+        match event {
+            WindowEvent::TimedOut => {
+                // §4.8: the curve of the next stage starts at its plateau.
+                self.stage = None;
+                self.plateau_is_here = true;
+            }
+            WindowEvent::Restarted { now, last_sent } => {
+                // §5.8: time in which nothing was sent is not time since the last reduction.
+                if let Some(stage) = &mut self.stage {
+                    stage.t_epoch = (stage.t_epoch + (now - last_sent)).min(now);
+                }
+            }
+            WindowEvent::Reduced => {}
+        }
+    }
+
+    fn min_cwnd(&mut self, window: &Window) -> u32 {
         window.ssthresh
     }
 
@@ -144,19 +169,6 @@ impl CongestionControl for CubicRfc9438 {
         // §4.9.2
         (self.w_max, self.stage) = self.before;
         window.cwnd.max(self.cwnd_prior as u32)
-    }
-
-    fn timed_out(&mut self) {
-        // §4.8: the curve of the next stage starts at its plateau.
-        self.stage = None;
-        self.plateau_is_here = true;
-    }
-
-    fn restarted(&mut self, now: Instant, last_sent: Instant) {
-        // §5.8: time in which nothing was sent is not time since the last reduction.
-        if let Some(stage) = &mut self.stage {
-            stage.t_epoch = (stage.t_epoch + (now - last_sent)).min(now);
-        }
     }
 }
 
@@ -171,6 +183,7 @@ const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 mod tests {
     use super::super::Counting;
     use super::*;
+    use crate::state::State;
 
     struct Path {
         cubic: CubicRfc9438,
@@ -197,9 +210,18 @@ mod tests {
             let (acks, start) = (self.window.cwnd, self.now);
             for i in 1..=acks {
                 self.now = start + Duration::from_nanos(self.rtt.as_nanos() * i as i64 / acks as i64);
-                let ack = Ack { now: self.now, packets: 1, rtt: Some(self.rtt), una: 1, nxt: 2, open: true };
-                self.cubic.acked(&mut self.window, || ack);
-                self.cubic.increase(&mut self.window, ack.packets, || ack);
+                let ack = Ack {
+                    now: self.now,
+                    packets: 1,
+                    rtt: Some(self.rtt),
+                    una: 1,
+                    nxt: 2,
+                    state: State::Open,
+                    one_way: None,
+                    slow_path: false,
+                };
+                self.cubic.acked(&mut self.window, &ack);
+                self.cubic.grow(&mut self.window, &ack, true);
             }
         }
     }
@@ -245,7 +267,7 @@ mod tests {
     fn after_a_time_out_the_curve_starts_at_its_plateau() {
         let mut path = Path::new(100, 100);
         path.lose();
-        path.cubic.timed_out();
+        path.cubic.event(&mut path.window, WindowEvent::TimedOut);
         path.window.cwnd = 70;
         path.round();
         let stage = path.cubic.stage.unwrap();
@@ -280,9 +302,18 @@ mod tests {
             let nxt = una + path.window.cwnd as u64 * 2;
             for _ in 0..path.window.cwnd {
                 una += 1;
-                let ack = Ack { now: path.now, packets: 1, rtt: Some(rtt), una, nxt, open: true };
-                path.cubic.acked(&mut path.window, || ack);
-                path.cubic.increase(&mut path.window, ack.packets, || ack);
+                let ack = Ack {
+                    now: path.now,
+                    packets: 1,
+                    rtt: Some(rtt),
+                    una,
+                    nxt,
+                    state: State::Open,
+                    one_way: None,
+                    slow_path: false,
+                };
+                path.cubic.acked(&mut path.window, &ack);
+                path.cubic.grow(&mut path.window, &ack, true);
             }
             una = nxt;
             path.now += rtt;

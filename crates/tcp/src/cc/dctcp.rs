@@ -15,7 +15,9 @@
 //! (`ce_threshold`, `red`): the queue stays short, and the rate follows the share of marks. It needs ECN, and beside Reno or
 //! CUBIC in one queue it takes nearly everything.
 
-use super::{Ack, CongestionControl, Constant, Flight, Needs, Window, reno};
+use super::{
+    Ack, Cause, CongestionControl, Constant, DeliveryControl, Described, Flight, Needs, Window, WindowControl, reno,
+};
 
 /// DCTCP as in Linux.
 #[derive(Clone, Debug)]
@@ -40,7 +42,7 @@ impl Default for Dctcp {
 pub(super) const NEEDS: Needs =
     Needs { samples: true, ecn: true, echo_per_packet: true, ect_on_control: true, ..Needs::NONE };
 
-impl CongestionControl for Dctcp {
+impl Described for Dctcp {
     const SOURCE: &'static str = "Linux 6.1 tcp_dctcp.c; RFC 8257; M. Alizadeh et al., SIGCOMM 2010";
     const CONSTANTS: &'static [Constant] = &[
         Constant::new(
@@ -56,11 +58,43 @@ impl CongestionControl for Dctcp {
             "The share of marks that a connection starts with.",
         ),
     ];
+}
 
+impl CongestionControl for Dctcp {
     fn needs(&self) -> Needs {
         NEEDS
     }
 
+    fn window(&mut self) -> Option<&mut dyn WindowControl> {
+        Some(self)
+    }
+
+    fn deliveries(&mut self) -> Option<&mut dyn DeliveryControl> {
+        Some(self)
+    }
+}
+
+impl WindowControl for Dctcp {
+    fn ssthresh(&mut self, window: &Window) -> u32 {
+        self.loss_cwnd = window.cwnd;
+        reduced(window.cwnd, self.alpha)
+    }
+
+    fn grow(&mut self, window: &mut Window, ack: &Ack, _: bool) {
+        reno::increase(window, ack.packets);
+    }
+
+    fn own_ssthresh(&mut self, window: &Window, _: Cause) -> Option<u32> {
+        self.loss_cwnd = window.cwnd;
+        Some(reno::halved(window))
+    }
+
+    fn undone(&mut self, window: &Window) -> u32 {
+        window.cwnd.max(self.loss_cwnd)
+    }
+}
+
+impl DeliveryControl for Dctcp {
     fn opened(&mut self, flight: &mut Flight) {
         (self.next_seq, self.old_delivered, self.old_delivered_ce) =
             (flight.nxt, flight.delivered, flight.delivered_ce);
@@ -75,28 +109,6 @@ impl CongestionControl for Dctcp {
         self.alpha =
             updated(self.alpha, (marked - self.old_delivered_ce) as u32, (delivered - self.old_delivered) as u32);
         (self.next_seq, self.old_delivered, self.old_delivered_ce) = (flight.nxt, delivered, marked);
-    }
-
-    fn increase(&mut self, window: &mut Window, packets: u32, _: impl Fn() -> Ack) {
-        reno::increase(window, packets);
-    }
-
-    fn ssthresh(&mut self, window: &Window) -> u32 {
-        self.loss_cwnd = window.cwnd;
-        reduced(window.cwnd, self.alpha)
-    }
-
-    fn ssthresh_on_loss(&mut self, window: &Window) -> Option<u32> {
-        self.loss_cwnd = window.cwnd;
-        Some(reno::halved(window))
-    }
-
-    fn min_cwnd(&self, window: &Window) -> u32 {
-        window.ssthresh / 2
-    }
-
-    fn undone(&mut self, window: &Window) -> u32 {
-        window.cwnd.max(self.loss_cwnd)
     }
 }
 

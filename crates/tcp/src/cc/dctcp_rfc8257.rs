@@ -8,7 +8,10 @@
 //! To see what the document says without the rounding of `dctcp@linux`: small shares of marks move it, where
 //! Linux's integers stand still.
 
-use super::{Ack, CongestionControl, Constant, Flight, Needs, Window, dctcp, reno};
+use super::{
+    Ack, Cause, CongestionControl, Constant, DeliveryControl, Described, Flight, Needs, Window, WindowControl, dctcp,
+    reno,
+};
 
 /// DCTCP as in RFC 8257.
 #[derive(Clone, Debug)]
@@ -30,15 +33,47 @@ impl Default for DctcpRfc8257 {
     }
 }
 
-impl CongestionControl for DctcpRfc8257 {
+impl Described for DctcpRfc8257 {
     const SOURCE: &'static str = "RFC 8257";
     const CONSTANTS: &'static [Constant] =
         &[Constant::new("1/g", (1.0 / GAIN) as u64, "", "A new share of marks counts one part in so many.")];
+}
 
+impl CongestionControl for DctcpRfc8257 {
     fn needs(&self) -> Needs {
         dctcp::NEEDS
     }
 
+    fn window(&mut self) -> Option<&mut dyn WindowControl> {
+        Some(self)
+    }
+
+    fn deliveries(&mut self) -> Option<&mut dyn DeliveryControl> {
+        Some(self)
+    }
+}
+
+impl WindowControl for DctcpRfc8257 {
+    fn ssthresh(&mut self, window: &Window) -> u32 {
+        self.prior_cwnd = window.cwnd;
+        reduced(window.cwnd, self.alpha)
+    }
+
+    fn grow(&mut self, window: &mut Window, ack: &Ack, _: bool) {
+        reno::increase(window, ack.packets);
+    }
+
+    fn own_ssthresh(&mut self, window: &Window, _: Cause) -> Option<u32> {
+        self.prior_cwnd = window.cwnd;
+        Some(reno::halved(window))
+    }
+
+    fn undone(&mut self, window: &Window) -> u32 {
+        window.cwnd.max(self.prior_cwnd)
+    }
+}
+
+impl DeliveryControl for DctcpRfc8257 {
     fn opened(&mut self, flight: &mut Flight) {
         self.window_end = flight.nxt;
     }
@@ -50,28 +85,6 @@ impl CongestionControl for DctcpRfc8257 {
             self.alpha = updated(self.alpha, self.marked, self.acked);
             (self.window_end, self.acked, self.marked) = (flight.nxt, 0, 0);
         }
-    }
-
-    fn increase(&mut self, window: &mut Window, packets: u32, _: impl Fn() -> Ack) {
-        reno::increase(window, packets);
-    }
-
-    fn ssthresh(&mut self, window: &Window) -> u32 {
-        self.prior_cwnd = window.cwnd;
-        reduced(window.cwnd, self.alpha)
-    }
-
-    fn ssthresh_on_loss(&mut self, window: &Window) -> Option<u32> {
-        self.prior_cwnd = window.cwnd;
-        Some(reno::halved(window))
-    }
-
-    fn min_cwnd(&self, window: &Window) -> u32 {
-        window.ssthresh / 2
-    }
-
-    fn undone(&mut self, window: &Window) -> u32 {
-        window.cwnd.max(self.prior_cwnd)
     }
 }
 

@@ -11,7 +11,7 @@
 //! As the conservative one among the controls for large windows: below 38 segments it is Reno, and the window at a given
 //! loss rate is prescribed (RFC 3649, table 3). On the links of today CUBIC has taken its place.
 
-use super::{Ack, CongestionControl, Constant, Window};
+use super::{Ack, CongestionControl, Constant, Described, Window, WindowControl};
 
 /// HighSpeed TCP.
 #[derive(Clone, Debug, Default)]
@@ -32,17 +32,30 @@ impl HighSpeed {
     }
 }
 
-impl CongestionControl for HighSpeed {
+impl Described for HighSpeed {
     const SOURCE: &'static str = "RFC 3649, appendix B; Linux 6.1 tcp_highspeed.c";
     const CONSTANTS: &'static [Constant] = &[
         Constant::new("LOW_WINDOW", AIMD[0].0 as u64, "packets", "Up to this window it is Reno."),
         Constant::new("HSTCP_AIMD_MAX", AIMD.len() as u64, "rows", "Rows of the table of increase and decrease."),
         Constant::new("HIGH_DECREASE", AIMD[AIMD.len() - 1].1 as u64, "/ 256", "What a loss takes in the last row."),
     ];
+}
 
-    fn increase(&mut self, window: &mut Window, packets: u32, _: impl Fn() -> Ack) {
+impl CongestionControl for HighSpeed {
+    fn window(&mut self) -> Option<&mut dyn WindowControl> {
+        Some(self)
+    }
+}
+
+impl WindowControl for HighSpeed {
+    fn ssthresh(&mut self, window: &Window) -> u32 {
+        let decrease = (window.cwnd as u64 * AIMD[self.ai as usize].1 as u64) >> 8;
+        (window.cwnd - decrease as u32).max(2)
+    }
+
+    fn grow(&mut self, window: &mut Window, ack: &Ack, _: bool) {
         if window.in_slow_start() {
-            window.slow_start(packets);
+            window.slow_start(ack.packets);
             return;
         }
         self.follow(window.cwnd);
@@ -51,15 +64,6 @@ impl CongestionControl for HighSpeed {
             window.cwnd_cnt -= window.cwnd;
             window.cwnd += 1;
         }
-    }
-
-    fn ssthresh(&mut self, window: &Window) -> u32 {
-        let decrease = (window.cwnd as u64 * AIMD[self.ai as usize].1 as u64) >> 8;
-        (window.cwnd - decrease as u32).max(2)
-    }
-
-    fn min_cwnd(&self, window: &Window) -> u32 {
-        window.ssthresh / 2
     }
 }
 

@@ -11,7 +11,7 @@
 //! On long paths of high rate: flows of different RTT get nearly equal rates, because the increase goes by time and not by
 //! round trips.
 
-use super::{Ack, CongestionControl, Constant, Needs, Report, Window};
+use super::{Ack, CongestionControl, Constant, Described, Needs, Window, WindowControl, WindowEvent};
 use crate::stack::Stack;
 use crate::state::State;
 use crate::{Clock, Ticks};
@@ -156,7 +156,7 @@ impl Htcp {
     }
 }
 
-impl CongestionControl for Htcp {
+impl Described for Htcp {
     const SOURCE: &'static str = "R. N. Shorten and D. J. Leith, PFLDnet 2004; Linux 6.1 tcp_htcp.c";
     const CONSTANTS: &'static [Constant] = &[
         Constant::new("ALPHA_BASE", ALPHA_BASE as u64, "/ 128", "Increase per round trip at the start."),
@@ -176,38 +176,55 @@ impl CongestionControl for Htcp {
             "So long after a congestion event the rate is measured anew.",
         ),
     ];
+}
 
+impl CongestionControl for Htcp {
     fn needs(&self) -> Needs {
         Needs { reports: true, ..Needs::default() }
     }
 
-    fn attach(&mut self, stack: &Stack) {
+    fn attach(&mut self, stack: &Stack, _: bool) {
         *self = Self::new(stack.clock());
     }
 
-    fn reported(&mut self, window: &mut Window, report: &Report) {
-        if report.state == State::Open {
-            self.pkts_acked = report.packets as u16;
+    fn window(&mut self) -> Option<&mut dyn WindowControl> {
+        Some(self)
+    }
+}
+
+impl WindowControl for Htcp {
+    fn ssthresh(&mut self, window: &Window) -> u32 {
+        self.update_beta();
+        self.alpha_is_due = true;
+        if self.min_rtt > 0 && self.max_rtt > self.min_rtt {
+            self.max_rtt = self.min_rtt + (self.max_rtt - self.min_rtt) * FADING / 100;
         }
-        if let Some(rtt) = report.rtt.filter(|&rtt| rtt > Duration::ZERO) {
-            self.measure_rtt(self.clock.begun(rtt) as u32, report.state);
-        }
-        self.measure_rate(self.clock.ticks(report.now), report.packets, window.cwnd, report.state);
+        ((window.cwnd as u64 * self.beta as u64) >> 7).max(2) as u32
     }
 
-    fn increase(&mut self, window: &mut Window, packets: u32, ack: impl Fn() -> Ack) {
+    fn grow(&mut self, window: &mut Window, ack: &Ack, _: bool) {
         if window.in_slow_start() {
-            window.slow_start(packets);
+            window.slow_start(ack.packets);
             return;
         }
         if window.cwnd_cnt.wrapping_mul(self.alpha) >> 7 >= window.cwnd {
             window.cwnd += 1;
             window.cwnd_cnt = 0;
-            self.update_alpha(self.clock.ticks(ack().now));
+            self.update_alpha(self.clock.ticks(ack.now));
         } else {
             window.cwnd_cnt += self.pkts_acked as u32;
         }
         self.pkts_acked = 1;
+    }
+
+    fn acked(&mut self, window: &mut Window, ack: &Ack) {
+        if ack.state == State::Open {
+            self.pkts_acked = ack.packets as u16;
+        }
+        if let Some(rtt) = ack.rtt.filter(|&rtt| rtt > Duration::ZERO) {
+            self.measure_rtt(self.clock.begun(rtt) as u32, ack.state);
+        }
+        self.measure_rate(self.clock.ticks(ack.now), ack.packets, window.cwnd, ack.state);
     }
 
     fn state_changed(&mut self, state: State, now: Instant, _: u64) {
@@ -229,13 +246,10 @@ impl CongestionControl for Htcp {
         }
     }
 
-    fn ssthresh(&mut self, window: &Window) -> u32 {
-        self.update_beta();
-        self.alpha_is_due = true;
-        if self.min_rtt > 0 && self.max_rtt > self.min_rtt {
-            self.max_rtt = self.min_rtt + (self.max_rtt - self.min_rtt) * FADING / 100;
+    fn event(&mut self, _: &mut Window, event: WindowEvent) {
+        if let WindowEvent::Restarted { now, .. } = event {
+            self.last_cong.get_or_insert(self.clock.ticks(now));
         }
-        ((window.cwnd as u64 * self.beta as u64) >> 7).max(2) as u32
     }
 
     fn undone(&mut self, window: &Window) -> u32 {
@@ -243,14 +257,6 @@ impl CongestionControl for Htcp {
             (self.last_cong, self.max_rtt, self.old_max_b) = (last_cong, max_rtt, old_max_b);
         }
         window.cwnd
-    }
-
-    fn min_cwnd(&self, window: &Window) -> u32 {
-        window.ssthresh / 2
-    }
-
-    fn restarted(&mut self, now: Instant, _: Instant) {
-        self.last_cong.get_or_insert(self.clock.ticks(now));
     }
 }
 

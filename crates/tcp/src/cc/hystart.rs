@@ -96,6 +96,7 @@ const NO_SAMPLE: Duration = Duration::from_secs(1 << 30);
 mod tests {
     use super::*;
     use crate::stack::hystart::{LINUX_2_6_29, LINUX_3, LINUX_6};
+    use crate::state::State;
 
     fn ms(ms: i64) -> Duration {
         Duration::from_millis(ms)
@@ -105,7 +106,16 @@ mod tests {
     /// the number of the one that ends slow start.
     fn ends_at(config: Config, cwnd: u32, delay_min: Duration, gap: Duration, rtts: &[Duration]) -> Option<usize> {
         let mut hystart = HyStart::new(config);
-        let mut ack = Ack { now: Instant::ZERO + ms(1000), packets: 1, rtt: None, una: 1, nxt: 1000, open: true };
+        let mut ack = Ack {
+            now: Instant::ZERO + ms(1000),
+            packets: 1,
+            rtt: None,
+            una: 1,
+            nxt: 1000,
+            state: State::Open,
+            one_way: None,
+            slow_path: false,
+        };
         hystart.start_round(&ack);
         rtts.iter().position(|&rtt| {
             (ack.now, ack.una) = (ack.now + gap, ack.una + 1);
@@ -158,7 +168,16 @@ mod tests {
         // Nine samples of 200 ms, then the path becomes shorter: 29 ms.
         for (config, ends) in [(LINUX_6, false), (LINUX_3, true)] {
             let mut hystart = HyStart::new(config);
-            let mut ack = Ack { now: Instant::ZERO + ms(1000), packets: 1, rtt: None, una: 1, nxt: 1000, open: true };
+            let mut ack = Ack {
+                now: Instant::ZERO + ms(1000),
+                packets: 1,
+                rtt: None,
+                una: 1,
+                nxt: 1000,
+                state: State::Open,
+                one_way: None,
+                slow_path: false,
+            };
             hystart.start_round(&ack);
             for _ in 0..9 {
                 (ack.now, ack.una) = (ack.now + ms(5), ack.una + 1);

@@ -89,6 +89,7 @@ const INFINITY: Duration = Duration::from_secs(1 << 30);
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::state::State;
     use sojourn_aqm::Instant;
 
     /// Rounds of ten acknowledgments with the given RTTs in ms: what the last acknowledgment of each adds.
@@ -101,7 +102,16 @@ mod tests {
             for _ in 0..10 {
                 una += 1;
                 let rtt = Some(Duration::from_millis(*rtt));
-                let ack = Ack { now: Instant::ZERO, packets: 1, rtt, una, nxt: nxt - 10, open: true };
+                let ack = Ack {
+                    now: Instant::ZERO,
+                    packets: 1,
+                    rtt,
+                    una,
+                    nxt: nxt - 10,
+                    state: State::Open,
+                    one_way: None,
+                    slow_path: false,
+                };
                 last = hystart.acked(&ack);
                 if last == Step::Exit {
                     break;
@@ -136,7 +146,16 @@ mod tests {
 
     #[test]
     fn an_acknowledgment_of_many_segments_counts_for_eight() {
-        let ack = Ack { now: Instant::ZERO, packets: 20, rtt: None, una: 1, nxt: 100, open: true };
+        let ack = Ack {
+            now: Instant::ZERO,
+            packets: 20,
+            rtt: None,
+            una: 1,
+            nxt: 100,
+            state: State::Open,
+            one_way: None,
+            slow_path: false,
+        };
         assert_eq!(HyStartPlusPlus::default().acked(&ack), Step::Grow(8.0));
     }
 }

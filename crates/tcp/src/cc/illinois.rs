@@ -9,7 +9,7 @@
 //! On long paths of high rate where delay warns of loss, and where a loss-based control is to get its share all the same:
 //! delay sets the pace only, loss the direction.
 
-use super::{Ack, CongestionControl, Constant, Needs, Report, Window};
+use super::{Ack, CongestionControl, Constant, Described, Needs, Window, WindowControl};
 use crate::state::State;
 use sojourn_aqm::Instant;
 
@@ -96,7 +96,7 @@ impl Illinois {
     }
 }
 
-impl CongestionControl for Illinois {
+impl Described for Illinois {
     const SOURCE: &'static str =
         "S. Liu, T. Başar and R. Srikant, Performance Evaluation 65, 2008; Linux 6.1 tcp_illinois.c";
     const CONSTANTS: &'static [Constant] = &[
@@ -114,26 +114,31 @@ impl CongestionControl for Illinois {
         Constant::new("theta", THETA as u64, "round trips", "Of low delay that it takes to grow fastest again."),
         Constant::new("RTT_MAX", RTT_MAX as u64, "us", "Longer RTTs count as this."),
     ];
+}
 
+impl CongestionControl for Illinois {
     fn needs(&self) -> Needs {
-        Needs { reports: true, ..Needs::default() }
+        Needs { reports: true, grows_unlimited: true, ..Needs::NONE }
     }
 
-    fn reported(&mut self, _: &mut Window, report: &Report) {
-        self.acked = report.packets as u16;
-        if let Some(rtt) = report.rtt {
-            let rtt = (rtt.as_nanos() as u64 / 1_000).min(RTT_MAX as u64) as u32;
-            self.base_rtt = self.base_rtt.min(rtt);
-            self.max_rtt = self.max_rtt.max(rtt);
-            self.cnt_rtt = self.cnt_rtt.wrapping_add(1);
-            self.sum_rtt += rtt as u64;
+    fn window(&mut self) -> Option<&mut dyn WindowControl> {
+        Some(self)
+    }
+}
+
+impl WindowControl for Illinois {
+    fn ssthresh(&mut self, window: &Window) -> u32 {
+        let decrease = (window.cwnd as u64 * self.beta as u64) >> BETA_SHIFT;
+        (window.cwnd - decrease as u32).max(2)
+    }
+
+    fn grow(&mut self, window: &mut Window, ack: &Ack, is_limited: bool) {
+        self.update_params(window.cwnd, ack);
+        if !is_limited {
+            return;
         }
-    }
-
-    fn increase(&mut self, window: &mut Window, packets: u32, ack: impl Fn() -> Ack) {
-        self.update_params(window.cwnd, &ack());
         if window.in_slow_start() {
-            window.slow_start(packets);
+            window.slow_start(ack.packets);
             return;
         }
         window.cwnd_cnt += self.acked as u32;
@@ -144,8 +149,15 @@ impl CongestionControl for Illinois {
         }
     }
 
-    fn unused(&mut self, window: &mut Window, _: u32, ack: impl Fn() -> Ack) {
-        self.update_params(window.cwnd, &ack());
+    fn acked(&mut self, _: &mut Window, ack: &Ack) {
+        self.acked = ack.packets as u16;
+        if let Some(rtt) = ack.rtt {
+            let rtt = (rtt.as_nanos() as u64 / 1_000).min(RTT_MAX as u64) as u32;
+            self.base_rtt = self.base_rtt.min(rtt);
+            self.max_rtt = self.max_rtt.max(rtt);
+            self.cnt_rtt = self.cnt_rtt.wrapping_add(1);
+            self.sum_rtt += rtt as u64;
+        }
     }
 
     fn state_changed(&mut self, state: State, _: Instant, nxt: u64) {
@@ -154,15 +166,6 @@ impl CongestionControl for Illinois {
             (self.rtt_low, self.rtt_above) = (0, false);
             self.reset_round(nxt);
         }
-    }
-
-    fn ssthresh(&mut self, window: &Window) -> u32 {
-        let decrease = (window.cwnd as u64 * self.beta as u64) >> BETA_SHIFT;
-        (window.cwnd - decrease as u32).max(2)
-    }
-
-    fn min_cwnd(&self, window: &Window) -> u32 {
-        window.ssthresh / 2
     }
 }
 

@@ -15,7 +15,7 @@
 //! flows of different age share badly: the later one takes the queue of the other for its base delay.
 
 use super::delays::{BASE_HISTORY, CURRENT_FILTER, Delays};
-use super::{Ack, CongestionControl, Constant, Needs, Report, Window, reno};
+use super::{Ack, CongestionControl, Constant, Described, Needs, Window, WindowControl, reno};
 use sojourn_aqm::Duration;
 
 /// LEDBAT.
@@ -45,7 +45,7 @@ impl Ledbat {
     }
 }
 
-impl CongestionControl for Ledbat {
+impl Described for Ledbat {
     const SOURCE: &'static str = "RFC 6817";
     const CONSTANTS: &'static [Constant] = &[
         Constant::new("TARGET", TARGET.as_nanos() as u64 / 1_000_000, "ms", "The queueing delay that it keeps."),
@@ -54,30 +54,34 @@ impl CongestionControl for Ledbat {
         Constant::new("CURRENT_FILTER", CURRENT_FILTER as u64, "samples", "The least of so many is the delay of now."),
         Constant::new("MIN_CWND", MIN_CWND as u64, "segments", "The least window."),
     ];
+}
 
+impl CongestionControl for Ledbat {
     fn needs(&self) -> Needs {
-        Needs { reports: true, ..Needs::default() }
+        Needs { reports: true, grows_unlimited: true, ..Needs::NONE }
     }
 
-    fn reported(&mut self, _: &mut Window, report: &Report) {
-        if let Some(delay) = report.one_way {
-            self.delays.take(report.now, delay);
-        }
+    fn window(&mut self) -> Option<&mut dyn WindowControl> {
+        Some(self)
     }
+}
 
-    fn increase(&mut self, window: &mut Window, packets: u32, _: impl Fn() -> Ack) {
-        self.step(window, packets, true);
-    }
-
-    fn unused(&mut self, window: &mut Window, packets: u32, _: impl Fn() -> Ack) {
-        self.step(window, packets, false);
-    }
-
+impl WindowControl for Ledbat {
     fn ssthresh(&mut self, window: &Window) -> u32 {
         reno::halved(window).min(window.cwnd)
     }
 
-    fn min_cwnd(&self, _: &Window) -> u32 {
+    fn grow(&mut self, window: &mut Window, ack: &Ack, is_limited: bool) {
+        self.step(window, ack.packets, is_limited);
+    }
+
+    fn acked(&mut self, _: &mut Window, ack: &Ack) {
+        if let Some(delay) = ack.one_way {
+            self.delays.take(ack.now, delay);
+        }
+    }
+
+    fn min_cwnd(&mut self, _: &Window) -> u32 {
         MIN_CWND
     }
 }

@@ -15,7 +15,7 @@
 //! pays for that with about a tenth of the rate.
 
 use super::delays::{BASE_HISTORY, CURRENT_FILTER, Delays};
-use super::{Ack, CongestionControl, Constant, Needs, Report, Window, reno};
+use super::{Ack, CongestionControl, Constant, Described, Needs, Window, WindowControl, WindowEvent, reno};
 use crate::state::State;
 use sojourn_aqm::{Duration, Instant};
 
@@ -113,7 +113,7 @@ impl LedbatPp {
     }
 }
 
-impl CongestionControl for LedbatPp {
+impl Described for LedbatPp {
     const SOURCE: &'static str = "draft-irtf-iccrg-ledbat-plus-plus-01; RFC 6817";
     const CONSTANTS: &'static [Constant] = &[
         Constant::new("TARGET", TARGET.as_nanos() as u64 / 1_000_000, "ms", "The queueing delay that it keeps."),
@@ -129,26 +129,36 @@ impl CongestionControl for LedbatPp {
         ),
         Constant::new("interval", SLOWDOWN_SHARE as u64, "slowdowns", "Length of the time between two of them."),
     ];
+}
 
+impl CongestionControl for LedbatPp {
     fn needs(&self) -> Needs {
-        Needs { reports: true, ..Needs::default() }
+        Needs { reports: true, grows_unlimited: true, ..Needs::NONE }
     }
 
-    fn reported(&mut self, window: &mut Window, report: &Report) {
-        if let Some(rtt) = report.rtt {
-            self.delays.take(report.now, rtt);
+    fn window(&mut self) -> Option<&mut dyn WindowControl> {
+        Some(self)
+    }
+}
+
+impl WindowControl for LedbatPp {
+    fn ssthresh(&mut self, window: &Window) -> u32 {
+        let half = reno::halved(window).min(window.cwnd);
+        self.ssthresh = half as f64;
+        half
+    }
+
+    fn grow(&mut self, window: &mut Window, ack: &Ack, is_limited: bool) {
+        self.step(window, ack.packets, is_limited, ack.now);
+    }
+
+    fn acked(&mut self, window: &mut Window, ack: &Ack) {
+        if let Some(rtt) = ack.rtt {
+            self.delays.take(ack.now, rtt);
         }
-        if report.state == State::Open {
-            self.advance(report.now, window);
+        if ack.state == State::Open {
+            self.advance(ack.now, window);
         }
-    }
-
-    fn increase(&mut self, window: &mut Window, packets: u32, ack: impl Fn() -> Ack) {
-        self.step(window, packets, true, ack().now);
-    }
-
-    fn unused(&mut self, window: &mut Window, packets: u32, ack: impl Fn() -> Ack) {
-        self.step(window, packets, false, ack().now);
     }
 
     fn state_changed(&mut self, state: State, now: Instant, _: u64) {
@@ -157,17 +167,13 @@ impl CongestionControl for LedbatPp {
         }
     }
 
-    fn ssthresh(&mut self, window: &Window) -> u32 {
-        let half = reno::halved(window).min(window.cwnd);
-        self.ssthresh = half as f64;
-        half
+    fn event(&mut self, _: &mut Window, event: WindowEvent) {
+        if event == WindowEvent::TimedOut {
+            self.phase = Phase::RampUp { since: None };
+        }
     }
 
-    fn timed_out(&mut self) {
-        self.phase = Phase::RampUp { since: None };
-    }
-
-    fn min_cwnd(&self, _: &Window) -> u32 {
+    fn min_cwnd(&mut self, _: &Window) -> u32 {
         MIN_CWND
     }
 }

@@ -1,6 +1,8 @@
 //! Congestion controls: how the window grows, and what it falls to.
 
 mod about;
+mod ack;
+mod any;
 mod bbr;
 mod bbr3;
 mod bbr3_draft;
@@ -22,7 +24,6 @@ mod newreno;
 mod own;
 mod prague;
 pub(crate) mod reno;
-mod report;
 mod rounds;
 mod scalable;
 mod steering;
@@ -34,17 +35,17 @@ mod window;
 mod yeah;
 
 pub use crate::stack::Counting;
-pub use about::{Constant, Description};
-pub use congestion_control::{Ack, CongestionControl};
+pub use about::{Constant, Described, Description};
+pub use ack::Ack;
+pub use congestion_control::{
+    Burst, Cause, CongestionControl, DeliveryControl, Duplicate, SteeringControl, WindowControl, WindowEvent,
+};
 pub use own::Own;
-pub use report::Report;
 pub use steering::{Flight, Loss, Needs};
 pub use window::Window;
 
 use super::rate_sample::RateSample;
-use super::stack::Stack;
-use super::state::State;
-use sojourn_aqm::{Instant, Rate, Rng};
+use std::borrow::{Borrow, BorrowMut};
 
 /// What a sender runs where nothing is said: Linux's own default since 2.6.19, in the version of the stack.
 pub const DEFAULT: &str = "cubic";
@@ -67,8 +68,8 @@ macro_rules! congestion_controls {
         pub const DESCRIPTIONS: &[Description] = &[ $( Description {
             name: $name,
             summary: $summary,
-            source: <$module::$type as CongestionControl>::SOURCE,
-            constants: <$module::$type as CongestionControl>::CONSTANTS,
+            source: <$module::$type as Described>::SOURCE,
+            constants: <$module::$type as Described>::CONSTANTS,
             state_bytes: size_of::<$module::$type>(),
         }, )+ ];
 
@@ -86,8 +87,12 @@ macro_rules! congestion_controls {
         impl AnyCc {
             /// One that the registry does not name.
             #[doc = include_str!("own.md")]
-            pub fn own(control: impl CongestionControl + Clone + std::fmt::Debug + Send + Sync + 'static) -> Self {
-                Self::Own(Own::new(control))
+            ///
+            /// # Panics
+            ///
+            /// If the control does not have exactly the face that its [`Needs::steers`] says.
+            pub fn own(control: impl CongestionControl + 'static) -> Self {
+                Self::Own(Own::new(Box::new(control)))
             }
 
             /// The congestion control called `name`, in its initial state.
@@ -97,112 +102,67 @@ macro_rules! congestion_controls {
                     _ => None,
                 }
             }
-        }
 
-        impl AnyCc {
-            /// Whether it is Reno, which wants to know of an acknowledgment only how many segments it is of.
-            #[inline(always)]
-            pub(crate) fn is_reno(&self) -> bool {
-                matches!(self, Self::Reno(_))
+            /// The control itself.
+            fn control(&self) -> &dyn CongestionControl {
+                match self {
+                    $( Self::$type(cc) => Borrow::<$module::$type>::borrow(cc), )+
+                    Self::Own(cc) => cc.control(),
+                }
             }
-        }
 
-        impl CongestionControl for AnyCc {
-            fn needs(&self) -> Needs {
-                match self { $( Self::$type(cc) => cc.needs(), )+ Self::Own(cc) => cc.needs() }
+            fn control_mut(&mut self) -> &mut dyn CongestionControl {
+                match self {
+                    $( Self::$type(cc) => BorrowMut::<$module::$type>::borrow_mut(cc), )+
+                    Self::Own(cc) => cc.control_mut(),
+                }
             }
-            fn attach(&mut self, stack: &Stack) {
-                match self { $( Self::$type(cc) => cc.attach(stack), )+ Self::Own(cc) => cc.attach(stack) }
-            }
+
+            // Called for each acknowledgment: dispatched without a table of methods, so that a control pays for no more
+            // of `ack` than it reads.
+
+            /// An acknowledgment of new data. With [reports](Needs::reports) its window is told by [`Self::reported`].
             #[inline(always)]
-            fn acked(&mut self, window: &mut Window, ack: impl Fn() -> Ack) {
-                match self { $( Self::$type(cc) => cc.acked(window, ack), )+ Self::Own(cc) => cc.acked(window, ack) }
+            pub fn acked(&mut self, window: &mut Window, ack: impl Fn() -> Ack) {
+                match self {
+                    $( Self::$type(cc) => {
+                        if let Some(cc) = cc.deliveries() {
+                            cc.acked(&ack());
+                        }
+                        let reports = cc.needs().reports;
+                        if let Some(cc) = cc.window().filter(|_| !reports) {
+                            cc.acked(window, &ack());
+                        }
+                    } )+
+                    Self::Own(cc) => cc.acked(window, ack),
+                }
             }
+
+            /// The window grows on an acknowledgment.
             #[inline(always)]
-            fn increase(&mut self, window: &mut Window, packets: u32, ack: impl Fn() -> Ack) {
-                match self { $( Self::$type(cc) => cc.increase(window, packets, ack), )+ Self::Own(cc) => cc.increase(window, packets, ack) }
-            }
-            #[cold]
-            fn unused(&mut self, window: &mut Window, packets: u32, ack: impl Fn() -> Ack) {
-                match self { $( Self::$type(cc) => cc.unused(window, packets, ack), )+ Self::Own(cc) => cc.unused(window, packets, ack) }
-            }
-            fn reported(&mut self, window: &mut Window, report: &Report) {
-                match self { $( Self::$type(cc) => cc.reported(window, report), )+ Self::Own(cc) => cc.reported(window, report) }
-            }
-            fn state_changed(&mut self, state: State, now: Instant, nxt: u64) {
-                match self { $( Self::$type(cc) => cc.state_changed(state, now, nxt), )+ Self::Own(cc) => cc.state_changed(state, now, nxt) }
-            }
-            fn timeout_ssthresh(&mut self, window: &Window) -> u32 {
-                match self { $( Self::$type(cc) => cc.timeout_ssthresh(window), )+ Self::Own(cc) => cc.timeout_ssthresh(window) }
-            }
-            fn reduced(&mut self, window: &mut Window) {
-                match self { $( Self::$type(cc) => cc.reduced(window), )+ Self::Own(cc) => cc.reduced(window) }
-            }
-            fn ssthresh(&mut self, window: &Window) -> u32 {
-                match self { $( Self::$type(cc) => cc.ssthresh(window), )+ Self::Own(cc) => cc.ssthresh(window) }
-            }
-            fn ssthresh_on_loss(&mut self, window: &Window) -> Option<u32> {
-                match self { $( Self::$type(cc) => cc.ssthresh_on_loss(window), )+ Self::Own(cc) => cc.ssthresh_on_loss(window) }
-            }
-            fn min_cwnd(&self, window: &Window) -> u32 {
-                match self { $( Self::$type(cc) => cc.min_cwnd(window), )+ Self::Own(cc) => cc.min_cwnd(window) }
-            }
-            fn undone(&mut self, window: &Window) -> u32 {
-                match self { $( Self::$type(cc) => cc.undone(window), )+ Self::Own(cc) => cc.undone(window) }
-            }
-            fn paced(&mut self) {
-                match self { $( Self::$type(cc) => cc.paced(), )+ Self::Own(cc) => cc.paced() }
-            }
-            fn timed_out(&mut self) {
-                match self { $( Self::$type(cc) => cc.timed_out(), )+ Self::Own(cc) => cc.timed_out() }
-            }
-            fn restarted(&mut self, now: Instant, last_sent: Instant) {
-                match self { $( Self::$type(cc) => cc.restarted(now, last_sent), )+ Self::Own(cc) => cc.restarted(now, last_sent) }
-            }
-            fn partial_ack_ends_recovery(&self) -> bool {
+            pub fn grow(&mut self, window: &mut Window, ack: impl Fn() -> Ack) {
                 match self {
-                    $( Self::$type(cc) => cc.partial_ack_ends_recovery(), )+
-                    Self::Own(cc) => cc.partial_ack_ends_recovery(),
+                    $( Self::$type(cc) => if let Some(cc) = cc.window() { cc.grow(window, &ack(), true) }, )+
+                    Self::Own(cc) => cc.grow(window, ack),
                 }
             }
-            fn without_ecn(&self) -> Option<AnyCc> {
-                match self { $( Self::$type(cc) => cc.without_ecn(), )+ Self::Own(cc) => cc.without_ecn() }
-            }
-            fn seed(&mut self, rng: Rng) {
-                match self { $( Self::$type(cc) => cc.seed(rng), )+ Self::Own(cc) => cc.seed(rng) }
-            }
-            fn opened(&mut self, flight: &mut Flight) {
-                match self { $( Self::$type(cc) => cc.opened(flight), )+ Self::Own(cc) => cc.opened(flight) }
-            }
-            fn delivered(&mut self, flight: &mut Flight, packets: u32, ce: u32) {
+
+            /// The window below which rate halving does not go during recovery.
+            #[inline(always)]
+            pub fn min_cwnd(&mut self, window: &Window) -> u32 {
                 match self {
-                    $( Self::$type(cc) => cc.delivered(flight, packets, ce), )+
-                    Self::Own(cc) => cc.delivered(flight, packets, ce),
+                    $( Self::$type(cc) => cc.window().map_or(window.cwnd, |cc| cc.min_cwnd(window)), )+
+                    Self::Own(cc) => cc.control_mut().window().map_or(window.cwnd, |cc| cc.min_cwnd(window)),
                 }
             }
-            fn entered(&mut self, flight: &mut Flight, state: State) {
-                match self { $( Self::$type(cc) => cc.entered(flight, state), )+ Self::Own(cc) => cc.entered(flight, state) }
-            }
-            fn lost(&mut self, flight: &mut Flight, loss: &Loss) {
-                match self { $( Self::$type(cc) => cc.lost(flight, loss), )+ Self::Own(cc) => cc.lost(flight, loss) }
-            }
-            fn probe_repaired(&mut self, flight: &mut Flight, is_app_limited: bool) {
+
+            /// Sets window and pacing rate; see [`SteeringControl::steer`].
+            #[inline(always)]
+            pub fn steer(&mut self, flight: &mut Flight, sample: &RateSample) {
                 match self {
-                    $( Self::$type(cc) => cc.probe_repaired(flight, is_app_limited), )+
-                    Self::Own(cc) => cc.probe_repaired(flight, is_app_limited),
+                    $( Self::$type(cc) => if let Some(cc) = cc.steering() { cc.steer(flight, sample) }, )+
+                    Self::Own(cc) => if let Some(cc) = cc.control_mut().steering() { cc.steer(flight, sample) },
                 }
-            }
-            fn steer(&mut self, flight: &mut Flight, sample: &RateSample) {
-                match self { $( Self::$type(cc) => cc.steer(flight, sample), )+ Self::Own(cc) => cc.steer(flight, sample) }
-            }
-            fn least_burst(&self, rate: Option<Rate>) -> u32 {
-                match self { $( Self::$type(cc) => cc.least_burst(rate), )+ Self::Own(cc) => cc.least_burst(rate) }
-            }
-            fn burst(&self) -> Option<u32> {
-                match self { $( Self::$type(cc) => cc.burst(), )+ Self::Own(cc) => cc.burst() }
-            }
-            fn resumed(&mut self, flight: &mut Flight) {
-                match self { $( Self::$type(cc) => cc.resumed(flight), )+ Self::Own(cc) => cc.resumed(flight) }
             }
         }
     };

@@ -4,25 +4,29 @@
 //!
 //! Without SACK, and for papers that name it. With SACK it is Reno.
 
-use super::{Ack, CongestionControl, Window, reno};
+use super::{Ack, CongestionControl, Described, Window, WindowControl, reno};
 
 /// NewReno. Stateless beyond the window.
 #[derive(Clone, Debug, Default)]
 pub struct NewReno;
 
-impl CongestionControl for NewReno {
+impl Described for NewReno {
     const SOURCE: &'static str = "RFC 6582; RFC 5681";
+}
 
-    #[inline(always)]
-    fn increase(&mut self, window: &mut Window, packets: u32, _: impl Fn() -> Ack) {
-        reno::increase(window, packets);
+impl CongestionControl for NewReno {
+    fn window(&mut self) -> Option<&mut dyn WindowControl> {
+        Some(self)
     }
+}
 
+impl WindowControl for NewReno {
     fn ssthresh(&mut self, window: &Window) -> u32 {
         reno::halved(window)
     }
 
-    fn min_cwnd(&self, window: &Window) -> u32 {
-        window.ssthresh / 2
+    #[inline(always)]
+    fn grow(&mut self, window: &mut Window, ack: &Ack, _: bool) {
+        reno::increase(window, ack.packets);
     }
 }

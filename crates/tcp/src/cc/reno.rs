@@ -5,30 +5,34 @@
 //! As the measure of all others: half the window after a loss, one segment more per round trip. It runs in every stack, and
 //! counts what that stack counts.
 
-use super::{Ack, CongestionControl, Counting, Window};
+use super::{Ack, CongestionControl, Counting, Described, Needs, Window, WindowControl};
 
 /// Reno. Stateless beyond the window.
 #[derive(Clone, Debug, Default)]
 pub struct Reno;
 
-impl CongestionControl for Reno {
+impl Described for Reno {
     const SOURCE: &'static str = "RFC 5681; Linux tcp_cong.c";
+}
 
-    #[inline(always)]
-    fn increase(&mut self, window: &mut Window, packets: u32, _: impl Fn() -> Ack) {
-        increase(window, packets);
+impl CongestionControl for Reno {
+    fn needs(&self) -> Needs {
+        Needs { partial_ack_ends_recovery: true, ..Needs::NONE }
     }
 
+    fn window(&mut self) -> Option<&mut dyn WindowControl> {
+        Some(self)
+    }
+}
+
+impl WindowControl for Reno {
     fn ssthresh(&mut self, window: &Window) -> u32 {
         halved(window)
     }
 
-    fn min_cwnd(&self, window: &Window) -> u32 {
-        window.ssthresh / 2
-    }
-
-    fn partial_ack_ends_recovery(&self) -> bool {
-        true
+    #[inline(always)]
+    fn grow(&mut self, window: &mut Window, ack: &Ack, _: bool) {
+        increase(window, ack.packets);
     }
 }
 

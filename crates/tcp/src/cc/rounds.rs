@@ -1,6 +1,6 @@
 //! RTT samples of a round, as Vegas and YeAH take them (Linux 6.1 `tcp_vegas.c`: `tcp_vegas_pkts_acked` and its state).
 
-use super::{Ack, Report};
+use super::Ack;
 use crate::state::State;
 
 /// The least RTT ever, and that of the present round. RTTs in microseconds.
@@ -26,7 +26,7 @@ impl Default for Rounds {
 
 impl Rounds {
     /// A sample counts in every state.
-    pub fn take(&mut self, report: &Report) {
+    pub fn take(&mut self, report: &Ack) {
         if let Some(rtt) = report.rtt {
             // Never zero.
             let rtt = (rtt.as_nanos() / 1_000) as u32 + 1;

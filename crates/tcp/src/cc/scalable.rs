@@ -9,13 +9,13 @@
 //! To see what multiplicative increase does to others: flows of equal RTT do not converge to equal shares, and Reno and
 //! CUBIC beside it get little. On a long path of high rate it recovers from a loss within about 14 round trips.
 
-use super::{Ack, CongestionControl, Constant, Window};
+use super::{Ack, CongestionControl, Constant, Described, Window, WindowControl};
 
 /// Scalable TCP. Stateless beyond the window.
 #[derive(Clone, Debug, Default)]
 pub struct Scalable;
 
-impl CongestionControl for Scalable {
+impl Described for Scalable {
     const SOURCE: &'static str = "T. Kelly, CCR 33(2), 2003; Linux 6.1 tcp_scalable.c";
     const CONSTANTS: &'static [Constant] = &[
         Constant::new(
@@ -26,17 +26,21 @@ impl CongestionControl for Scalable {
         ),
         Constant::new("MD_SCALE", MD_SCALE as u64, "bits", "A loss takes the window divided by 2 to this power."),
     ];
+}
 
-    fn increase(&mut self, window: &mut Window, packets: u32, _: impl Fn() -> Ack) {
-        increase(window, packets);
+impl CongestionControl for Scalable {
+    fn window(&mut self) -> Option<&mut dyn WindowControl> {
+        Some(self)
     }
+}
 
+impl WindowControl for Scalable {
     fn ssthresh(&mut self, window: &Window) -> u32 {
         (window.cwnd - (window.cwnd >> MD_SCALE)).max(2)
     }
 
-    fn min_cwnd(&self, window: &Window) -> u32 {
-        window.ssthresh / 2
+    fn grow(&mut self, window: &mut Window, ack: &Ack, _: bool) {
+        increase(window, ack.packets);
     }
 }
 

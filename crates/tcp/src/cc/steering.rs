@@ -9,16 +9,20 @@ use sojourn_aqm::{Duration, Instant, Rate};
 /// What a control asks of its sender, once, before the connection is opened. By default nothing, which costs nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Needs {
-    /// [`reported`](super::CongestionControl::reported) is called for every acknowledgment, also one of nothing new.
+    /// [`acked`](super::WindowControl::acked) is called for every acknowledgment, also one of nothing new.
     pub reports: bool,
-    /// A rate sample and the counts of delivered and marked packets for each acknowledgment:
-    /// [`delivered`](super::CongestionControl::delivered) is called.
+    /// [`grow`](super::WindowControl::grow) is called also if the window was not used up (Linux calls `cong_avoid` all the
+    /// same, and most controls do nothing then).
+    pub grows_unlimited: bool,
+    /// Without SACK the first partial acknowledgment ends recovery (Reno; NewReno stays, RFC 6582).
+    pub partial_ack_ends_recovery: bool,
+    /// The counts of delivered and marked packets for each acknowledgment:
+    /// [`delivered`](super::DeliveryControl::delivered) is called.
     pub samples: bool,
-    /// It sets the window and the pacing rate itself: [`steer`](super::CongestionControl::steer) is called in place of
-    /// growth and reduction, with a sample. [`delivered`](super::CongestionControl::delivered) is called only where it asks for
-    /// samples besides.
+    /// It sets the window and the pacing rate itself: [`steer`](super::SteeringControl::steer) is called in place of
+    /// growth and reduction, with a sample.
     pub steers: bool,
-    /// Each segment that is marked lost is told: [`lost`](super::CongestionControl::lost) is called. For a control that
+    /// Each segment that is marked lost is told: [`lost`](super::SteeringControl::lost) is called. For a control that
     /// steers.
     pub losses: bool,
     /// The send buffer has room for three windows and not for two, since the control may go into slow start within a recovery
@@ -53,6 +57,8 @@ impl Needs {
     /// Nothing is asked for.
     pub const NONE: Self = Self {
         reports: false,
+        grows_unlimited: false,
+        partial_ack_ends_recovery: false,
         samples: false,
         steers: false,
         losses: false,

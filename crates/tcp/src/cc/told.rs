@@ -1,6 +1,6 @@
 //! What a made-up connection tells a control, call by call (`tests/steered/connection.py`).
 
-use super::{CongestionControl, Counting, Flight, Loss, Window};
+use super::{Counting, Flight, Loss, SteeringControl, Window};
 use crate::rate_sample::RateSample;
 use crate::state::State;
 use sojourn_aqm::{Duration, Instant};
@@ -60,7 +60,7 @@ pub fn lines(table: &'static str) -> impl Iterator<Item = Line> {
 }
 
 /// Takes a line's call. Returns the window after an undo.
-pub fn take(control: &mut impl CongestionControl, window: &mut Window, line: &Line) -> Option<u32> {
+pub fn take(control: &mut impl SteeringControl, window: &mut Window, line: &Line) -> Option<u32> {
     let told = |i: usize| line.told[i] as u64;
     let state = [State::Open, State::Disorder, State::Cwr, State::Recovery, State::Loss][line.told[1] as usize];
     let mut flight = Flight {
@@ -102,7 +102,7 @@ pub fn take(control: &mut impl CongestionControl, window: &mut Window, line: &Li
         }
         "repair" => control.probe_repaired(&mut flight, told(11) != 0),
         "enter" => control.entered(&mut flight, state),
-        "reduce" => assert_eq!(control.ssthresh(flight.window), flight.window.ssthresh),
+        "reduce" => control.before_reduction(flight.window),
         "resume" => control.resumed(&mut flight),
         "undo" => return Some(control.undone(flight.window)),
         other => panic!("{other} is no event"),

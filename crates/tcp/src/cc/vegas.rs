@@ -11,7 +11,7 @@
 //! it never meets a drop. Beside a control that fills the buffer it starves.
 
 use super::rounds::{ENOUGH, Rounds};
-use super::{Ack, CongestionControl, Constant, Needs, Report, Window, reno};
+use super::{Ack, CongestionControl, Constant, Described, Needs, Window, WindowControl, WindowEvent, reno};
 use crate::state::State;
 use sojourn_aqm::Instant;
 
@@ -23,10 +23,11 @@ pub struct Vegas {
 }
 
 impl Vegas {
-    fn advance(&mut self, window: &mut Window, packets: u32, limited: bool, ack: &Ack) {
+    fn advance(&mut self, window: &mut Window, ack: &Ack, is_limited: bool) {
+        let packets = ack.packets;
         let over = self.rounds.enabled && self.rounds.is_over(ack);
         if !self.rounds.enabled || (over && !self.rounds.is_sampled()) {
-            if limited {
+            if is_limited {
                 reno::increase(window, packets);
             }
         } else if over {
@@ -63,7 +64,7 @@ impl Vegas {
     }
 }
 
-impl CongestionControl for Vegas {
+impl Described for Vegas {
     const SOURCE: &'static str = "L. S. Brakmo and L. L. Peterson, IEEE JSAC 13(8), 1995; Linux 6.1 tcp_vegas.c";
     const CONSTANTS: &'static [Constant] = &[
         Constant::new(
@@ -76,37 +77,39 @@ impl CongestionControl for Vegas {
         Constant::new("gamma", GAMMA as u64, "packets", "With more in the queue slow start ends."),
         Constant::new("cntRTT", ENOUGH as u64, "samples", "A round with no more samples than this grows as Reno."),
     ];
+}
 
+impl CongestionControl for Vegas {
     fn needs(&self) -> Needs {
-        Needs { reports: true, ..Needs::default() }
+        Needs { reports: true, grows_unlimited: true, ..Needs::NONE }
     }
 
-    fn reported(&mut self, _: &mut Window, report: &Report) {
-        self.rounds.take(report);
+    fn window(&mut self) -> Option<&mut dyn WindowControl> {
+        Some(self)
+    }
+}
+
+impl WindowControl for Vegas {
+    fn ssthresh(&mut self, window: &Window) -> u32 {
+        reno::halved(window)
     }
 
-    fn increase(&mut self, window: &mut Window, packets: u32, ack: impl Fn() -> Ack) {
-        self.advance(window, packets, true, &ack());
+    fn grow(&mut self, window: &mut Window, ack: &Ack, is_limited: bool) {
+        self.advance(window, ack, is_limited);
     }
 
-    fn unused(&mut self, window: &mut Window, packets: u32, ack: impl Fn() -> Ack) {
-        self.advance(window, packets, false, &ack());
+    fn acked(&mut self, _: &mut Window, ack: &Ack) {
+        self.rounds.take(ack);
     }
 
     fn state_changed(&mut self, state: State, _: Instant, nxt: u64) {
         self.rounds.state_changed(state, nxt);
     }
 
-    fn ssthresh(&mut self, window: &Window) -> u32 {
-        reno::halved(window)
-    }
-
-    fn min_cwnd(&self, window: &Window) -> u32 {
-        window.ssthresh / 2
-    }
-
-    fn restarted(&mut self, _: Instant, _: Instant) {
-        self.rounds.restart();
+    fn event(&mut self, _: &mut Window, event: WindowEvent) {
+        if let WindowEvent::Restarted { .. } = event {
+            self.rounds.restart();
+        }
     }
 }
 

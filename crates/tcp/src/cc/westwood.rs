@@ -12,10 +12,10 @@
 //! Where losses are not congestion: on a radio link a random loss leaves the window where the link's rate is. Behind a full
 //! drop-tail queue it empties the queue and no more, so the link stays busy.
 
-use super::{Ack, CongestionControl, Constant, Needs, Report, Window, reno};
+use super::{Ack, Cause, CongestionControl, Constant, Described, Needs, Window, WindowControl, WindowEvent, reno};
 use crate::stack::Stack;
 use crate::{Clock, Ticks};
-use sojourn_aqm::{Duration, Instant};
+use sojourn_aqm::Duration;
 
 /// Westwood+. Times are in jiffies.
 #[derive(Clone, Debug)]
@@ -102,59 +102,69 @@ impl Westwood {
     }
 }
 
-impl CongestionControl for Westwood {
+impl Described for Westwood {
     const SOURCE: &'static str = "L. A. Grieco and S. Mascolo, CCR 34(2), 2004; Linux 6.1 tcp_westwood.c";
     const CONSTANTS: &'static [Constant] = &[
         Constant::new("TCP_WESTWOOD_RTT_MIN", millis(RTT_MIN), "ms", "Shortest window of measurement."),
         Constant::new("TCP_WESTWOOD_INIT_RTT", millis(INIT_RTT), "ms", "RTT before the first sample."),
         Constant::new("filter", OLD as u64, "/ 8", "Weight of the old value in each stage of the filter."),
     ];
+}
 
+impl CongestionControl for Westwood {
     fn needs(&self) -> Needs {
         Needs { reports: true, ..Needs::default() }
     }
 
-    fn attach(&mut self, stack: &Stack) {
+    fn attach(&mut self, stack: &Stack, _: bool) {
         *self = Self::new(stack.clock());
     }
 
-    fn reported(&mut self, window: &mut Window, report: &Report) {
-        if let Some(rtt) = report.rtt.filter(|&rtt| rtt > Duration::ZERO) {
-            self.rtt = self.clock.begun(rtt) as u32;
-        }
-        let counted = *self.snd_una.get_or_insert(report.una);
-        self.update_window(self.clock.ticks(report.now));
-        let told = (report.una - counted) as u32;
-        let bytes = if report.slow_path { self.acked_count(told, window.mss) } else { told };
-        self.bk = self.bk.wrapping_add(bytes);
-        self.snd_una = Some(report.una);
-        self.rtt_min = if std::mem::take(&mut self.reset_rtt_min) { self.rtt } else { self.rtt_min.min(self.rtt) };
+    fn window(&mut self) -> Option<&mut dyn WindowControl> {
+        Some(self)
     }
+}
 
-    fn increase(&mut self, window: &mut Window, packets: u32, _: impl Fn() -> Ack) {
-        reno::increase(window, packets);
-    }
-
+impl WindowControl for Westwood {
     fn ssthresh(&mut self, window: &Window) -> u32 {
         reno::halved(window)
     }
 
-    fn timeout_ssthresh(&mut self, window: &Window) -> u32 {
-        self.reset_rtt_min = true;
-        self.bw_rttmin(window.mss)
+    fn grow(&mut self, window: &mut Window, ack: &Ack, _: bool) {
+        reno::increase(window, ack.packets);
     }
 
-    fn reduced(&mut self, window: &mut Window) {
-        window.ssthresh = self.bw_rttmin(window.mss);
-        window.cwnd = window.ssthresh;
+    fn acked(&mut self, window: &mut Window, ack: &Ack) {
+        if let Some(rtt) = ack.rtt.filter(|&rtt| rtt > Duration::ZERO) {
+            self.rtt = self.clock.begun(rtt) as u32;
+        }
+        let counted = *self.snd_una.get_or_insert(ack.una);
+        self.update_window(self.clock.ticks(ack.now));
+        let told = (ack.una - counted) as u32;
+        let bytes = if ack.slow_path { self.acked_count(told, window.mss) } else { told };
+        self.bk = self.bk.wrapping_add(bytes);
+        self.snd_una = Some(ack.una);
+        self.rtt_min = if std::mem::take(&mut self.reset_rtt_min) { self.rtt } else { self.rtt_min.min(self.rtt) };
     }
 
-    fn min_cwnd(&self, window: &Window) -> u32 {
-        window.ssthresh / 2
+    fn own_ssthresh(&mut self, window: &Window, cause: Cause) -> Option<u32> {
+        (cause == Cause::TimeOut).then(|| {
+            self.reset_rtt_min = true;
+            self.bw_rttmin(window.mss)
+        })
     }
 
-    fn restarted(&mut self, now: Instant, _: Instant) {
-        self.rtt_win_sx.get_or_insert(self.clock.ticks(now));
+    fn event(&mut self, window: &mut Window, event: WindowEvent) {
+        match event {
+            WindowEvent::Reduced => {
+                window.ssthresh = self.bw_rttmin(window.mss);
+                window.cwnd = window.ssthresh;
+            }
+            WindowEvent::Restarted { now, .. } => {
+                self.rtt_win_sx.get_or_insert(self.clock.ticks(now));
+            }
+            WindowEvent::TimedOut => {}
+        }
     }
 }
 

@@ -13,7 +13,7 @@
 //! where it is not.
 
 use super::rounds::Rounds;
-use super::{Ack, CongestionControl, Constant, Needs, Report, Window, scalable};
+use super::{Ack, CongestionControl, Constant, Described, Needs, Window, WindowControl, WindowEvent, scalable};
 use crate::state::State;
 use sojourn_aqm::Instant;
 
@@ -39,7 +39,7 @@ impl Default for Yeah {
 }
 
 impl Yeah {
-    fn grow(&self, window: &mut Window, packets: u32) {
+    fn cong_avoid(&self, window: &mut Window, packets: u32) {
         if self.doing_reno_now == 0 {
             return scalable::increase(window, packets);
         }
@@ -75,7 +75,7 @@ impl Yeah {
     }
 }
 
-impl CongestionControl for Yeah {
+impl Described for Yeah {
     const SOURCE: &'static str =
         "A. Baiocchi, A. Castellani and F. Vacirca, PFLDnet 2007; Linux 6.1 tcp_yeah.c, tcp_vegas.c";
     const CONSTANTS: &'static [Constant] = &[
@@ -102,30 +102,19 @@ impl CongestionControl for Yeah {
             "After more fast ones the estimate of Reno's window is reset.",
         ),
     ];
+}
 
+impl CongestionControl for Yeah {
     fn needs(&self) -> Needs {
         Needs { reports: true, ..Needs::default() }
     }
 
-    fn reported(&mut self, _: &mut Window, report: &Report) {
-        self.rounds.take(report);
+    fn window(&mut self) -> Option<&mut dyn WindowControl> {
+        Some(self)
     }
+}
 
-    fn increase(&mut self, window: &mut Window, packets: u32, ack: impl Fn() -> Ack) {
-        self.grow(window, packets);
-        let ack = ack();
-        if self.rounds.is_over(&ack) {
-            if self.rounds.is_sampled() {
-                self.judge(window);
-            }
-            self.rounds.begin(ack.nxt);
-        }
-    }
-
-    fn state_changed(&mut self, state: State, _: Instant, nxt: u64) {
-        self.rounds.state_changed(state, nxt);
-    }
-
+impl WindowControl for Yeah {
     fn ssthresh(&mut self, window: &Window) -> u32 {
         let half = (window.cwnd >> 1).max(2);
         let reduction = if self.doing_reno_now < RHO { self.last_q.min(half).max(window.cwnd >> DELTA) } else { half };
@@ -134,12 +123,28 @@ impl CongestionControl for Yeah {
         window.cwnd.saturating_sub(reduction).max(2)
     }
 
-    fn min_cwnd(&self, window: &Window) -> u32 {
-        window.ssthresh / 2
+    fn grow(&mut self, window: &mut Window, ack: &Ack, _: bool) {
+        self.cong_avoid(window, ack.packets);
+        if self.rounds.is_over(ack) {
+            if self.rounds.is_sampled() {
+                self.judge(window);
+            }
+            self.rounds.begin(ack.nxt);
+        }
     }
 
-    fn restarted(&mut self, _: Instant, _: Instant) {
-        self.rounds.restart();
+    fn acked(&mut self, _: &mut Window, ack: &Ack) {
+        self.rounds.take(ack);
+    }
+
+    fn state_changed(&mut self, state: State, _: Instant, nxt: u64) {
+        self.rounds.state_changed(state, nxt);
+    }
+
+    fn event(&mut self, _: &mut Window, event: WindowEvent) {
+        if let WindowEvent::Restarted { .. } = event {
+            self.rounds.restart();
+        }
     }
 }
 

@@ -6,7 +6,6 @@ use super::ecn::Validation;
 use super::recovery::{Recovery, Sent};
 use super::registered::Acked;
 use super::{AckFrame, Config, wants_ecn};
-use crate::cc::CongestionControl;
 use sojourn_aqm::{Duration, Ecn, Instant};
 
 /// All that decides how much of a path may be used.

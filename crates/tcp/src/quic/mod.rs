@@ -42,7 +42,7 @@ pub use ack::{AckFrame, EcnCounts};
 pub use receiver::Receiver;
 pub use sender::Sender;
 
-use crate::cc::{AnyCc, CongestionControl};
+use crate::cc::AnyCc;
 use sojourn_aqm::Duration;
 
 /// Name and summary of every QUIC stack.

@@ -5,7 +5,7 @@
 //! is undone, and bursts are one packet.
 
 use super::recovery::Sent as Packet;
-use crate::cc::{Ack, AnyCc, CongestionControl, Counting, Flight, Needs, Report, Window};
+use crate::cc::{Ack, AnyCc, Counting, Flight, Needs, Window, WindowEvent};
 use crate::pacing::Pacer;
 use crate::rate_sample::{Context, RateSampler, Sent};
 use crate::segment::Segment;
@@ -43,7 +43,7 @@ impl Registered {
     /// A window of `cwnd` packets of `max_datagram_size` bytes.
     pub fn new(mut cc: AnyCc, cwnd: u32, max_datagram_size: u32) -> Self {
         let stack = Stack::find("linux-6.1").expect("the stack whose controls these are");
-        cc.attach(stack);
+        cc.attach(stack, false);
         let needs = cc.needs();
         let ssthresh = Window::INFINITE_SSTHRESH;
         Self {
@@ -89,7 +89,8 @@ impl Registered {
     /// A packet goes out behind `path.in_flight` others; the last one was sent at `last_sent`.
     pub fn on_sent(&mut self, path: &Path, packet: &Packet, last_sent: Instant, pacer: &mut Pacer) {
         if path.in_flight == 0 {
-            self.cc.restarted(path.now, last_sent);
+            let event = WindowEvent::Restarted { now: path.now, last_sent };
+            self.cc.event(&mut self.window, event);
             if self.needs.steers {
                 self.tell(path, pacer, |cc, flight| cc.resumed(flight));
             }
@@ -110,9 +111,8 @@ impl Registered {
         }
         self.cc.acked(&mut self.window, || news(path, packets, rtt));
         if self.needs.reports {
-            let Path { now, una, nxt, state, .. } = *path;
-            let slow_path = ce > 0 || state != State::Open;
-            let report = Report { now, packets, rtt, one_way: None, una, nxt, state, slow_path };
+            let slow_path = ce > 0 || path.state != State::Open;
+            let report = Ack { slow_path, ..news(path, packets, rtt) };
             self.cc.reported(&mut self.window, &report);
         }
         if let Some(sampler) = &mut self.sampler {
@@ -145,7 +145,7 @@ impl Registered {
     pub fn collapse(&mut self, path: &Path) {
         self.window.ssthresh = self.cc.timeout_ssthresh(&self.window);
         (self.window.cwnd, self.window.cwnd_cnt) = (LEAST_WINDOW, 0);
-        self.cc.timed_out();
+        self.cc.event(&mut self.window, WindowEvent::TimedOut);
         self.told = None;
         self.cc.state_changed(path.state, path.now, path.nxt);
     }
@@ -153,7 +153,7 @@ impl Registered {
     /// The recovery period is over.
     pub fn recovered(&mut self, path: &Path, pacer: &mut Pacer) {
         if !self.needs.steers {
-            self.cc.reduced(&mut self.window);
+            self.cc.event(&mut self.window, WindowEvent::Reduced);
         }
         self.tell_state(path, pacer);
         self.cc.state_changed(State::Open, path.now, path.nxt);
@@ -201,8 +201,8 @@ impl Registered {
         }
         let (growing, rtt) = (acked.growing, acked.rtt);
         match path.is_cwnd_limited {
-            true => self.cc.increase(&mut self.window, growing, || news(path, growing, rtt)),
-            false => self.cc.unused(&mut self.window, growing, || news(path, growing, rtt)),
+            true => self.cc.grow(&mut self.window, || news(path, growing, rtt)),
+            false => self.cc.unused(&mut self.window, || news(path, growing, rtt)),
         }
     }
 
@@ -299,7 +299,7 @@ pub(super) struct Acked {
 
 fn news(path: &Path, packets: u32, rtt: Option<Duration>) -> Ack {
     let Path { now, una, nxt, state, .. } = *path;
-    Ack { now, packets, rtt, una, nxt, open: state == State::Open }
+    Ack { now, packets, rtt, una, nxt, state, one_way: None, slow_path: false }
 }
 
 /// A packet as the segment that it takes the place of: its number is its place in the sequence.

@@ -8,7 +8,7 @@ use super::recovery::Sent;
 use super::stream::Chunk;
 use super::{AckFrame, Config, EcnCounts};
 use crate::RateSample;
-use crate::cc::{Ack, AnyCc, CongestionControl, Flight, Needs, Window};
+use crate::cc::{AnyCc, CongestionControl, Flight, Needs, SteeringControl};
 use crate::state::State;
 use crate::timer::Purpose;
 use sojourn_aqm::{Duration, Instant};
@@ -109,15 +109,12 @@ impl CongestionControl for Scribe {
     fn needs(&self) -> Needs {
         Needs { steers: true, long_recovery: self.long_recovery, ..Needs::default() }
     }
-    fn increase(&mut self, _: &mut Window, _: u32, _: impl Fn() -> Ack) {
-        panic!("the window is steered");
+    fn steering(&mut self) -> Option<&mut dyn SteeringControl> {
+        Some(self)
     }
-    fn ssthresh(&mut self, window: &Window) -> u32 {
-        window.ssthresh
-    }
-    fn min_cwnd(&self, _: &Window) -> u32 {
-        4
-    }
+}
+
+impl SteeringControl for Scribe {
     fn entered(&mut self, _: &mut Flight, state: State) {
         self.entered.lock().expect("one thread").push(state);
     }

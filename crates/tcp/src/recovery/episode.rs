@@ -5,7 +5,6 @@
 
 use crate::Now;
 use crate::ack::{Ack, Findings};
-use crate::cc::CongestionControl;
 use crate::context::Cx;
 use crate::early_retransmit::EarlyRetransmit;
 use crate::queue::SendQueue;

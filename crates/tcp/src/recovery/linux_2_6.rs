@@ -5,7 +5,6 @@
 
 use super::episode::Episode;
 use crate::ack::Ack;
-use crate::cc::CongestionControl;
 use crate::context::{Cx, Rexmit};
 use crate::frto::{Frto, Outcome};
 use crate::reduction;
@@ -220,7 +219,7 @@ impl Linux2_6 {
         episode.state = State::Loss;
         episode.high_seq = cx.queue.nxt();
         cx.ecn.reduction_begins();
-        cx.control.cc.timed_out();
+        cx.control.timed_out();
     }
 
     /// Ends a state whose `high_seq` is acknowledged. Returns whether that was all there is to do.
@@ -419,7 +418,7 @@ pub(super) fn lose_everything(episode: &mut Episode, always: bool, cx: &mut Cx) 
     episode.state = State::Loss;
     episode.high_seq = cx.queue.nxt();
     cx.ecn.reduction_begins();
-    cx.control.cc.timed_out();
+    cx.control.timed_out();
 }
 
 /// The window is cut to what is in flight plus a small burst.

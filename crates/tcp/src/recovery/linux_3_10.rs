@@ -5,7 +5,6 @@
 
 use super::episode::Episode;
 use crate::ack::{Ack, Findings};
-use crate::cc::CongestionControl;
 use crate::context::{Cx, Rexmit};
 use crate::frto::FrtoInLoss;
 use crate::segment::Tags;
@@ -108,7 +107,7 @@ impl Linux3_10 {
         episode.enter(State::Loss, cx);
         episode.high_seq = cx.queue.nxt();
         cx.ecn.reduction_begins();
-        cx.control.cc.timed_out();
+        cx.control.timed_out();
         self.frto.begin(new_recovery || episode.timeouts > 0);
     }
 

@@ -17,7 +17,7 @@ pub(crate) use episode::Episode;
 pub(crate) use retransmission::{Marked, Walk};
 
 use crate::ack::{Ack, Findings, Probed};
-use crate::cc::{AnyCc, CongestionControl};
+use crate::cc::AnyCc;
 use crate::context::{Cx, Progress, Rexmit};
 use crate::queue::SendQueue;
 use crate::scoreboard::Scoreboard;

@@ -12,7 +12,6 @@ use super::episode::Episode;
 use super::linux_2_6::lose_everything;
 use super::sack1::{Sack1, halve, is_sack1};
 use crate::Block;
-use crate::cc::CongestionControl;
 use crate::context::{Cx, Progress, Rexmit};
 use crate::scoreboard::Scoreboard;
 use crate::segment::{Acked, Tags};

@@ -1,7 +1,7 @@
 //! Accurate ECN between two endpoints: what the receiver counts is what the control is told.
 
 use super::*;
-use crate::cc::{Ack, AnyCc, CongestionControl, Flight, Needs, Window};
+use crate::cc::{Ack, AnyCc, CongestionControl, DeliveryControl, Flight, Needs, Window, WindowControl};
 use sojourn_aqm::Duration;
 use std::sync::{Arc, Mutex};
 
@@ -16,14 +16,26 @@ impl CongestionControl for Adder {
     fn needs(&self) -> Needs {
         self.needs
     }
-    fn increase(&mut self, _: &mut Window, _: u32, _: impl Fn() -> Ack) {}
+    fn window(&mut self) -> Option<&mut dyn WindowControl> {
+        Some(self)
+    }
+    fn deliveries(&mut self) -> Option<&mut dyn DeliveryControl> {
+        Some(self)
+    }
+}
+
+impl WindowControl for Adder {
+    fn grow(&mut self, _: &mut Window, _: &Ack, _: bool) {}
     fn ssthresh(&mut self, window: &Window) -> u32 {
         self.marks.lock().expect("one thread").1 += 1;
         window.cwnd
     }
-    fn min_cwnd(&self, window: &Window) -> u32 {
+    fn min_cwnd(&mut self, window: &Window) -> u32 {
         window.cwnd
     }
+}
+
+impl DeliveryControl for Adder {
     fn delivered(&mut self, flight: &mut Flight, _: u32, ce: u32) {
         let mut marks = self.marks.lock().expect("one thread");
         marks.0 += ce as u64;

@@ -1,7 +1,6 @@
 //! The receiver under a script: when it acknowledges, and what its acknowledgments echo.
 
 use super::*;
-use crate::cc::CongestionControl;
 
 /// A SYN that asks for ECN.
 const ECN_SYN: Flags = Flags::SYN.with(Flags::ECE).with(Flags::CWR);

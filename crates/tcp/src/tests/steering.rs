@@ -2,7 +2,7 @@
 //! and what the stack leaves alone.
 
 use super::*;
-use crate::cc::{Ack, AnyCc, CongestionControl, Flight, Loss, Needs, Window};
+use crate::cc::{AnyCc, CongestionControl, DeliveryControl, Flight, Loss, Needs, SteeringControl, Window};
 use sojourn_aqm::{Duration, Rate};
 use std::sync::{Arc, Mutex};
 
@@ -15,9 +15,8 @@ enum Told {
     Entered(State),
     Lost(Loss),
     Repaired { limited: bool },
-    Threshold,
+    Reduction,
     Undone,
-    TimedOut,
 }
 
 /// Keeps a window and a rate that the test sets, and writes down what it is told.
@@ -39,25 +38,27 @@ impl CongestionControl for Scribe {
     fn needs(&self) -> Needs {
         Needs { samples: true, steers: true, paces: true, losses: self.losses, ..Needs::default() }
     }
-    fn increase(&mut self, _: &mut Window, _: u32, _: impl Fn() -> Ack) {
-        panic!("the window is steered");
+    fn steering(&mut self) -> Option<&mut dyn SteeringControl> {
+        Some(self)
     }
-    fn ssthresh(&mut self, window: &Window) -> u32 {
-        self.write(Told::Threshold);
-        window.ssthresh
+    fn deliveries(&mut self) -> Option<&mut dyn DeliveryControl> {
+        Some(self)
     }
-    fn min_cwnd(&self, _: &Window) -> u32 {
-        4
+}
+
+impl DeliveryControl for Scribe {
+    fn delivered(&mut self, flight: &mut Flight, packets: u32, ce: u32) {
+        self.write(Told::Delivered { packets, ce, total: flight.delivered });
+    }
+}
+
+impl SteeringControl for Scribe {
+    fn before_reduction(&mut self, _: &Window) {
+        self.write(Told::Reduction);
     }
     fn undone(&mut self, window: &Window) -> u32 {
         self.write(Told::Undone);
         window.cwnd
-    }
-    fn timed_out(&mut self) {
-        self.write(Told::TimedOut);
-    }
-    fn delivered(&mut self, flight: &mut Flight, packets: u32, ce: u32) {
-        self.write(Told::Delivered { packets, ce, total: flight.delivered });
     }
     fn entered(&mut self, _: &mut Flight, state: State) {
         self.write(Told::Entered(state));
@@ -140,7 +141,7 @@ fn in_recovery_the_window_is_what_the_control_says() {
     assert_eq!((rig.state(), rig.cwnd(), rig.ssthresh()), (State::Recovery, 10, Window::INFINITE_SSTHRESH));
     let told = take(&told);
     let entered = told.iter().position(|t| *t == Told::Entered(State::Recovery)).expect("it is told");
-    assert_eq!(told[entered - 1], Told::Threshold);
+    assert_eq!(told[entered - 1], Told::Reduction);
     assert!(matches!(&told[entered + 1], Told::Steer(sample) if sample.losses == 1), "{:?}", told[entered + 1]);
     assert_eq!(told.iter().filter(|t| matches!(t, Told::Entered(State::Disorder))).count(), 1);
     // The end of recovery leaves the window too.
@@ -175,7 +176,7 @@ fn each_lost_segment_is_told_before_the_state_and_the_sample() {
     assert_eq!(losses(&told), [(3, 1), (4, 2)], "{told:?}");
     let place = |what: &Told| told.iter().position(|t| t == what).expect("it is told");
     let first = told.iter().position(|t| matches!(t, Told::Lost(_))).expect("it is told");
-    assert!(place(&Told::Threshold) < first && first < place(&Told::Entered(State::Recovery)), "{told:?}");
+    assert!(place(&Told::Reduction) < first && first < place(&Told::Entered(State::Recovery)), "{told:?}");
     assert!(told[first..].iter().any(|t| matches!(t, Told::Steer(sample) if sample.losses > 0)));
     let lost = |t: &Told| matches!(t, Told::Steer(sample) if sample.lost == 2 && sample.tx_in_flight > 8);
     assert!(told.iter().any(lost), "the sample of what was sent before they were lost counts them: {told:?}");
@@ -240,7 +241,7 @@ fn a_time_out_leaves_one_segment_more_than_what_is_in_flight_until_the_next_ackn
     take(&told);
     let (_, sent) = rig.timer();
     assert_eq!((sent, rig.cwnd(), rig.state()), (vec![0], 1, State::Loss));
-    assert_eq!(take(&told), [Told::Threshold, Told::TimedOut, Told::Entered(State::Loss)]);
+    assert_eq!(take(&told), [Told::Reduction, Told::Entered(State::Loss)]);
     rig.now_ms += RTT_MS;
     rig.ack(1);
     assert_eq!(rig.cwnd(), 8);
@@ -316,8 +317,8 @@ fn controls_that_ask_for_nothing_fit_every_stack_and_the_others_only_later_ones(
     for (name, _) in crate::stack::NAMES {
         let stack = Stack::find(name).expect("a stack");
         for (cc, _) in crate::cc::NAMES {
-            let needs = AnyCc::new(cc).expect("a control").needs();
-            assert_eq!(needs.fit(stack), needs == Needs::default() || later.contains(name), "{cc} on {name}");
+            let needs = Needs { partial_ack_ends_recovery: false, ..AnyCc::new(cc).expect("a control").needs() };
+            assert_eq!(needs.fit(stack), needs == Needs::NONE || later.contains(name), "{cc} on {name}");
         }
         assert_eq!(steering.needs().fit(stack), later.contains(name), "{name}");
     }

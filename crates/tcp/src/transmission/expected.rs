@@ -54,7 +54,7 @@ impl Transmission {
             // By value, so that what was acknowledged need not be in memory.
             let (tx, packets, last) = (&*self, acked.packets, acked.last_sent);
             let news = move || tx.news(now, packets, Some(last), State::Open);
-            control.hear_next(packets, in_flight, || recovery.reordering(), news);
+            control.hear_next(in_flight, || recovery.reordering(), news);
         }
         self.send_plain_here::<true>(now, control, recovery, wire);
     }

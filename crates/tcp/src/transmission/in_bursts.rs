@@ -3,7 +3,7 @@
 //! Source: Linux `tcp_write_xmit`, `tcp_tso_autosize`.
 
 use super::Transmission;
-use crate::cc::CongestionControl;
+use crate::cc::Burst;
 use crate::control::Control;
 use crate::pacing::{self, Pacer};
 use crate::rack::Rack;
@@ -230,6 +230,8 @@ fn size_by_rate(
     let (bytes_per_s, paced) = pacer.map_or((rate, None), |pacer| (pacer.bytes_per_s(), pacer.rate()));
     let sampled = sampler.and_then(|sampler| sampler.min_rtt());
     let min_rtt = sampled.or(rack.and_then(|rack| rack.min_rtt()));
-    let least = control.cc.least_burst(paced);
-    control.cc.burst().unwrap_or_else(|| pacing::burst(bytes_per_s, control.window.mss, least, BUFFER, min_rtt))
+    match control.cc.burst(paced) {
+        Burst::Exactly(segments) => segments,
+        Burst::AtLeast(least) => pacing::burst(bytes_per_s, control.window.mss, least, BUFFER, min_rtt),
+    }
 }

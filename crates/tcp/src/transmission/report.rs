@@ -2,15 +2,15 @@
 
 use super::Transmission;
 use crate::ack::Findings;
-use crate::cc::Report;
+use crate::cc;
 use crate::state::State;
 use crate::{Header, Now};
 
 impl Transmission {
     /// What the control hears of an acknowledgment.
     #[inline(never)]
-    pub(crate) fn report(&self, now: Now, header: &Header, ack: &Findings, state: State) -> Report {
-        Report {
+    pub(crate) fn report(&self, now: Now, header: &Header, ack: &Findings, state: State) -> cc::Ack {
+        cc::Ack {
             now: now.at,
             packets: ack.acked.packets,
             rtt: ack.sample_rtt(now, &self.rtt),

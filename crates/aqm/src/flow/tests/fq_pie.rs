@@ -1,7 +1,7 @@
 //! FQ-PIE: a PIE for each flow on one clock, and what idle flows cost.
 
 use super::{Bench, LINK};
-use crate::aqm::{Aqm, Cx, Fifo, Popped, Verdict};
+use crate::aqm::{Aqm, Cx, Fifo, Popped, Timer, Verdict};
 use crate::flow::{Config, FlowQueue};
 use crate::limits::Limits;
 use crate::link::Link;
@@ -24,24 +24,30 @@ impl Aqm for Counted {
     fn attach(&mut self, limits: &Limits, link: Link) {
         self.0.attach(limits, link);
     }
-    fn enqueue<Q: Fifo>(&mut self, cx: &mut Cx, meta: &Meta, queue: &mut Q) -> Verdict {
+    fn enqueue(&mut self, cx: &mut Cx, meta: &Meta, queue: &mut dyn Fifo) -> Verdict {
         self.0.enqueue(cx, meta, queue)
     }
-    fn dequeue<Q: Fifo>(&mut self, cx: &mut Cx, queue: &mut Q) -> Option<Popped> {
+    fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<Popped> {
         self.0.dequeue(cx, queue)
     }
-    fn next_update(&self) -> Option<Instant> {
-        self.0.next_update()
-    }
-    fn update(&mut self, at: Instant, cx: &mut Cx) {
-        self.1.fetch_add(1, Ordering::Relaxed);
-        self.0.update(at, cx);
-    }
-    fn rest(&mut self, until: Instant) {
-        self.0.rest(until);
+    fn timer(&mut self) -> Option<&mut dyn Timer> {
+        Some(self)
     }
     fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
         self.0.observe(see);
+    }
+}
+
+impl Timer for Counted {
+    fn next_update(&mut self) -> Option<Instant> {
+        self.0.timer().and_then(|timer| timer.next_update())
+    }
+    fn update(&mut self, at: Instant, cx: &mut Cx) {
+        self.1.fetch_add(1, Ordering::Relaxed);
+        self.0.timer().expect("PIE has updates").update(at, cx);
+    }
+    fn rest(&mut self, until: Instant) {
+        self.0.timer().expect("PIE has updates").rest(until);
     }
 }
 

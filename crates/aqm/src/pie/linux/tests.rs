@@ -15,7 +15,7 @@ fn share(p: f64) -> u64 {
 
 /// A controller in the midst of congestion, with `prob` held.
 fn congested(config: Config, p: f64) -> Linux {
-    let far = Timer { jiffy: 1_000_000, expires: Instant::NEVER };
+    let far = Schedule { jiffy: 1_000_000, expires: Instant::NEVER };
     Linux { prob: share(p), qdelay: TICKS_PER_SEC, burst_time: 0, timer: far, ..Linux::new(&config) }
 }
 
@@ -48,7 +48,7 @@ fn the_timer_wheel_is_late() {
         (100, 0, 510, 15, 540),
     ] {
         let (created, jiffy) = (Duration::from_millis(created), Duration::from_nanos(1_000_000_000 / hz));
-        let mut timer = Timer::started(created, jiffy);
+        let mut timer = Schedule::started(created, jiffy);
         assert_eq!(timer.expires, Instant::from_nanos(first * MS), "{hz} Hz, made at {created}");
         timer.restart(timer.expires, Duration::from_millis(tupdate));
         assert_eq!(timer.expires, Instant::from_nanos(second * MS), "{hz} Hz, every {tupdate} ms");
@@ -195,7 +195,7 @@ fn a_skipped_timer_is_due_when_one_that_expired_each_time_is() {
         let (jiffy, span) = (Duration::from_nanos(1_000_000_000 / hz), Duration::from_millis(span));
         for _ in 0..50 {
             let created = Duration::from_millis(rng.below(100_000) as i64);
-            let mut each = Timer::started(created, jiffy);
+            let mut each = Schedule::started(created, jiffy);
             let until = each.expires + Duration::from_millis(rng.below(60_000) as i64 - 500);
             let mut skipped = each.clone();
             skipped.skip(span, until);

@@ -168,14 +168,14 @@ fn the_control_starts_at_a_third_of_the_buffer() {
 #[test]
 fn updates_come_at_the_multiples_of_t_update_while_active() {
     let mut queue = queue(&config("draft00"), Limits::packets(3));
-    assert_eq!(queue.aqm().next_update(), None);
+    assert_eq!(queue.aqm().clone().next_update(), None);
     push(&mut queue, ms(100), Ecn::NotEct);
     push(&mut queue, ms(100), Ecn::NotEct);
-    assert_eq!(queue.aqm().next_update(), Some(ms(112)));
+    assert_eq!(queue.aqm().clone().next_update(), Some(ms(112)));
     queue.settle(ms(112));
-    assert_eq!(queue.aqm().next_update(), Some(ms(128)));
+    assert_eq!(queue.aqm().clone().next_update(), Some(ms(128)));
     queue.settle(ms(127));
-    assert_eq!(queue.aqm().next_update(), Some(ms(128)));
+    assert_eq!(queue.aqm().clone().next_update(), Some(ms(128)));
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn the_control_rests_when_the_queue_is_empty_and_congestion_over() {
     assert!(queue.aqm().active);
     (0..3).for_each(|_| assert!(pop(&mut queue, ms(1))));
     assert!(!queue.aqm().active, "p and both delays are zero");
-    assert_eq!(queue.aqm().next_update(), None);
+    assert_eq!(queue.aqm().clone().next_update(), None);
 
     let last_of_congestion = Rfc8033 { next_update: ms(16), qdelay_old: 0.0, ..congested(on_off, 0.001) };
     let mut queue = queue_under(last_of_congestion, Limits::packets(3));

@@ -3,7 +3,7 @@
 use crate::scenario::Error;
 use crate::scenario::keys::{Kind, Need, Table, table};
 use sojourn_aqm::{Duration, Rate};
-use sojourn_tcp::cc::{AnyCc, CongestionControl};
+use sojourn_tcp::cc::AnyCc;
 use sojourn_tcp::stack::Stack;
 use sojourn_tcp::{cc, quic, stack};
 

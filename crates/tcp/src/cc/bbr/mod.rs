@@ -19,7 +19,7 @@ pub(super) mod pacer;
 mod tests;
 pub(super) mod units;
 
-use super::{Ack, CongestionControl, Constant, Flight, Needs, Window};
+use super::{Burst, CongestionControl, Constant, Described, Flight, Needs, SteeringControl, Window};
 use crate::micros_at;
 use crate::min_filter::MaxFilter;
 use crate::rate_sample::RateSample;
@@ -119,7 +119,7 @@ impl Default for Bbr {
     }
 }
 
-impl CongestionControl for Bbr {
+impl Described for Bbr {
     const SOURCE: &'static str = "Linux 6.1 tcp_bbr.c; N. Cardwell et al., ACM Queue 14 (2016)";
     const CONSTANTS: &'static [Constant] = &[
         Constant::new("bbr_high_gain", HIGH_GAIN, "/ 256", "Gain of rate and window in STARTUP."),
@@ -176,12 +176,14 @@ impl CongestionControl for Bbr {
             "Two intervals with so much loss and one rate are a policer.",
         ),
     ];
+}
 
+impl CongestionControl for Bbr {
     fn needs(&self) -> Needs {
         Needs { steers: true, paces: true, wide_buffer: true, long_recovery: true, ..Needs::default() }
     }
 
-    fn attach(&mut self, stack: &Stack) {
+    fn attach(&mut self, stack: &Stack, _: bool) {
         self.clock = stack.clock();
     }
 
@@ -189,6 +191,16 @@ impl CongestionControl for Bbr {
         self.rng = rng;
     }
 
+    fn burst(&self, rate: Option<Rate>) -> Burst {
+        Burst::AtLeast(min_tso_segs(rate.map_or(u64::MAX, |rate| rate.as_bps() / 8)))
+    }
+
+    fn steering(&mut self) -> Option<&mut dyn SteeringControl> {
+        Some(self)
+    }
+}
+
+impl SteeringControl for Bbr {
     fn opened(&mut self, flight: &mut Flight) {
         self.next_rtt_delivered = flight.delivered;
         self.min_rtt_us = flight.min_rtt.map(micros);
@@ -210,6 +222,10 @@ impl CongestionControl for Bbr {
         self.update_gains();
         self.pacer.set(flight, bw, self.pacing_gain, self.full_bw_reached);
         self.set_cwnd(flight, sample, bw);
+    }
+
+    fn before_reduction(&mut self, window: &Window) {
+        self.save_cwnd(window.cwnd);
     }
 
     /// `bbr_set_state`.
@@ -237,27 +253,11 @@ impl CongestionControl for Bbr {
         }
     }
 
-    fn ssthresh(&mut self, window: &Window) -> u32 {
-        self.save_cwnd(window.cwnd);
-        window.ssthresh
-    }
-
     /// `bbr_undo_cwnd`: what was lost was not, so the rate is searched anew.
     fn undone(&mut self, window: &Window) -> u32 {
         (self.full_bw, self.full_bw_cnt) = (0, 0);
         self.lt.forget();
         window.cwnd
-    }
-
-    fn min_cwnd(&self, _: &Window) -> u32 {
-        MIN_CWND
-    }
-
-    /// Not called: the window is steered.
-    fn increase(&mut self, _: &mut Window, _: u32, _: impl Fn() -> Ack) {}
-
-    fn least_burst(&self, rate: Option<Rate>) -> u32 {
-        min_tso_segs(rate.map_or(u64::MAX, |rate| rate.as_bps() / 8))
     }
 }
 

@@ -21,7 +21,7 @@ mod tests;
 use super::bbr::aggregation::{Aggregation, EXTRA_ACKED_ROUNDS};
 use super::bbr::pacer::{Pacer, packets_in_net_at_edt};
 use super::bbr::units::{BW_UNIT, MARGIN_PERCENT, MOST_BURST, PACING_SHIFT, SCALE, UNIT, bdp, micros, valid};
-use super::{Ack, CongestionControl, Constant, Flight, Loss, Needs, Window};
+use super::{CongestionControl, Constant, Described, Flight, Loss, Needs, SteeringControl, Window};
 use crate::rate_sample::RateSample;
 use crate::segmentation::LEAST_BURST;
 use crate::stack::Stack;
@@ -29,7 +29,7 @@ use crate::state::State;
 use crate::{Clock, Ticks};
 use bounds::Bounds;
 use cycle::Cycle;
-use sojourn_aqm::{Duration, Rate, Rng};
+use sojourn_aqm::{Duration, Rng};
 
 /// BBR, version 3, as in Google's Linux.
 #[derive(Clone, Debug)]
@@ -140,7 +140,7 @@ impl Default for Bbr3 {
     }
 }
 
-impl CongestionControl for Bbr3 {
+impl Described for Bbr3 {
     const SOURCE: &'static str = "github.com/google/bbr, branch v3, tcp_bbr.c; draft-ietf-ccwg-bbr-06";
     const CONSTANTS: &'static [Constant] = &[
         Constant::new("bbr_startup_pacing_gain", STARTUP_PACING_GAIN, "/ 256", "Gain of the rate in STARTUP."),
@@ -170,12 +170,14 @@ impl CongestionControl for Bbr3 {
         Constant::new("bbr_bw_probe_base_us", cycle::BASE_WAIT_US, "µs", "It searches after this and a random wait,"),
         Constant::new("bbr_bw_probe_rand_us", cycle::RANDOM_WAIT_US, "µs", "… which is shorter than this."),
     ];
+}
 
+impl CongestionControl for Bbr3 {
     fn needs(&self) -> Needs {
         Needs { steers: true, losses: true, paces: true, wide_buffer: true, ..Needs::default() }
     }
 
-    fn attach(&mut self, stack: &Stack) {
+    fn attach(&mut self, stack: &Stack, _: bool) {
         self.clock = stack.clock();
     }
 
@@ -183,6 +185,12 @@ impl CongestionControl for Bbr3 {
         self.rng = rng;
     }
 
+    fn steering(&mut self) -> Option<&mut dyn SteeringControl> {
+        Some(self)
+    }
+}
+
+impl SteeringControl for Bbr3 {
     /// `bbr_init`.
     fn opened(&mut self, flight: &mut Flight) {
         let now = self.clock.ticks(flight.now);
@@ -209,6 +217,24 @@ impl CongestionControl for Bbr3 {
         }
         self.advance_latest_signals(sample, bw);
         self.prev_ca_state = flight.state;
+    }
+
+    fn before_reduction(&mut self, window: &Window) {
+        self.save_cwnd(window.cwnd);
+        self.bounds.save();
+    }
+
+    /// `bbr_skb_marked_lost`.
+    fn lost(&mut self, flight: &mut Flight, loss: &Loss) {
+        self.note_loss(flight);
+        self.judge_lost(flight, loss);
+    }
+
+    /// `bbr_run_loss_probe_recovery`.
+    fn probe_repaired(&mut self, flight: &mut Flight, is_app_limited: bool) {
+        self.note_loss(flight);
+        let tx_in_flight = self.bounds.inflight_latest + 1;
+        self.judge_flight(flight, &Loss { tx_in_flight, lost: 1, is_app_limited, continues: false }, |_| tx_in_flight);
     }
 
     /// `bbr_set_state`.
@@ -240,42 +266,11 @@ impl CongestionControl for Bbr3 {
         }
     }
 
-    /// `bbr_skb_marked_lost`.
-    fn lost(&mut self, flight: &mut Flight, loss: &Loss) {
-        self.note_loss(flight);
-        self.judge_lost(flight, loss);
-    }
-
-    /// `bbr_run_loss_probe_recovery`.
-    fn probe_repaired(&mut self, flight: &mut Flight, is_app_limited: bool) {
-        self.note_loss(flight);
-        let tx_in_flight = self.bounds.inflight_latest + 1;
-        self.judge_flight(flight, &Loss { tx_in_flight, lost: 1, is_app_limited, continues: false }, |_| tx_in_flight);
-    }
-
-    fn ssthresh(&mut self, window: &Window) -> u32 {
-        self.save_cwnd(window.cwnd);
-        self.bounds.save();
-        window.ssthresh
-    }
-
     fn undone(&mut self, _: &Window) -> u32 {
         self.reset_full_bw(0);
         self.bounds.undo();
         self.try_fast_path = false;
         self.prior_cwnd
-    }
-
-    fn min_cwnd(&self, _: &Window) -> u32 {
-        MIN_CWND
-    }
-
-    /// Not called: the window is steered.
-    fn increase(&mut self, _: &mut Window, _: u32, _: impl Fn() -> Ack) {}
-
-    /// Linux `tcp_min_tso_segs`, at any rate.
-    fn least_burst(&self, _: Option<Rate>) -> u32 {
-        LEAST_BURST
     }
 }
 

@@ -19,7 +19,7 @@ mod cycle;
 #[cfg(test)]
 mod tests;
 
-use super::{Ack, CongestionControl, Constant, Flight, Loss, Needs, Window};
+use super::{Burst, CongestionControl, Constant, Described, Flight, Loss, Needs, SteeringControl, Window};
 use crate::rate_sample::RateSample;
 use crate::state::State;
 use bounds::Bounds;
@@ -171,7 +171,7 @@ impl Default for Bbr3Draft {
     }
 }
 
-impl CongestionControl for Bbr3Draft {
+impl Described for Bbr3Draft {
     const SOURCE: &'static str = "draft-ietf-ccwg-bbr-06";
     const CONSTANTS: &'static [Constant] = &[
         Constant::new("StartupPacingGain", 277, "%", "Gain of the rate in Startup."),
@@ -193,7 +193,9 @@ impl CongestionControl for Bbr3Draft {
         Constant::new("MaxBwFilterLen", 2, "cycles", "The largest rate of so many cycles counts."),
         Constant::new("ExtraAckedFilterLen", EXTRA_ACKED_ROUNDS as u64, "rounds", "And the largest excess of so many."),
     ];
+}
 
+impl CongestionControl for Bbr3Draft {
     fn needs(&self) -> Needs {
         Needs { steers: true, losses: true, paces: true, ..Needs::default() }
     }
@@ -202,6 +204,16 @@ impl CongestionControl for Bbr3Draft {
         self.rng = rng;
     }
 
+    fn burst(&self, _: Option<Rate>) -> Burst {
+        Burst::Exactly(self.send_quantum as u32)
+    }
+
+    fn steering(&mut self) -> Option<&mut dyn SteeringControl> {
+        Some(self)
+    }
+}
+
+impl SteeringControl for Bbr3Draft {
     /// `OnInit` (§5.2.1).
     fn opened(&mut self, flight: &mut Flight) {
         self.cwnd = flight.window.cwnd.into();
@@ -236,6 +248,21 @@ impl CongestionControl for Bbr3Draft {
         self.in_recovery = flight.state >= State::Recovery;
     }
 
+    fn before_reduction(&mut self, _: &Window) {
+        self.save_state_upon_loss();
+    }
+
+    /// `HandleLostPacket` (§5.5.10.2).
+    fn lost(&mut self, flight: &mut Flight, loss: &Loss) {
+        self.note_loss(flight);
+        self.bounds.count_range(loss);
+        self.judge_lost(flight, loss);
+    }
+
+    fn probe_repaired(&mut self, flight: &mut Flight, _: bool) {
+        self.note_loss(flight);
+    }
+
     /// Entering and leaving recovery (§5.6.4.4).
     fn entered(&mut self, flight: &mut Flight, state: State) {
         if state == State::Loss {
@@ -266,39 +293,12 @@ impl CongestionControl for Bbr3Draft {
         }
     }
 
-    /// `HandleLostPacket` (§5.5.10.2).
-    fn lost(&mut self, flight: &mut Flight, loss: &Loss) {
-        self.note_loss(flight);
-        self.bounds.count_range(loss);
-        self.judge_lost(flight, loss);
-    }
-
-    fn probe_repaired(&mut self, flight: &mut Flight, _: bool) {
-        self.note_loss(flight);
-    }
-
-    fn ssthresh(&mut self, window: &Window) -> u32 {
-        self.save_state_upon_loss();
-        window.ssthresh
-    }
-
     /// `HandleSpuriousLossDetection` (§5.5.11.2).
     fn undone(&mut self, _: &Window) -> u32 {
         self.restore_cwnd();
         self.reset_full_bw(0.0);
         self.bounds.undo();
         self.cwnd as u32
-    }
-
-    fn min_cwnd(&self, _: &Window) -> u32 {
-        MIN_PIPE_CWND as u32
-    }
-
-    /// Not called: the window is steered.
-    fn increase(&mut self, _: &mut Window, _: u32, _: impl Fn() -> Ack) {}
-
-    fn burst(&self) -> Option<u32> {
-        Some(self.send_quantum as u32)
     }
 }
 

@@ -14,11 +14,12 @@ mod tests;
 
 use self::root::cube_root;
 use super::hystart::HyStart;
-use super::{Ack, CongestionControl, Constant, Window};
+use super::{Ack, CongestionControl, Constant, Described, Window, WindowControl, WindowEvent};
 use crate::stack::cubic::{LINUX_6, Version};
 use crate::stack::{Counting, Stack, hystart};
+use crate::state::State;
 use crate::{Clock, Ticks};
-use sojourn_aqm::{Duration, Instant};
+use sojourn_aqm::Duration;
 
 /// CUBIC.
 #[derive(Clone, Debug)]
@@ -78,7 +79,7 @@ impl Cubic {
 
     /// `bictcp_acked`: learns from an acknowledgment; HyStart may end slow start.
     fn take_sample(&mut self, window: &mut Window, ack: &Ack) {
-        if self.version.delayed_ack && ack.open {
+        if self.version.delayed_ack && ack.state == State::Open {
             let ratio = self.delayed_ack - (self.delayed_ack >> ACK_RATIO_SHIFT) + ack.packets;
             self.delayed_ack = ratio.min(ACK_RATIO_LIMIT);
         }
@@ -99,7 +100,7 @@ impl Cubic {
     }
 
     /// `bictcp_cong_avoid`.
-    fn grow(&mut self, window: &mut Window, ack: &Ack) {
+    fn cong_avoid(&mut self, window: &mut Window, ack: &Ack) {
         let mut packets = ack.packets;
         if window.in_slow_start() {
             if let Some(hystart) = &mut self.hystart {
@@ -178,7 +179,7 @@ impl Epoch {
     }
 }
 
-impl CongestionControl for Cubic {
+impl Described for Cubic {
     const SOURCE: &'static str = "S. Ha, I. Rhee and L. Xu, ACM SIGOPS 42(5), 2008; Linux tcp_cubic.c";
     const CONSTANTS: &'static [Constant] = &[
         Constant::new("beta", BETA as u64, "/ 1024", "What a loss leaves of the window."),
@@ -189,20 +190,23 @@ impl CongestionControl for Cubic {
             "C, the steepness of the curve, in segments per cubed second.",
         ),
     ];
+}
 
-    fn attach(&mut self, stack: &Stack) {
-        *self = Self::new(stack.cubic, stack.clock());
+impl CongestionControl for Cubic {
+    fn attach(&mut self, stack: &Stack, is_paced: bool) {
+        let mut version = stack.cubic;
+        if is_paced {
+            version.hystart = version.hystart.map(hystart::Config::paced);
+        }
+        *self = Self::new(version, stack.clock());
     }
 
-    #[inline(always)]
-    fn acked(&mut self, window: &mut Window, ack: impl Fn() -> Ack) {
-        self.take_sample(window, &ack());
+    fn window(&mut self) -> Option<&mut dyn WindowControl> {
+        Some(self)
     }
+}
 
-    fn increase(&mut self, window: &mut Window, _: u32, ack: impl Fn() -> Ack) {
-        self.grow(window, &ack());
-    }
-
+impl WindowControl for Cubic {
     fn ssthresh(&mut self, window: &Window) -> u32 {
         self.epoch.start = None;
         // Fast convergence: a window that did not come back to Wmax leaves room for others.
@@ -215,28 +219,36 @@ impl CongestionControl for Cubic {
         scaled(window.cwnd, BETA, BICTCP_BETA_SCALE).max(2)
     }
 
-    fn min_cwnd(&self, window: &Window) -> u32 {
+    fn grow(&mut self, window: &mut Window, ack: &Ack, _: bool) {
+        self.cong_avoid(window, ack);
+    }
+
+    #[inline(always)]
+    fn acked(&mut self, window: &mut Window, ack: &Ack) {
+        self.take_sample(window, ack);
+    }
+
+    fn event(&mut self, _: &mut Window, event: WindowEvent) {
+        match event {
+            WindowEvent::TimedOut => {
+                *self = Self { loss_cwnd: self.loss_cwnd, ..Self::new(self.version, self.clock) };
+            }
+            WindowEvent::Restarted { now, last_sent } => {
+                if let Some(start) = self.epoch.start.as_mut().filter(|_| self.version.idle_shifts_epoch) {
+                    let (now, last_sent) = (self.clock.ticks(now), self.clock.ticks(last_sent));
+                    *start = (*start + (now - last_sent)).min(now);
+                }
+            }
+            WindowEvent::Reduced => {}
+        }
+    }
+
+    fn min_cwnd(&mut self, window: &Window) -> u32 {
         window.ssthresh
     }
 
     fn undone(&mut self, window: &Window) -> u32 {
         window.cwnd.max(self.loss_cwnd)
-    }
-
-    fn paced(&mut self) {
-        let hystart = self.version.hystart.map(hystart::Config::paced);
-        *self = Self::new(Version { hystart, ..self.version }, self.clock);
-    }
-
-    fn timed_out(&mut self) {
-        *self = Self { loss_cwnd: self.loss_cwnd, ..Self::new(self.version, self.clock) };
-    }
-
-    fn restarted(&mut self, now: Instant, last_sent: Instant) {
-        if let Some(start) = self.epoch.start.as_mut().filter(|_| self.version.idle_shifts_epoch) {
-            let (now, last_sent) = (self.clock.ticks(now), self.clock.ticks(last_sent));
-            *start = (*start + (now - last_sent)).min(now);
-        }
     }
 }
 

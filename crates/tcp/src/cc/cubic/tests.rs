@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::stack::cubic::{LINUX_2_6_29, LINUX_3};
+use sojourn_aqm::Instant;
 
 const RTT: Duration = Duration::from_millis(100);
 
@@ -37,9 +38,18 @@ impl Path {
             self.now = start + Duration::from_nanos(self.rtt.as_nanos() * i as i64 / acks as i64);
             self.una += self.per_ack as u64;
             let nxt = self.una + self.window.cwnd as u64;
-            let ack = Ack { now: self.now, packets: self.per_ack, rtt: Some(self.rtt), una: self.una, nxt, open: true };
-            self.cubic.acked(&mut self.window, || ack);
-            self.cubic.increase(&mut self.window, ack.packets, || ack);
+            let ack = Ack {
+                now: self.now,
+                packets: self.per_ack,
+                rtt: Some(self.rtt),
+                una: self.una,
+                nxt,
+                state: State::Open,
+                one_way: None,
+                slow_path: false,
+            };
+            self.cubic.acked(&mut self.window, &ack);
+            self.cubic.grow(&mut self.window, &ack, true);
         }
     }
 
@@ -174,7 +184,7 @@ fn a_time_out_forgets_the_plateau() {
     let mut path = Path::new(LINUX_6, 100, RTT);
     path.lose();
     path.round();
-    path.cubic.timed_out();
+    path.cubic.event(&mut path.window, WindowEvent::TimedOut);
     assert_eq!((path.cubic.last_max_cwnd, path.cubic.delay_min), (0, Duration::ZERO));
     let cwnd = path.window.cwnd;
     path.round();
@@ -190,7 +200,7 @@ fn idle_time_does_not_count_in_new_kernels() {
         path.round();
         let last_sent = path.now;
         path.now += Duration::from_secs(60);
-        path.cubic.restarted(path.now, last_sent);
+        path.cubic.event(&mut path.window, WindowEvent::Restarted { now: path.now, last_sent });
         path.round();
         path.window.cwnd
     };
@@ -207,11 +217,20 @@ fn windows_that_no_link_can_fill_do_no_harm() {
     for cwnd in [u32::MAX / 2, 1 << 28, 1 << 20] {
         path.window.cwnd = cwnd;
         path.lose();
-        let ack = Ack { now: path.now, packets: 1, rtt: Some(RTT), una: 1, nxt: 2, open: true };
-        path.cubic.acked(&mut path.window, || ack);
-        path.cubic.increase(&mut path.window, ack.packets, || ack);
+        let ack = Ack {
+            now: path.now,
+            packets: 1,
+            rtt: Some(RTT),
+            una: 1,
+            nxt: 2,
+            state: State::Open,
+            one_way: None,
+            slow_path: false,
+        };
+        path.cubic.acked(&mut path.window, &ack);
+        path.cubic.grow(&mut path.window, &ack, true);
         path.now += Duration::from_secs(86_400);
         let now = path.now;
-        path.cubic.increase(&mut path.window, ack.packets, || Ack { now, ..ack });
+        path.cubic.grow(&mut path.window, &Ack { now, ..ack }, true);
     }
 }

@@ -18,7 +18,7 @@ mod v0_6;
 
 pub use v0_6::Prague06;
 
-use super::{Ack, AnyCc, CongestionControl, Constant, Flight, Needs, Window};
+use super::{AnyCc, Burst, CongestionControl, Constant, Described, Flight, Needs, SteeringControl, Window};
 use crate::rate_sample::RateSample;
 use crate::state::State;
 use sojourn_aqm::Rate;
@@ -126,7 +126,7 @@ const NEEDS: Needs = Needs {
     ..Needs::NONE
 };
 
-impl CongestionControl for Prague {
+impl Described for Prague {
     const SOURCE: &'static str =
         "TCP Prague 0.7, tcp_prague.c; RFC 9331; draft-briscoe-iccrg-prague-congestion-control";
     const CONSTANTS: &'static [Constant] = &[
@@ -153,7 +153,9 @@ impl CongestionControl for Prague {
         Constant::new("MIN_CWND", MIN_CWND as u64, "packets", "The least window."),
         Constant::new("MIN_MSS", MIN_MSS, "B", "The least segment, where two of the path's size do not fit."),
     ];
+}
 
+impl CongestionControl for Prague {
     fn needs(&self) -> Needs {
         NEEDS
     }
@@ -162,6 +164,16 @@ impl CongestionControl for Prague {
         AnyCc::new("reno")
     }
 
+    fn burst(&self, _: Option<Rate>) -> Burst {
+        Burst::Exactly(self.max_tso_burst)
+    }
+
+    fn steering(&mut self) -> Option<&mut dyn SteeringControl> {
+        Some(self)
+    }
+}
+
+impl SteeringControl for Prague {
     fn opened(&mut self, flight: &mut Flight) {
         self.path = Path::of(flight);
         let Path { mtu, srtt8, now_us } = self.path;
@@ -193,6 +205,10 @@ impl CongestionControl for Prague {
         }
     }
 
+    fn before_reduction(&mut self, window: &Window) {
+        (self.loss.asked, self.loss.cwnd) = (true, window.cwnd);
+    }
+
     /// `prague_state`, and the event of a time-out.
     fn entered(&mut self, flight: &mut Flight, state: State) {
         self.path = Path::of(flight);
@@ -210,27 +226,11 @@ impl CongestionControl for Prague {
         }
     }
 
-    fn ssthresh(&mut self, window: &Window) -> u32 {
-        (self.loss.asked, self.loss.cwnd) = (true, window.cwnd);
-        window.ssthresh
-    }
-
     fn undone(&mut self, window: &Window) -> u32 {
         self.loss.reduced = false;
         self.rate_bytes = self.rate_bytes.max(self.loss.amount);
         self.frac_cwnd = self.frac_of_rate();
         window.cwnd.max(self.loss.cwnd)
-    }
-
-    fn min_cwnd(&self, _: &Window) -> u32 {
-        MIN_CWND
-    }
-
-    /// Not called: the window is steered.
-    fn increase(&mut self, _: &mut Window, _: u32, _: impl Fn() -> Ack) {}
-
-    fn burst(&self) -> Option<u32> {
-        Some(self.max_tso_burst)
     }
 }
 

@@ -52,7 +52,7 @@ fn flight<'a>(window: &'a mut Window, told: &[u64]) -> Flight<'a> {
 }
 
 /// The first line after which a control and the table differ, and what was found instead.
-fn first_difference<C: CongestionControl + Default>(
+fn first_difference<C: SteeringControl + Default>(
     table: &'static str,
     inside: impl Fn(&C) -> (u64, u64),
     mut change: impl FnMut(&mut C),
@@ -61,7 +61,7 @@ fn first_difference<C: CongestionControl + Default>(
     cc.opened(&mut flight(&mut window, &[1_000_000, 0, 0, 1, 1, 1, 0, 160_000, 1]));
     lines(table).enumerate().find_map(|(n, line)| {
         if ["mark", "lose"].contains(&line.event) {
-            cc.ssthresh(&window);
+            cc.before_reduction(&window);
         }
         if line.event == "undo" {
             window.cwnd = cc.undone(&window);

@@ -7,8 +7,8 @@
 //! it, a packet per acknowledgment.
 
 use super::{
-    Ack, AnyCc, CWND_UNIT, CongestionControl, Constant, Flight, Loss, MIN_CWND, NEEDS, Needs, ONE_CWND, Path, Rate,
-    RateSample, Rounds, SHIFT_G, State, Window, closest, reduction_of,
+    AnyCc, Burst, CWND_UNIT, CongestionControl, Constant, Described, Flight, Loss, MIN_CWND, NEEDS, Needs, ONE_CWND,
+    Path, Rate, RateSample, Rounds, SHIFT_G, State, SteeringControl, Window, closest, reduction_of,
 };
 use crate::segmentation::LEAST_BURST;
 
@@ -46,7 +46,7 @@ impl Default for Prague06 {
     }
 }
 
-impl CongestionControl for Prague06 {
+impl Described for Prague06 {
     const SOURCE: &'static str = "TCP Prague 0.6, tcp_prague.c; RFC 9331";
     const CONSTANTS: &'static [Constant] = &[
         Constant::new(
@@ -63,7 +63,9 @@ impl CongestionControl for Prague06 {
         ),
         Constant::new("TARGET_RTT", TARGET_US, "us", "Below this RTT a flow grows as one with this RTT."),
     ];
+}
 
+impl CongestionControl for Prague06 {
     fn needs(&self) -> Needs {
         NEEDS
     }
@@ -72,6 +74,16 @@ impl CongestionControl for Prague06 {
         AnyCc::new("reno")
     }
 
+    fn burst(&self, _: Option<Rate>) -> Burst {
+        Burst::Exactly(self.max_tso_burst.max(LEAST_BURST))
+    }
+
+    fn steering(&mut self) -> Option<&mut dyn SteeringControl> {
+        Some(self)
+    }
+}
+
+impl SteeringControl for Prague06 {
     fn opened(&mut self, flight: &mut Flight) {
         self.path = Path::of(flight);
         self.alpha_us = self.path.now_us;
@@ -91,6 +103,10 @@ impl CongestionControl for Prague06 {
         self.update_pacing_rate(flight);
     }
 
+    fn before_reduction(&mut self, window: &Window) {
+        (self.loss.asked, self.loss.cwnd) = (true, window.cwnd);
+    }
+
     fn entered(&mut self, flight: &mut Flight, state: State) {
         self.path = Path::of(flight);
         let asked = std::mem::take(&mut self.loss.asked);
@@ -106,25 +122,9 @@ impl CongestionControl for Prague06 {
         }
     }
 
-    fn ssthresh(&mut self, window: &Window) -> u32 {
-        (self.loss.asked, self.loss.cwnd) = (true, window.cwnd);
-        window.ssthresh
-    }
-
     fn undone(&mut self, window: &Window) -> u32 {
         self.frac_cwnd = self.frac_cwnd.max(self.loss.amount);
         window.cwnd.max(self.loss.cwnd)
-    }
-
-    fn min_cwnd(&self, _: &Window) -> u32 {
-        MIN_CWND
-    }
-
-    /// Not called: the window is steered.
-    fn increase(&mut self, _: &mut Window, _: u32, _: impl Fn() -> Ack) {}
-
-    fn burst(&self) -> Option<u32> {
-        Some(self.max_tso_burst.max(LEAST_BURST))
     }
 }
 

@@ -1,0 +1,168 @@
+//! What a sender asks of its control, whichever that is.
+
+use super::{Ack, AnyCc, Burst, Cause, Flight, Loss, Needs, Window, WindowEvent};
+use crate::stack::Stack;
+use crate::state::State;
+use sojourn_aqm::{Instant, Rate, Rng};
+
+impl AnyCc {
+    /// Whether it is Reno, whose growth depends on nothing but the number of acknowledged segments.
+    #[inline(always)]
+    pub(crate) fn is_reno(&self) -> bool {
+        matches!(self, Self::Reno(_))
+    }
+
+    /// See [`CongestionControl::needs`](super::CongestionControl::needs).
+    pub fn needs(&self) -> Needs {
+        self.control().needs()
+    }
+
+    /// See [`CongestionControl::attach`](super::CongestionControl::attach).
+    pub fn attach(&mut self, stack: &Stack, is_paced: bool) {
+        self.control_mut().attach(stack, is_paced);
+    }
+
+    /// See [`CongestionControl::seed`](super::CongestionControl::seed).
+    pub fn seed(&mut self, rng: Rng) {
+        self.control_mut().seed(rng);
+    }
+
+    /// See [`CongestionControl::without_ecn`](super::CongestionControl::without_ecn).
+    pub fn without_ecn(&self) -> Option<Self> {
+        self.control().without_ecn()
+    }
+
+    /// Whether, without SACK, the first partial acknowledgment ends recovery.
+    pub fn partial_ack_ends_recovery(&self) -> bool {
+        self.needs().partial_ack_ends_recovery
+    }
+
+    /// See [`CongestionControl::burst`](super::CongestionControl::burst).
+    pub fn burst(&self, rate: Option<Rate>) -> Burst {
+        self.control().burst(rate)
+    }
+
+    /// The threshold after a congestion event; a control that steers leaves it.
+    pub fn ssthresh(&mut self, window: &Window) -> u32 {
+        let control = self.control_mut();
+        if let Some(control) = control.steering() {
+            control.before_reduction(window);
+        }
+        control.window().map_or(window.ssthresh, |control| control.ssthresh(window))
+    }
+
+    /// The threshold after a loss, of a control whose answer to marks is another one.
+    pub fn ssthresh_on_loss(&mut self, window: &Window) -> Option<u32> {
+        self.control_mut().window()?.own_ssthresh(window, Cause::Loss)
+    }
+
+    /// The threshold after a time-out.
+    pub fn timeout_ssthresh(&mut self, window: &Window) -> u32 {
+        let own = self.control_mut().window().and_then(|control| control.own_ssthresh(window, Cause::TimeOut));
+        own.unwrap_or_else(|| self.ssthresh(window))
+    }
+
+    /// Any acknowledgment, for a control that takes [reports](Needs::reports).
+    pub fn reported(&mut self, window: &mut Window, ack: &Ack) {
+        let reports = self.needs().reports;
+        if let Some(control) = self.control_mut().window().filter(|_| reports) {
+            control.acked(window, ack);
+        }
+    }
+
+    /// An acknowledgment on which the window does not grow, because it was not used up.
+    #[cold]
+    pub fn unused(&mut self, window: &mut Window, ack: impl Fn() -> Ack) {
+        let grows = self.needs().grows_unlimited;
+        if let Some(control) = self.control_mut().window().filter(|_| grows) {
+            control.grow(window, &ack(), false);
+        }
+    }
+
+    /// See [`WindowControl::state_changed`](super::WindowControl::state_changed).
+    pub fn state_changed(&mut self, state: State, now: Instant, nxt: u64) {
+        if let Some(control) = self.control_mut().window() {
+            control.state_changed(state, now, nxt);
+        }
+    }
+
+    /// See [`WindowControl::event`](super::WindowControl::event).
+    pub fn event(&mut self, window: &mut Window, event: WindowEvent) {
+        if let Some(control) = self.control_mut().window() {
+            control.event(window, event);
+        }
+    }
+
+    /// The window after a reduction that turned out to be needless.
+    pub fn undone(&mut self, window: &Window) -> u32 {
+        let control = self.control_mut();
+        if let Some(control) = control.steering() {
+            return control.undone(window);
+        }
+        control.window().map_or(window.cwnd, |control| control.undone(window))
+    }
+
+    /// The connection is established, its first RTT known; nothing was sent.
+    pub fn opened(&mut self, flight: &mut Flight) {
+        let control = self.control_mut();
+        if let Some(control) = control.steering() {
+            control.opened(flight);
+        } else if let Some(control) = control.deliveries() {
+            control.opened(flight);
+        }
+    }
+
+    /// See [`DeliveryControl::delivered`](super::DeliveryControl::delivered).
+    pub fn delivered(&mut self, flight: &mut Flight, packets: u32, ce: u32) {
+        if let Some(control) = self.control_mut().deliveries() {
+            control.delivered(flight, packets, ce);
+        }
+    }
+
+    /// See [`SteeringControl::entered`](super::SteeringControl::entered).
+    pub fn entered(&mut self, flight: &mut Flight, state: State) {
+        if let Some(control) = self.control_mut().steering() {
+            control.entered(flight, state);
+        }
+    }
+
+    /// See [`SteeringControl::lost`](super::SteeringControl::lost).
+    pub fn lost(&mut self, flight: &mut Flight, loss: &Loss) {
+        if let Some(control) = self.control_mut().steering() {
+            control.lost(flight, loss);
+        }
+    }
+
+    /// See [`SteeringControl::probe_repaired`](super::SteeringControl::probe_repaired).
+    pub fn probe_repaired(&mut self, flight: &mut Flight, is_app_limited: bool) {
+        if let Some(control) = self.control_mut().steering() {
+            control.probe_repaired(flight, is_app_limited);
+        }
+    }
+
+    /// See [`SteeringControl::resumed`](super::SteeringControl::resumed).
+    pub fn resumed(&mut self, flight: &mut Flight) {
+        if let Some(control) = self.control_mut().steering() {
+            control.resumed(flight);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{NAMES, Own};
+    use super::*;
+
+    #[test]
+    fn every_registered_control_has_one_face_the_one_that_it_needs() {
+        for (name, _) in NAMES {
+            let cc = AnyCc::new(name).expect("a registered name");
+            // It asserts what is required of a control.
+            let own = Own::new(cc.control().duplicate());
+            let needs = cc.needs();
+            assert_eq!(own.control().needs(), needs, "{name}");
+            assert!(needs.samples || own.clone().control_mut().deliveries().is_none(), "{name}");
+            assert!(!(needs.grows_unlimited && needs.steers), "{name}");
+        }
+    }
+}
