@@ -5,7 +5,7 @@
 
 use sojourn_aqm::params::Value;
 use sojourn_aqm::registry::{Algorithm, Managed};
-use sojourn_aqm::{Aqm, Cx, Duration, Fifo, Instant, Meta, Popped, Verdict, config};
+use sojourn_aqm::{Aqm, Cx, Duration, Fifo, Instant, Lifecycle, Meta, Popped, Verdict, config};
 
 /// The algorithm, for a catalogue: `Scenario::parse_with(text, &[], base, &[&BLUE])`.
 pub static BLUE: Algorithm = Algorithm::own::<Config>(
@@ -63,7 +63,7 @@ impl Blue {
 }
 
 impl Aqm for Blue {
-    fn enqueue<Q: Fifo>(&mut self, cx: &mut Cx, meta: &Meta, _: &mut Q) -> Verdict {
+    fn enqueue(&mut self, cx: &mut Cx, meta: &Meta, _: &mut dyn Fifo) -> Verdict {
         match cx.rng.uniform() < self.p {
             false => Verdict::Accept,
             true if self.config.ecn && meta.ecn.is_ect() => Verdict::Mark,
@@ -71,19 +71,25 @@ impl Aqm for Blue {
         }
     }
 
-    fn dequeue<Q: Fifo>(&mut self, cx: &mut Cx, queue: &mut Q) -> Option<Popped> {
+    fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<Popped> {
         if queue.is_empty() {
             self.update(cx.now, -self.config.decrement);
         }
         queue.pop()
     }
 
-    fn overflowed(&mut self, cx: &mut Cx, _: &Meta) {
-        self.update(cx.now, self.config.increment);
+    fn lifecycle(&mut self) -> Option<&mut dyn Lifecycle> {
+        Some(self)
     }
 
     fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
         see("p", self.p);
+    }
+}
+
+impl Lifecycle for Blue {
+    fn overflowed(&mut self, cx: &mut Cx, _: &Meta) {
+        self.update(cx.now, self.config.increment);
     }
 }
 

@@ -42,7 +42,7 @@ pub struct My {
 }
 
 impl Aqm for My {
-    fn dequeue<Q: Fifo>(&mut self, cx: &mut Cx, queue: &mut Q) -> Option<Popped> {
+    fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<Popped> {
         // The last packet always goes: an idle link would be worse than a late packet.
         while queue.len() > 1 && queue.meta(0).is_some_and(|head| cx.now - head.enqueued > self.config.target) {
             self.late += 1;
