@@ -1,4 +1,5 @@
 //! The options of `link`, `delay`, `loss` and `ctl`; their texts are the helps'.
+#![allow(rustdoc::broken_intra_doc_links, reason = "texts of options are helps; brackets hold defaults")]
 
 use crate::Error;
 use crate::path::Side;
