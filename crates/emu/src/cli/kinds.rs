@@ -1,6 +1,6 @@
 //! What the directions of `link`, `delay` and `loss` do: services, delays and losses as a command line spells them.
 
-use super::options::LinkOptions;
+use super::options::{LinkOptions, Sided};
 use crate::Error;
 use crate::path::{Kind, Side};
 use serde_json::{Map, Value, json};
@@ -9,45 +9,6 @@ use sojourn_aqm::params::unknown;
 use sojourn_aqm::registry::Catalogue;
 use sojourn_sim::scenario::{LinkSpec, LossSpec, Service, Steps};
 use std::path::Path;
-
-/// An option for both directions, and those for one of them, up first.
-pub(super) struct Sided<'a> {
-    /// Its name and its value.
-    pub both: (&'static str, Option<&'a str>),
-    /// Likewise.
-    pub each: [(&'static str, Option<&'a str>); 2],
-}
-
-impl<'a> Sided<'a> {
-    /// Options by their names, that for both directions first.
-    pub fn of_options(names: [&'static str; 3], values: [&'a Option<String>; 3]) -> Self {
-        let ([all, up, down], [for_all, for_up, for_down]) = (names, values.map(Option::as_deref));
-        Self { both: (all, for_all), each: [(up, for_up), (down, for_down)] }
-    }
-
-    /// The word of `command`, for both directions, and its options `--up` and `--down`.
-    pub fn of_word(command: &'static str, word: Option<&'a str>, [up, down]: [&'a Option<String>; 2]) -> Self {
-        Self { both: (command, word), each: [("--up", up.as_deref()), ("--down", down.as_deref())] }
-    }
-
-    /// The option that counts for a direction, with its value.
-    fn of(&self, side: Side) -> Option<(&'static str, &'a str)> {
-        let own = self.each[usize::from(side == Side::Down)];
-        [own, self.both].into_iter().find_map(|(name, value)| Some((name, value?)))
-    }
-
-    /// Refuses a value for both directions if each of them has its own.
-    pub fn check(&self) -> Result<(), Error> {
-        let [(up, for_up), (down, for_down)] = self.each;
-        match (self.both, for_up, for_down) {
-            ((all, Some(value)), Some(_), Some(_)) => {
-                let place = if all.starts_with("--") { all } else { value };
-                Err(Error::Input(format!("{place}: both directions have their own, {up} and {down}; leave it out")))
-            }
-            _ => Ok(()),
-        }
-    }
-}
 
 /// The two links: a service (`--up`, `--down`, `--rate`), a queue manager and a limit for each.
 pub(super) fn links(options: &LinkOptions, mtu: Option<&str>, managers: &dyn Catalogue) -> Result<[Kind; 2], Error> {

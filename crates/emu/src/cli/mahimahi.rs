@@ -1,4 +1,5 @@
 //! Mahimahi's commands with its options: `mm-link`, `mm-delay`, `mm-loss`, `mm-onoff`, `mm-intermittent`, `mm-meter`.
+#![allow(rustdoc::broken_intra_doc_links, reason = "texts of options are helps; brackets hold defaults")]
 
 use super::args::{self, Words};
 use super::help::{self, Help};

@@ -2,8 +2,8 @@
 
 use super::args::{self, Words, text};
 use super::help::{self, Help};
-use super::kinds::{Sided, delays, links, losses};
-use super::options::{CommonOptions, DelayOptions, LinkOptions, LossOptions};
+use super::kinds::{delays, links, losses};
+use super::options::{CommonOptions, DelayOptions, LinkOptions, LossOptions, Sided};
 use super::{Parsed, Request};
 use crate::Error;
 use crate::path::{DirectionConfig, Gso, Kind, LogConfig, LogFormat, Side};

@@ -1,7 +1,48 @@
 //! The options of `link`, `delay`, `loss` and `ctl`; their texts are the helps'.
+#![allow(rustdoc::broken_intra_doc_links, reason = "texts of options are helps; brackets hold defaults")]
 
-use super::kinds::Sided;
+use crate::Error;
+use crate::path::Side;
 use clap::Args;
+
+/// An option for both directions, and those for one of them, up first.
+pub struct Sided<'a> {
+    /// Its name and its value.
+    pub both: (&'static str, Option<&'a str>),
+    /// Likewise.
+    pub each: [(&'static str, Option<&'a str>); 2],
+}
+
+impl<'a> Sided<'a> {
+    /// Options by their names, that for both directions first.
+    pub fn of_options(names: [&'static str; 3], values: [&'a Option<String>; 3]) -> Self {
+        let ([all, up, down], [for_all, for_up, for_down]) = (names, values.map(Option::as_deref));
+        Self { both: (all, for_all), each: [(up, for_up), (down, for_down)] }
+    }
+
+    /// The word of `command`, for both directions, and its options `--up` and `--down`.
+    pub fn of_word(command: &'static str, word: Option<&'a str>, [up, down]: [&'a Option<String>; 2]) -> Self {
+        Self { both: (command, word), each: [("--up", up.as_deref()), ("--down", down.as_deref())] }
+    }
+
+    /// The option that counts for a direction, with its value.
+    pub fn of(&self, side: Side) -> Option<(&'static str, &'a str)> {
+        let own = self.each[usize::from(side == Side::Down)];
+        [own, self.both].into_iter().find_map(|(name, value)| Some((name, value?)))
+    }
+
+    /// Refuses a value for both directions if each of them has its own.
+    pub fn check(&self) -> Result<(), Error> {
+        let [(up, for_up), (down, for_down)] = self.each;
+        match (self.both, for_up, for_down) {
+            ((all, Some(value)), Some(_), Some(_)) => {
+                let place = if all.starts_with("--") { all } else { value };
+                Err(Error::Input(format!("{place}: both directions have their own, {up} and {down}; leave it out")))
+            }
+            _ => Ok(()),
+        }
+    }
+}
 
 /// Those of `link`.
 #[derive(Args, Clone, Debug, Default)]
@@ -57,19 +98,23 @@ pub struct LinkOptions {
 }
 
 impl LinkOptions {
-    pub(super) fn service(&self) -> Sided<'_> {
+    /// What serves a direction.
+    pub fn service(&self) -> Sided<'_> {
         Sided::of_options(["--rate", "--up", "--down"], [&self.rate, &self.up, &self.down])
     }
 
-    pub(super) fn aqm(&self) -> Sided<'_> {
+    /// Its queue manager.
+    pub fn aqm(&self) -> Sided<'_> {
         Sided::of_options(["--aqm", "--aqm-up", "--aqm-down"], [&self.aqm, &self.aqm_up, &self.aqm_down])
     }
 
-    pub(super) fn netem(&self) -> Sided<'_> {
+    /// netem before that.
+    pub fn netem(&self) -> Sided<'_> {
         Sided::of_options(["--netem", "--netem-up", "--netem-down"], [&self.netem, &self.netem_up, &self.netem_down])
     }
 
-    pub(super) fn limit(&self) -> Sided<'_> {
+    /// The limit of its queue.
+    pub fn limit(&self) -> Sided<'_> {
         Sided::of_options(["--limit", "--limit-up", "--limit-down"], [&self.limit, &self.limit_up, &self.limit_down])
     }
 }

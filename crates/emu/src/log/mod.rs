@@ -46,6 +46,17 @@ pub(crate) trait Form {
     fn finish(&mut self, end: Instant) -> Result<(), WriteError>;
 }
 
+/// What a queue did with a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fate {
+    /// When.
+    pub at: Instant,
+    /// What.
+    pub kind: Kind,
+    /// How long the packet had waited.
+    pub sojourn: Duration,
+}
+
 impl Recorder {
     /// Opens the logs of `config` in a run with `seed`.
     pub fn new(config: &DirectionConfig, seed: u64) -> Result<Self, Error> {
@@ -85,11 +96,11 @@ impl Recorder {
         }
     }
 
-    /// What became of a packet in the queue.
+    /// The fate of a packet in the queue.
     #[inline]
-    pub fn decided(&mut self, now: Instant, kind: Kind, meta: &Meta, packet: &Packet, sojourn: Duration) {
+    pub fn decided(&mut self, fate: Fate, meta: &Meta, packet: &Packet) {
         if !self.logs.is_empty() {
-            self.push(Record::fate(now, kind, meta, packet.number, sojourn));
+            self.push(Record::fate(fate.at, fate.kind, meta, packet.number, fate.sojourn));
         }
     }
 

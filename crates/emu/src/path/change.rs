@@ -3,85 +3,14 @@
 //! A change comes before everything else of its instant, and is in the log. Both kinds are one: a simulation of the link
 //! with what the log has as `[[changes]]` decides alike.
 
+use super::present::written;
+use super::station::QueueChange;
 use super::{Direction, Kind};
 use serde_json::{Map, Value, json};
 use sojourn_aqm::registry::Catalogue;
 use sojourn_aqm::{Duration, Instant, Rate};
-use sojourn_sim::scenario::{Changed, LossSpec, Service, Stepped};
+use sojourn_sim::scenario::{Changed, LossSpec, Service};
 use sojourn_sim::stream_of_queue;
-
-/// What a direction does now.
-#[derive(Clone)]
-pub struct Present {
-    kind: Kind,
-    seed: u64,
-    index: usize,
-    /// How many changes of queue and loss there were.
-    made: usize,
-    /// When the next one is planned; [`Instant::NEVER`] without one.
-    pub next: Instant,
-    /// The rate before a pause.
-    paused: Option<Rate>,
-}
-
-impl Present {
-    pub fn new(kind: Kind, seed: u64, index: usize) -> Self {
-        let mut new = Self { kind, seed, index, made: 0, next: Instant::NEVER, paused: None };
-        new.look_ahead();
-        new
-    }
-
-    pub fn kind(&self) -> &Kind {
-        &self.kind
-    }
-
-    fn look_ahead(&mut self) {
-        let planned = if let Kind::Link(spec) = &self.kind { spec.changes.get(self.made) } else { None };
-        self.next = planned.map_or(Instant::NEVER, |change| Instant::ZERO + change.at);
-    }
-
-    /// The change that is planned next.
-    fn planned(&self) -> Option<Changed> {
-        let Kind::Link(spec) = &self.kind else { return None };
-        spec.planned(self.made + 1).map(|(_, changed)| changed)
-    }
-
-    /// Takes in what `values` change from `at` on.
-    fn take(&mut self, at: Instant, values: &Map<String, Value>, own: &dyn Catalogue) -> Result<Changed, String> {
-        let since = at - Instant::ZERO;
-        match &mut self.kind {
-            Kind::Link(spec) => spec.change(since, values, own).map_err(|wrong| wrong.to_string()),
-            Kind::Delay(delays) => {
-                let value = only(values, "delay", "a delay has no queue")?;
-                let text = value.as_str().unwrap_or_default();
-                let delay = Duration::parse(text).map_err(|wrong| format!("delay: {wrong}"))?;
-                delays.insert(since, delay);
-                let written = written("delay", json!(delay.to_string()));
-                Ok(Changed { delay: Some(delay), written, ..Changed::default() })
-            }
-            Kind::Loss(present) => {
-                let value = only(values, "loss", "a loss has no queue")?;
-                let loss = LossSpec::read(value).map_err(|wrong| format!("loss: {wrong}"))?;
-                *present = Some(loss);
-                let (written, number) = (written("loss", loss.canonical()), self.made as u64 + 1);
-                Ok(Changed { loss: Some(loss), written, number, ..Changed::default() })
-            }
-            Kind::OnOff { .. } => Err("a link that is on and off does not change; start it anew".to_string()),
-        }
-    }
-
-    /// The rate at `now`, of a link that has one.
-    fn rate(&self, now: Instant) -> Result<Rate, String> {
-        match &self.kind {
-            Kind::Link(spec) => match &spec.service {
-                Service::Rate(rate) => Ok(*rate),
-                Service::Steps(steps) => Ok(steps.rate.at(now - Instant::ZERO)),
-                _ => Err(NO_RATE.to_string()),
-            },
-            _ => Err(NO_RATE.to_string()),
-        }
-    }
-}
 
 impl Direction {
     /// Changes as of `now`, or just behind what is done already, to what `values` say, the keys of an entry of
@@ -189,7 +118,7 @@ impl Direction {
             }
             if let Some(spec) = &changed.queue {
                 let rng = stream_of_queue(seed, index, changed.number);
-                station.change_queue(at, spec, changed.keeps, rng, course);
+                station.change_queue(at, QueueChange { spec, keeps: changed.keeps, rng }, course);
                 let splits = station.splits();
                 self.keeps = self.gso_keeps && !splits;
             }
@@ -201,19 +130,5 @@ impl Direction {
         self.present.look_ahead();
     }
 }
-
-/// The value of the only key that a direction without a queue has.
-fn only<'a>(values: &'a Map<String, Value>, key: &str, why: &str) -> Result<&'a Value, String> {
-    match values.keys().find(|known| *known != key) {
-        Some(other) => Err(format!("{other}: {why}; only its {key} changes")),
-        None => values.get(key).ok_or_else(|| format!("{key}: missing; write a value")),
-    }
-}
-
-fn written(key: &str, value: Value) -> Map<String, Value> {
-    [(key.to_string(), value)].into_iter().collect()
-}
-
-const NO_RATE: &str = "only a link with a rate can pause; start one around it";
 
 const NANOSECOND: Duration = Duration::from_nanos(1);

@@ -3,8 +3,8 @@
 use super::counters::Counters;
 use super::on_off::OnOff;
 use super::packets::{Packet, Packets};
-use crate::log::{Kind, Recorder};
-use sojourn_aqm::{DropReason, Duration, Ecn, Instant, Meta};
+use crate::log::{Fate, Kind, Recorder};
+use sojourn_aqm::{Duration, Ecn, Instant, Meta};
 use sojourn_sim::Medium;
 use std::collections::VecDeque;
 
@@ -67,7 +67,7 @@ impl Course {
         let sojourn = now - meta.enqueued;
         self.counters.sojourn.0 += 1;
         self.counters.sojourn.1 += sojourn.as_nanos() as u64;
-        self.recorder.decided(now, kind, meta, packet, sojourn);
+        self.recorder.decided(Fate { at: now, kind, sojourn }, meta, packet);
         if packet.segments == 1 {
             self.recorder.leaves(now, packet, &self.packets);
         }
@@ -81,10 +81,10 @@ impl Course {
         handle
     }
 
-    /// The queue dropped a packet at `now` that had waited for `sojourn`.
-    pub fn dropped(&mut self, now: Instant, meta: &Meta, handle: u32, reason: DropReason, sojourn: Duration) {
+    /// The queue dropped a packet.
+    pub fn dropped(&mut self, fate: Fate, meta: &Meta, handle: u32) {
         let packet = self.packets.get(handle);
-        self.recorder.decided(now, Kind::dropped(reason), meta, packet, sojourn);
+        self.recorder.decided(fate, meta, packet);
         self.lose(handle);
     }
 
@@ -116,7 +116,7 @@ impl Course {
     pub fn pass(&mut self, now: Instant, meta: &Meta, handle: u32) {
         self.arrived(now, meta, handle, false);
         let packet = self.packets.get(handle);
-        self.recorder.decided(now, Kind::Sent, meta, packet, Duration::ZERO);
+        self.recorder.decided(Fate { at: now, kind: Kind::Sent, sojourn: Duration::ZERO }, meta, packet);
         self.recorder.leaves(now, packet, &self.packets);
         self.left(now, handle, None);
     }

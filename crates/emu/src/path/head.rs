@@ -1,6 +1,6 @@
 //! The headers of one packet alone, out of those of the frame that it came in.
 
-use super::header::{CWR, FIN, PSH, TCP, patch, patch_ecn};
+use super::header::{CWR, FIN, PSH, Segment, TCP, patch, patch_ecn};
 use super::packets::{Packet, Page};
 
 /// Writes the headers of one packet alone, without a virtio header, as far as they fit; their length.
@@ -12,7 +12,8 @@ pub fn own_head(page: &Page, packet: &Packet, out: &mut [u8]) -> usize {
         return size;
     }
     if page.split {
-        patch(head, &page.headers, packet.offset, packet.index, packet.len as usize, packet.ecn);
+        let Packet { offset, index, len, ecn, .. } = *packet;
+        patch(head, &page.headers, Segment { offset, index, payload: len.into(), ecn });
         if page.headers.transport == TCP {
             head[page.headers.at + 13] = flags(page, packet);
         }

@@ -185,9 +185,22 @@ impl Headers {
     }
 }
 
-/// Makes a copy of headers those of one segment or of several joined ones: `payload` bytes from byte `offset` of the
-/// superframe's on, the `index`-th segment, ECN field `ecn`. The transport's sum is that of the pseudo-header.
-pub fn patch(head: &mut [u8], about: &Headers, offset: u32, index: u16, payload: usize, ecn: Ecn) {
+/// One segment of a superframe, or several joined ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// Where its payload begins in that of the superframe.
+    pub offset: u32,
+    /// Number of the first segment in the superframe.
+    pub index: u16,
+    /// Bytes of payload.
+    pub payload: usize,
+    /// ECN field.
+    pub ecn: Ecn,
+}
+
+/// Makes a copy of a superframe's headers those of `segment`. The transport's sum is that of the pseudo-header.
+pub fn patch(head: &mut [u8], about: &Headers, segment: Segment) {
+    let Segment { offset, index, payload, ecn } = segment;
     let at = about.at;
     if about.version == 6 {
         head[4..6].copy_from_slice(&((about.end - 40 + payload) as u16).to_be_bytes());

@@ -9,8 +9,8 @@ use super::damage::damaged;
 use super::ethernet;
 use super::head::flags;
 use super::header::{
-    CWR, DATA_VALID, FIN, GSO_NONE, GSO_TCP4, GSO_TCP6, GSO_UDP, NEEDS_CSUM, PSH, RST, SYN, TCP, UDP, URG, VNET, Vnet,
-    patch, patch_ecn,
+    CWR, DATA_VALID, FIN, GSO_NONE, GSO_TCP4, GSO_TCP6, GSO_UDP, NEEDS_CSUM, PSH, RST, SYN, Segment, TCP, UDP, URG,
+    VNET, Vnet, patch, patch_ecn,
 };
 use super::packets::{MOST_BYTES, MOST_HEADERS, Packet, Packets, Page};
 use sojourn_aqm::Instant;
@@ -20,6 +20,15 @@ use std::io::{self, IoSlice};
 pub trait Sink {
     /// Writes one frame: virtio header, a link's header if frames have one, and IP packet, of one flow, in parts.
     fn write(&mut self, parts: &[IoSlice<'_>]) -> io::Result<()>;
+}
+
+/// A packet that leaves a direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Departure {
+    /// When it is due.
+    pub due: Instant,
+    /// The packet.
+    pub handle: u32,
 }
 
 /// Superframes under construction.
@@ -66,8 +75,9 @@ impl Joiner {
         Self { joins, open: open.collect(), used: 0 }
     }
 
-    /// Takes a packet that is due at `due`; writes what has to leave before it.
-    pub fn push(&mut self, due: Instant, handle: u32, packets: &mut Packets, out: &mut dyn Sink, done: &mut Done) {
+    /// Takes a packet that leaves; writes what has to leave before it.
+    pub fn push(&mut self, departure: Departure, packets: &mut Packets, out: &mut dyn Sink, done: &mut Done) {
+        let handle = departure.handle;
         let packet = packets.get(handle);
         let flow = packets.page(packet.page).headers.flow;
         if let Some(i) = self.open[..self.used].iter().position(|one| one.flow == flow) {
@@ -79,8 +89,7 @@ impl Joiner {
         } else if self.used == MOST_OPEN {
             self.write(0, packets, out, done);
         }
-        let packet = packets.get(handle);
-        self.open[self.used].begin(due, handle, packet, packets, self.joins);
+        self.open[self.used].begin(departure, packets, self.joins);
         self.used += 1;
     }
 
@@ -104,7 +113,8 @@ impl Joiner {
 pub type Done<'a> = dyn FnMut(Written, &Packets) + 'a;
 
 impl Superframe {
-    fn begin(&mut self, due: Instant, handle: u32, packet: &Packet, packets: &Packets, joins: bool) {
+    fn begin(&mut self, Departure { due, handle }: Departure, packets: &Packets, joins: bool) {
+        let packet = packets.get(handle);
         let page = packets.page(packet.page);
         (self.flow, self.due, self.payload) = (page.headers.flow, due, packet.len as usize);
         self.handles.clear();
@@ -217,7 +227,8 @@ impl Superframe {
         let about = &page.headers;
         let ip = &mut out[VNET..VNET + about.end];
         ip.copy_from_slice(page.head());
-        patch(ip, about, first.offset, first.index, self.payload, first.ecn);
+        let Packet { offset, index, ecn, .. } = *first;
+        patch(ip, about, Segment { offset, index, payload: self.payload, ecn });
         let joined = self.whole || self.handles.len() > 1;
         let mut gso = GSO_NONE;
         let mut cwr = false;

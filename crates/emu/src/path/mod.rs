@@ -18,6 +18,7 @@ mod header;
 pub(crate) mod join;
 mod on_off;
 pub(crate) mod packets;
+mod present;
 mod station;
 
 pub use buffer::{Buffer, Pool};
@@ -28,13 +29,13 @@ pub use join::Sink;
 
 use crate::Error;
 use crate::log::{Kind as Logged, Recorder};
-use change::Present;
 use course::Course;
 use fresh::Fresh;
 use header::Headers;
-use join::{Joiner, Written};
+use join::{Departure, Joiner, Written};
 use on_off::OnOff;
 use packets::{Packet, Packets, segments, whole};
+use present::Present;
 use sojourn_aqm::class::ClassId;
 use sojourn_aqm::{Duration, Instant, Meta};
 use sojourn_sim::scenario::Steps;
@@ -199,13 +200,14 @@ impl Direction {
             station.advance(now, course);
         }
         let mut last = None;
-        while let Some((due, handle)) = leaving(course, &mut self.fresh, now) {
+        while let Some(departure) = leaving(course, &mut self.fresh, now) {
+            let due = departure.due;
             self.dense = last.is_some_and(|last| due - last <= self.window);
             last = Some(due);
             self.lateness.record(now - due);
             let (recorder, refused) = (&mut course.recorder, &mut course.counters.refused);
             let mut done = |written: Written, packets: &Packets| note(recorder, refused, now, &written, packets);
-            self.joiner.push(due, handle, &mut course.packets, out, &mut done);
+            self.joiner.push(departure, &mut course.packets, out, &mut done);
         }
         let (recorder, refused) = (&mut course.recorder, &mut course.counters.refused);
         let mut done = |written: Written, packets: &Packets| note(recorder, refused, now, &written, packets);
@@ -222,10 +224,10 @@ impl Direction {
         if let Some(station) = &mut self.station {
             station.advance(now, course);
         }
-        while let Some((due, handle)) = leaving(course, &mut self.fresh, now) {
-            let mut out = Handing { due, next };
+        while let Some(departure) = leaving(course, &mut self.fresh, now) {
+            let mut out = Handing { due: departure.due, next };
             // There is nobody who could refuse it, and nothing is late in virtual time.
-            self.joiner.push(due, handle, &mut course.packets, &mut out, &mut |_, _| {});
+            self.joiner.push(departure, &mut course.packets, &mut out, &mut |_, _| {});
             self.joiner.flush(&mut course.packets, &mut out, &mut |_, _| {});
         }
         course.recorder.tick(now);
@@ -297,8 +299,8 @@ impl Direction {
     }
 }
 
-/// The next packet that has left at `now`, with the time at which it did; it counts.
-fn leaving(course: &mut Course, fresh: &mut Fresh, now: Instant) -> Option<(Instant, u32)> {
+/// The next packet that has left at `now`; it counts.
+fn leaving(course: &mut Course, fresh: &mut Fresh, now: Instant) -> Option<Departure> {
     let &(due, handle) = course.exits.front().filter(|&&(due, _)| due <= now)?;
     course.exits.pop_front();
     let packet = *course.packets.get(handle);
@@ -312,7 +314,7 @@ fn leaving(course: &mut Course, fresh: &mut Fresh, now: Instant) -> Option<(Inst
             bytes => course.recorder.event(due, Logged::Payload, packet.number, bytes.into()),
         }
     }
-    Some((due, handle))
+    Some(Departure { due, handle })
 }
 
 /// Hands frames on that leave at one instant.

@@ -6,6 +6,7 @@
 
 use super::course::Course;
 use super::packets::Flip;
+use crate::log::{Fate, Kind as Logged};
 use sojourn_aqm::qdisc::drop_all;
 use sojourn_aqm::{Dequeued, DropReason, Duration, Enqueued, Host, Instant, Meta, Qdisc, Rate, Rng, Sink, TcpView};
 use sojourn_sim::scenario::{Framing, LinkSpec};
@@ -70,7 +71,7 @@ impl Sink<u32> for Drops<'_> {
     fn dropped(&mut self, meta: Meta, handle: u32, reason: DropReason) {
         let waited = self.arriving != Some(handle);
         let sojourn = if waited { self.now - meta.enqueued } else { Duration::ZERO };
-        self.course.dropped(self.now, &meta, handle, reason, sojourn);
+        self.course.dropped(Fate { at: self.now, kind: Logged::dropped(reason), sojourn }, &meta, handle);
     }
 
     fn duplicated(&mut self, meta: &Meta, handle: &u32) -> Option<u32> {
@@ -84,6 +85,16 @@ impl Sink<u32> for Drops<'_> {
     fn tcp(&self, handle: &u32) -> Option<TcpView> {
         self.course.packets.tcp(*handle)
     }
+}
+
+/// Another discipline for a link.
+pub struct QueueChange<'a> {
+    /// The link that has it.
+    pub spec: &'a LinkSpec,
+    /// Whether what waits stays, as after `tc qdisc change`; else it is dropped, as after `tc qdisc replace`.
+    pub keeps: bool,
+    /// Its random stream.
+    pub rng: Rng,
 }
 
 impl Station {
@@ -203,9 +214,9 @@ impl Station {
         }
     }
 
-    /// Another discipline takes the place of the present one at `now`, that of `spec` with the random stream `rng`: as after
-    /// `tc qdisc change` where it `keeps` what waits, else as after `tc qdisc replace`, which drops that.
-    pub fn change_queue(&mut self, now: Instant, spec: &LinkSpec, keeps: bool, rng: Rng, course: &mut Course) {
+    /// Another discipline takes the place of the present one at `now`.
+    pub fn change_queue(&mut self, now: Instant, change: QueueChange<'_>, course: &mut Course) {
+        let QueueChange { spec, keeps, rng } = change;
         let mut new = spec.aqm.queue(spec.limits, Host { link: spec.told(), rng });
         let mut drops = Drops { now, arriving: None, with_tcp: false, course };
         match self.qdisc.as_any().filter(|_| keeps) {

@@ -139,7 +139,7 @@ impl Leases {
             Ok((block, lease)) => {
                 let routed = outer.is_some_and(|(netlink, index)| {
                     block.prefixes().into_iter().for_each(|to| {
-                        let _ = netlink.add_route(to, index, Route::Device, None, self.cc.as_deref());
+                        let _ = netlink.add_route(&Route { cc: self.cc.as_deref(), ..Route::to(to, index) });
                     });
                     true
                 });

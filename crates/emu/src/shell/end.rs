@@ -58,7 +58,7 @@ impl<'a> Site<'a> {
         netlink.up(index, Some((self.mtu, QUEUE))).map_err(|e| fail("switching on", e))?;
         for ((own, peer), to) in self.addresses.into_iter().zip(self.reaches) {
             let address = netlink.add_address(index, own, peer);
-            let route = netlink.add_route(to, index, Route::Device, Some(own), self.cc);
+            let route = netlink.add_route(&Route { source: Some(own), cc: self.cc, ..Route::to(to, index) });
             // A machine without IPv6 emulates IPv4.
             if own.is_ipv4() {
                 address.map_err(|e| fail("address", e))?;

@@ -19,11 +19,34 @@ pub type Prefix = (IpAddr, u8);
 
 /// What a route does with packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Route {
+pub enum RouteKind {
     /// Sends them to a device.
     Device,
     /// Takes them for this machine.
     Local,
+}
+
+/// A route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Route<'a> {
+    /// What it leads to.
+    pub to: Prefix,
+    /// Number of its device.
+    pub index: u32,
+    /// Where packets go.
+    pub kind: RouteKind,
+    /// The address from which this machine sends along it.
+    pub source: Option<IpAddr>,
+    /// TCP's congestion control along it, whatever the default of its namespace is; a name that the kernel does not know
+    /// is an invalid argument.
+    pub cc: Option<&'a str>,
+}
+
+impl Route<'_> {
+    /// A route to a device, without more.
+    pub fn to(to: Prefix, index: u32) -> Self {
+        Self { to, index, kind: RouteKind::Device, source: None, cc: None }
+    }
 }
 
 /// Packets that a device lost, as its kernel counts.
@@ -98,23 +121,15 @@ impl Netlink {
         self.ask(message).map(|_| ())
     }
 
-    /// Adds a route to the main table. This machine sends along it from `source`, with TCP's congestion control `cc`,
-    /// whatever the default of its namespace is; a name that the kernel does not know is an invalid argument.
-    pub fn add_route(
-        &mut self,
-        to: Prefix,
-        index: u32,
-        kind: Route,
-        source: Option<IpAddr>,
-        cc: Option<&str>,
-    ) -> io::Result<()> {
+    /// Adds a route to the main table.
+    pub fn add_route(&mut self, route: &Route<'_>) -> io::Result<()> {
         let flags = (libc::NLM_F_ACK | libc::NLM_F_CREATE | libc::NLM_F_EXCL) as u16;
-        self.route(libc::RTM_NEWROUTE, flags, to, index, kind, source, cc)
+        self.route(libc::RTM_NEWROUTE, flags, route)
     }
 
     /// Removes a route to a device.
     pub fn remove_route(&mut self, to: Prefix, index: u32) -> io::Result<()> {
-        self.route(libc::RTM_DELROUTE, libc::NLM_F_ACK as u16, to, index, Route::Device, None, None)
+        self.route(libc::RTM_DELROUTE, libc::NLM_F_ACK as u16, &Route::to(to, index))
     }
 
     /// What the routes of all tables lead to, without the routes to everywhere.
@@ -148,21 +163,12 @@ impl Netlink {
         Ok(Losses { sent: count(5) + count(7), written: count(6) })
     }
 
-    #[allow(clippy::too_many_arguments)] // a route has that many parts
-    fn route(
-        &mut self,
-        what: u16,
-        flags: u16,
-        (to, length): Prefix,
-        index: u32,
-        kind: Route,
-        source: Option<IpAddr>,
-        cc: Option<&str>,
-    ) -> io::Result<()> {
+    fn route(&mut self, what: u16, flags: u16, route: &Route<'_>) -> io::Result<()> {
+        let &Route { to: (to, length), index, kind, source, cc } = route;
         let mut message = Message::new(what, flags);
         let (kind, scope) = match kind {
-            Route::Device => (libc::RTN_UNICAST, libc::RT_SCOPE_LINK),
-            Route::Local => (libc::RTN_LOCAL, libc::RT_SCOPE_HOST),
+            RouteKind::Device => (libc::RTN_UNICAST, libc::RT_SCOPE_LINK),
+            RouteKind::Local => (libc::RTN_LOCAL, libc::RT_SCOPE_HOST),
         };
         let protocol = libc::RTPROT_STATIC;
         message.body(&[family(to), length, 0, 0, libc::RT_TABLE_MAIN, protocol, scope, kind, 0, 0, 0, 0]);

@@ -65,8 +65,8 @@ fn read_all(bytes: &[u8]) {
         let _ = (TcpView::of_ip(rest), ethernet::length(rest), ethernet::is_ip(rest), Headers::other(rest));
     }
     let _ = (Outline::of(bytes), is_local_noise(bytes), ends(bytes));
-    if let Some(Frame::Datagrams { payloads, .. }) = Frame::parse(bytes) {
-        assert!(payloads.iter().count() <= bytes.len().max(1));
+    if let Some(Frame::Datagrams(burst)) = Frame::parse(bytes) {
+        assert!(burst.payloads.iter().count() <= bytes.len().max(1));
     }
     read_capture(bytes);
     let text = [&(bytes.len() as u32).to_le_bytes(), bytes].concat();

@@ -1,7 +1,7 @@
 //! UDP: datagrams are carried one by one, and the answers come back from the address that was asked.
 
-use super::frame::Payloads;
-use super::{Shared, Wanted};
+use super::frame::Burst;
+use super::shared::{Shared, Wanted};
 use crate::sys::clock::{Interest, monotonic_ns};
 use crate::sys::fds::transparent_socket;
 use nix::sys::socket::{SockaddrStorage, connect};
@@ -28,15 +28,9 @@ struct Flow {
 }
 
 impl Datagrams {
-    /// Carries datagrams from `from` outwards to `to`; `frame` is what they came in.
-    pub fn carry(
-        &mut self,
-        from: SocketAddr,
-        to: SocketAddr,
-        payloads: Payloads<'_>,
-        frame: &[u8],
-        shared: &mut Shared<'_>,
-    ) {
+    /// Carries datagrams outwards; `frame` is what they came in.
+    pub fn carry(&mut self, burst: Burst<'_>, frame: &[u8], shared: &mut Shared<'_>) {
+        let Burst { from, to, payloads } = burst;
         let known = self.flows.iter().find(|(_, flow)| (flow.from, flow.to) == (from, to)).map(|(&fd, _)| fd);
         let fd = match known.map_or_else(|| self.open(from, to, shared), Ok) {
             Ok(fd) => fd,

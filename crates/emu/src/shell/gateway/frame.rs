@@ -15,14 +15,18 @@ pub enum Frame<'a> {
         to: SocketAddr,
     },
     /// Datagrams of one flow.
-    Datagrams {
-        /// Sender.
-        from: SocketAddr,
-        /// Destination.
-        to: SocketAddr,
-        /// One or, of a superframe, several.
-        payloads: Payloads<'a>,
-    },
+    Datagrams(Burst<'a>),
+}
+
+/// Datagrams of one flow that came in one frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Burst<'a> {
+    /// Sender.
+    pub from: SocketAddr,
+    /// Destination.
+    pub to: SocketAddr,
+    /// One or, of a superframe, several.
+    pub payloads: Payloads<'a>,
 }
 
 /// The payloads of a superframe.
@@ -81,7 +85,7 @@ impl<'a> Frame<'a> {
                     0 => payload.len(),
                     _ => u16::from_ne_bytes([vnet[4], vnet[5]]).into(),
                 };
-                Some(Self::Datagrams { from, to, payloads: Payloads { bytes: payload, each } })
+                Some(Self::Datagrams(Burst { from, to, payloads: Payloads { bytes: payload, each } }))
             }
             _ => None,
         }
@@ -139,7 +143,7 @@ mod tests {
     fn a_superframe_of_datagrams_is_cut() {
         let mut bytes = frame(UDP, &[0, 80, 0, 81, 0, 13, 0, 0, 1, 2, 3, 4, 5]);
         let payloads = |bytes: &[u8]| match Frame::parse(bytes) {
-            Some(Frame::Datagrams { from, to, payloads }) => {
+            Some(Frame::Datagrams(Burst { from, to, payloads })) => {
                 assert_eq!((from.port(), to.port()), (80, 81));
                 payloads.iter().map(<[u8]>::to_vec).collect::<Vec<_>>()
             }
@@ -159,7 +163,9 @@ mod tests {
         bytes.extend([0xfd; 16].iter().chain(&[0x20; 16]));
         bytes.extend([17, 0, 1, 4, 0, 0, 0, 0, 0x13, 0x88, 0, 53, 0, 11, 0, 0, 7, 8, 9]);
         assert!(Outline::of(&bytes).unwrap().opens);
-        let Some(Frame::Datagrams { from, to, payloads }) = Frame::parse(&bytes) else { panic!("it is a datagram") };
+        let Some(Frame::Datagrams(Burst { from, to, payloads })) = Frame::parse(&bytes) else {
+            panic!("it is a datagram")
+        };
         assert_eq!((from.port(), to.port(), payloads.iter().collect::<Vec<_>>()), (5000, 53, vec![&[7, 8, 9][..]]));
     }
 

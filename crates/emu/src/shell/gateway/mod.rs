@@ -10,25 +10,26 @@
 
 mod datagrams;
 mod frame;
+mod shared;
 mod streams;
 
-use super::address::Block;
 use super::end::{End, Site};
 use crate::Error;
 use crate::sys::clock::{Interest, Poll};
 use crate::sys::fds::Channel;
 use crate::sys::namespace::{enlarge_windows, new_network};
-use crate::sys::netlink::{Netlink, Route};
+use crate::sys::netlink::{Netlink, Route, RouteKind};
 use crate::sys::process;
 use crate::sys::tun::Tun;
 use datagrams::Datagrams;
 pub use frame::{Frame, Outline};
 use nix::sys::signal::Signal;
-use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 use nix::unistd::{Pid, getpid};
+pub use shared::Addresses;
+use shared::{Porter, STREAM, Shared, serve};
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::os::fd::{AsFd, OwnedFd};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::os::fd::AsFd;
 use streams::Streams;
 
 /// What the gateway's process is started with.
@@ -38,33 +39,6 @@ pub struct Seat {
     /// To the porter.
     porter: Porter,
     addresses: Addresses,
-}
-
-/// Which address represents which.
-#[derive(Clone, Copy, Debug)]
-pub struct Addresses {
-    /// The shell's own.
-    pub block: Block,
-    /// Whether the machine itself is to be reached through the gateway, at `$SOJOURN_HOST`.
-    pub machine: bool,
-    /// Addresses of the machine of both families that other machines have for it, where it has any.
-    pub own: [Option<IpAddr>; 2],
-    /// The name server behind [`Block::name_server`], where the machine has its own at a loopback address.
-    pub name_server: Option<IpAddr>,
-}
-
-/// The way to a process that makes sockets where the shell was started.
-pub struct Porter {
-    channel: Channel,
-}
-
-/// What the porter makes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wanted {
-    /// For a connection.
-    Stream,
-    /// For datagrams.
-    Datagrams,
 }
 
 impl Seat {
@@ -78,7 +52,7 @@ impl Seat {
             serve(&theirs);
             0
         })?;
-        Ok((shell, Self { frames, porter: Porter { channel }, addresses }, pid))
+        Ok((shell, Self { frames, porter: Porter::over(channel), addresses }, pid))
     }
 
     /// Starts the gateway in a network namespace of its own; the device that leads to it comes with the first message
@@ -134,9 +108,10 @@ impl Seat {
 fn take_every_address() -> io::Result<()> {
     let mut netlink = Netlink::open()?;
     let index = netlink.index("lo")?;
-    netlink.add_route((Ipv4Addr::UNSPECIFIED.into(), 0), index, Route::Local, None, None)?;
+    let everything = |to: IpAddr| Route { kind: RouteKind::Local, ..Route::to((to, 0), index) };
+    netlink.add_route(&everything(Ipv4Addr::UNSPECIFIED.into()))?;
     // A machine without IPv6 has no such routes.
-    let _ = netlink.add_route((Ipv6Addr::UNSPECIFIED.into(), 0), index, Route::Local, None, None);
+    let _ = netlink.add_route(&everything(Ipv6Addr::UNSPECIFIED.into()));
     Ok(())
 }
 
@@ -145,14 +120,6 @@ struct Gateway<'a> {
     shared: Shared<'a>,
     streams: Streams,
     datagrams: Datagrams,
-}
-
-/// What streams and datagrams both need.
-struct Shared<'a> {
-    poll: Poll,
-    porter: Porter,
-    tun: &'a Tun,
-    addresses: Addresses,
 }
 
 impl<'a> Gateway<'a> {
@@ -188,77 +155,10 @@ impl<'a> Gateway<'a> {
     fn open(&mut self, bytes: &[u8]) {
         match Frame::parse(bytes) {
             Some(Frame::Syn { from, to }) => self.streams.open(from, to, bytes, &mut self.shared),
-            Some(Frame::Datagrams { from, to, payloads }) => {
-                self.datagrams.carry(from, to, payloads, bytes, &mut self.shared);
-            }
+            Some(Frame::Datagrams(burst)) => self.datagrams.carry(burst, bytes, &mut self.shared),
             None => {}
         }
     }
 }
 
-impl Shared<'_> {
-    /// Where a destination inside lies outside.
-    fn outside(&self, to: SocketAddr, wanted: Wanted) -> SocketAddr {
-        let (host, host6) = self.addresses.block.host();
-        let ip = match (to.ip(), self.addresses.name_server) {
-            (ip, Some(server)) if ip == self.addresses.block.name_server() => server,
-            (ip, _) if self.addresses.machine && (ip == host || ip == host6) => {
-                machine(self.addresses.own, ip.is_ipv4(), wanted)
-            }
-            (ip, _) => ip,
-        };
-        SocketAddr::new(ip, to.port())
-    }
-
-    /// Lets a frame pass to the kernel of this namespace.
-    fn let_pass(&self, frame: &[u8]) {
-        let _ = self.tun.write(&[io::IoSlice::new(frame)]);
-    }
-}
-
-/// Where the servers of this machine are reached that listen on all addresses, and not those at its loopback address
-/// alone, as from a shell of root's.
-fn machine([own, own6]: [Option<IpAddr>; 2], is_ipv4: bool, wanted: Wanted) -> IpAddr {
-    match (is_ipv4, wanted) {
-        (true, Wanted::Stream) => BESIDE_LOCALHOST.into(),
-        // An answer has the address that the kernel chooses, which is the first loopback address for every other one.
-        (true, Wanted::Datagrams) => own.unwrap_or(Ipv4Addr::LOCALHOST.into()),
-        (false, Wanted::Stream) => own6.unwrap_or(BESIDE_LOCALHOST.to_ipv6_mapped().into()),
-        (false, Wanted::Datagrams) => own6.unwrap_or(Ipv6Addr::LOCALHOST.into()),
-    }
-}
-
-impl Porter {
-    /// A socket for `address` that does not block.
-    fn socket(&self, wanted: Wanted, address: IpAddr) -> io::Result<OwnedFd> {
-        let request = [u8::from(wanted == Wanted::Stream), u8::from(address.is_ipv4())];
-        self.channel.send(&request, &[], false)?;
-        let mut answer = [0; 4];
-        let (_, fds) = self.channel.receive(&mut answer)?;
-        fds.into_iter().next().ok_or_else(|| io::Error::from_raw_os_error(i32::from_ne_bytes(answer)))
-    }
-}
-
-/// The porter's work.
-fn serve(gateway: &Channel) {
-    let mut request = [0; 2];
-    while let Ok((2, _)) = gateway.receive(&mut request) {
-        let kind = if request[0] == 1 { SockType::Stream } else { SockType::Datagram };
-        let family = if request[1] == 1 { AddressFamily::Inet } else { AddressFamily::Inet6 };
-        let sent = match socket(family, kind, SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK, None) {
-            Ok(fd) => gateway.send(&[0; 4], &[fd.as_fd()], false),
-            Err(e) => gateway.send(&(e as i32).to_ne_bytes(), &[], false),
-        };
-        if sent.is_err() {
-            return;
-        }
-    }
-}
-
 const FRAMES: u64 = 1 << 40;
-
-/// An address of the machine as good as any, but one at which nobody listens alone.
-const BESIDE_LOCALHOST: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
-
-/// Tokens of descriptors: twice their number, plus one for streams.
-const STREAM: u64 = 1;

@@ -1,6 +1,6 @@
 //! TCP: a connection inside and one outside, and the bytes between them.
 
-use super::{STREAM, Shared, Wanted};
+use super::shared::{STREAM, Shared, Wanted};
 use crate::sys::clock::{Interest, monotonic_ns};
 use crate::sys::fds::{accept, transparent_listener};
 use nix::sys::socket::{SockaddrStorage, connect};
