@@ -27,7 +27,7 @@ use crate::params::Value;
 use crate::params::Words;
 use crate::parent::family::Family;
 use crate::parent::leaf::{Leaf, host_of};
-use crate::qdisc::{Dequeued, Enqueued, Host, Part, Qdisc, Sink, Stats};
+use crate::qdisc::{Arrival, Dequeued, Enqueued, Host, Part, Qdisc, Sink, Stats};
 use crate::queues::Queues;
 use crate::refusal::Refusal;
 use crate::rng::mix;
@@ -176,7 +176,7 @@ impl<P: 'static> Qdisc<P> for CakeMq<P> {
         self.ask_empty(now, false);
         let i = self.queue_of(&meta);
         self.instances[i].asleep_until = now;
-        self.family.enqueue(i, now, meta, packet, sink)
+        self.family.enqueue(i, now, Arrival { meta, packet }, sink)
     }
 
     fn dequeue(&mut self, now: Instant, sink: &mut dyn Sink<P>) -> Dequeued<P> {

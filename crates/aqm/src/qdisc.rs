@@ -109,6 +109,13 @@ impl Stats {
     }
 }
 
+/// A packet on its way into a queue.
+#[derive(Debug)]
+pub(crate) struct Arrival<P> {
+    pub meta: Meta,
+    pub packet: P,
+}
+
 /// Packets and their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {

@@ -2,6 +2,7 @@
 
 use super::Cake;
 use crate::aqm::DropReason;
+use crate::cobalt::law::Head;
 use crate::packet::Meta;
 use crate::qdisc::{Dequeued, Sink};
 use crate::single::mark;
@@ -120,21 +121,24 @@ impl<P> Cake<P> {
             let (meta, packet) = self.packets.pop(&mut flow.line, head);
             let bulk = if ingress { tin.bulk } else { 0 };
             let rng = &mut self.host.rng;
-            let judged = flow.state.should_drop(&tin.params, now, meta.enqueued, bulk, meta.ecn.is_ect(), rng);
+            let taken = Head { now, enqueued: meta.enqueued, bulk, markable: meta.ecn.is_ect() };
+            let judged = flow.state.should_drop(&tin.params, taken, rng);
             let dropped = judged.drop && !flow.line.is_empty();
             self.took(t, &meta);
             if self.heap.is_kept() {
                 self.heap.shrunk(t, i, &self.tins);
             }
             if !dropped {
-                self.spend(t, i, &meta, now, false);
+                let bytes = self.charge(t, &meta, now, false);
+                self.spend(t, i, bytes);
                 self.tins[t].counts.sent((now - meta.enqueued).as_nanos() as u64);
                 self.heap.sent();
                 return Judged::Send(meta, packet, judged.mark);
             }
             self.tins[t].counts.drops += 1;
             if ingress {
-                self.spend(t, i, &meta, now, true);
+                let bytes = self.charge(t, &meta, now, true);
+                self.spend(t, i, bytes);
             }
             self.discard(meta, packet, DropReason::Late, sink);
             if ingress {
@@ -143,10 +147,9 @@ impl<P> Cake<P> {
         }
     }
 
-    /// Charges a packet to the shaper, and to the credit of its flow and its tin.
+    /// Takes a packet's bytes, as the shaper counts them, from the credit of its flow and its tin.
     #[inline]
-    fn spend(&mut self, t: usize, i: usize, meta: &Meta, now: Instant, dropped: bool) {
-        let bytes = self.charge(t, meta, now, dropped);
+    fn spend(&mut self, t: usize, i: usize, bytes: u32) {
         let tin = &mut self.tins[t];
         tin.flows[i].deficit -= bytes as i32;
         tin.deficit -= bytes as i64;

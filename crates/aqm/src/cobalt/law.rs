@@ -68,6 +68,17 @@ pub(crate) struct State {
     pub dropping: bool,
 }
 
+/// A packet that is taken from the queue.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Head {
+    pub now: Instant,
+    pub enqueued: Instant,
+    /// Bulk flows that share the shaper on ingress, else 0.
+    pub bulk: u32,
+    /// Marks are allowed and understood.
+    pub markable: bool,
+}
+
 /// What is decided about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Judged {
@@ -87,22 +98,13 @@ impl State {
         Self { rec_inv_sqrt: u32::MAX, ..Self::default() }
     }
 
-    /// `cobalt_should_drop`, for each packet that is taken from the queue. `bulk` is the number of bulk flows that share
-    /// the shaper on ingress, else 0; `markable` says that marks are allowed and understood.
+    /// `cobalt_should_drop`, for each packet that is taken from the queue.
     #[inline]
-    pub fn should_drop(
-        &mut self,
-        params: &Params,
-        now: Instant,
-        enqueued: Instant,
-        bulk: u32,
-        markable: bool,
-        rng: &mut Rng,
-    ) -> Judged {
-        if self.lets_pass(params, now, enqueued) {
+    pub fn should_drop(&mut self, params: &Params, head: Head, rng: &mut Rng) -> Judged {
+        if self.lets_pass(params, head.now, head.enqueued) {
             return Judged { drop: false, mark: false };
         }
-        self.judge(params, now, (now - enqueued).as_nanos(), bulk, markable, rng)
+        self.judge(params, head, rng)
     }
 
     /// What [`Self::should_drop`] does about a packet below target in a queue without a trace of congestion, nearly all
@@ -119,16 +121,9 @@ impl State {
     }
 
     #[inline(never)]
-    fn judge(
-        &mut self,
-        params: &Params,
-        now: Instant,
-        sojourn: i64,
-        bulk: u32,
-        markable: bool,
-        rng: &mut Rng,
-    ) -> Judged {
-        let now = now.as_nanos() as i64;
+    fn judge(&mut self, params: &Params, head: Head, rng: &mut Rng) -> Judged {
+        let Head { now, enqueued, bulk, markable } = head;
+        let (now, sojourn) = (now.as_nanos() as i64, (now - enqueued).as_nanos());
         let over_target =
             sojourn > params.target && sojourn > params.mtu_time * bulk as i64 * 2 && sojourn > params.mtu_time * 4;
         let mut schedule = now - self.drop_next;

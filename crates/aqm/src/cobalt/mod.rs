@@ -31,7 +31,7 @@ use crate::packet::Meta;
 use crate::refusal::Refusal;
 use crate::time::{Duration, Instant};
 use core::any::Any;
-use law::{Params, State};
+use law::{Head, Params, State};
 use rate::Scaled;
 
 /// A COBALT-managed queue's state.
@@ -78,7 +78,8 @@ impl Cobalt {
                 return queue.pop();
             }
             let markable = self.config.ecn && head.ecn.is_ect();
-            let judged = self.state.should_drop(&self.params, cx.now, head.enqueued, 0, markable, cx.rng);
+            let taken = Head { now: cx.now, enqueued: head.enqueued, bulk: 0, markable };
+            let judged = self.state.should_drop(&self.params, taken, cx.rng);
             // The last packet of a queue is spared, not in ns-3.
             if judged.drop && (queue.len() > 1 || self.config.version == Version::Ns3) {
                 queue.drop(0, DropReason::Late);

@@ -1,4 +1,4 @@
-use super::law::{Params, Release, State};
+use super::law::{Head, Params, Release, State};
 use super::*;
 use crate::packet::Ecn;
 use crate::params::Config as _;
@@ -28,7 +28,11 @@ impl Vector {
     fn drops(&mut self, at: u64, sojourn: u64) -> bool {
         // The clock has run for a second: a packet may have come before the origin.
         let enqueued = ms(at) - Duration::from_millis(sojourn as i64);
-        let judged = self.state.should_drop(&self.params, ms(at), enqueued, 0, false, &mut self.rng);
+        let judged = self.state.should_drop(
+            &self.params,
+            Head { now: ms(at), enqueued, bulk: 0, markable: false },
+            &mut self.rng,
+        );
         assert!(!judged.mark);
         judged.drop
     }
@@ -148,7 +152,8 @@ fn from_linux_7_on_blue_does_not_draw_for_what_the_law_drops() {
         let params = Params::new(Duration::from_millis(5), Duration::from_millis(100), release);
         let judge = |state: &mut State, at: u64, markable| {
             let mut rng = Rng::from_state(1);
-            let judged = state.should_drop(&params, ms(at), ms(at - 10), 0, markable, &mut rng);
+            let judged =
+                state.should_drop(&params, Head { now: ms(at), enqueued: ms(at - 10), bulk: 0, markable }, &mut rng);
             (judged, rng.state() != Rng::from_state(1).state())
         };
         // An overflow makes BLUE draw, and its drop phase has a packet due.
@@ -169,7 +174,11 @@ fn packet_times_of_a_slow_link_are_not_congestion() {
     let over = |sojourn: i64, bulk| {
         let (mut state, mut rng) = (State::default(), Rng::from_state(1));
         let now = ms(50);
-        state.should_drop(&params, now, now - Duration::from_nanos(sojourn), bulk, false, &mut rng);
+        state.should_drop(
+            &params,
+            Head { now, enqueued: now - Duration::from_nanos(sojourn), bulk, markable: false },
+            &mut rng,
+        );
         state.dropping
     };
     let around = [12_000_000, 12_000_001].map(|sojourn| over(sojourn, 0));

@@ -195,7 +195,7 @@ impl Linux {
     }
 
     /// `codel_dequeue` with a head, but for sending it.
-    #[inline(never)]
+    #[inline(always)]
     fn judge_head(&mut self, head: Meta, now: Ticks, cx: &Cx, queue: &mut dyn Fifo) {
         let drop = self.should_drop(Some(head), now, cx, queue);
         if self.dropping {
@@ -215,6 +215,7 @@ impl Linux {
 
     /// The loop of `codel_dequeue`: it is time for the next drop. A large backlog can ask for drops more often than
     /// packets leave, so the next one may be due now as well.
+    #[inline(always)]
     fn keep_dropping(&mut self, now: Ticks, cx: &Cx, queue: &mut dyn Fifo) {
         while self.dropping && !now.is_before(self.drop_next) {
             self.set_count(self.count + 1);
@@ -233,6 +234,7 @@ impl Linux {
     }
 
     /// The other branch of `codel_dequeue`: a phase begins.
+    #[inline(always)]
     fn enter_dropping(&mut self, now: Ticks, cx: &Cx, queue: &mut dyn Fifo) {
         if !mark_or_drop(queue, self.ecn) {
             self.should_drop(queue.meta(0), now, cx, queue);

@@ -152,7 +152,7 @@ impl Rfc8289 {
     }
 
     /// What the listing does with the head, but for sending it.
-    #[inline(never)]
+    #[inline(always)]
     fn dodequeue_and_drop(&mut self, now: Instant, mtu: u32, queue: &mut dyn Fifo) {
         let mut r = self.dodequeue(now, mtu, queue);
         if self.dropping {
@@ -172,6 +172,7 @@ impl Rfc8289 {
 
     /// It is time for the next drop, or past it. Where the backlog is large, drops can be due more often than packets
     /// leave, hence a loop: as many are dropped now as the schedule asks for.
+    #[inline(always)] // with the queue's type known; a look through a table of methods costs more
     fn keep_dropping(&mut self, now: Instant, mtu: u32, queue: &mut dyn Fifo, r: &mut DodequeueResult) {
         while self.dropping && now >= self.drop_next {
             let marked = mark_or_drop(queue, self.ecn);
@@ -193,6 +194,7 @@ impl Rfc8289 {
     }
 
     /// The sojourn time has been above target for an interval: a phase begins with a drop.
+    #[inline(always)] // with the queue's type known; a look through a table of methods costs more
     fn enter_dropping(&mut self, now: Instant, mtu: u32, queue: &mut dyn Fifo, r: &mut DodequeueResult) {
         if !mark_or_drop(queue, self.ecn) {
             *r = self.dodequeue(now, mtu, queue);

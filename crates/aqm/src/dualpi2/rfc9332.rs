@@ -39,9 +39,9 @@ impl Rfc9332 {
         self.controller.p = p.min(self.coupling.most());
     }
 
-    /// What becomes of a packet at p', its own queue asking for a mark with probability `native`.
-    fn decide(&mut self, p: f64, native: f64, cx: &mut Cx, meta: &Meta, side: Side) -> Verdict {
-        let packet = Judged { ect: meta.ecn.is_ect(), scalable: side == Side::L4s, native };
+    /// What becomes of a packet at p'.
+    fn decide(&mut self, p: f64, packet: Judged, cx: &mut Cx) -> Verdict {
+        let side = if packet.scalable { Side::L4s } else { Side::Classic };
         match self.config.marking {
             Marking::Random => self.coupling.judge(p, packet, cx.rng),
             Marking::Recur => self.coupling.judge(p, packet, &mut Recur(&mut self.counts[side as usize])),
@@ -109,7 +109,7 @@ impl DualAqm for Rfc9332 {
         if !self.config.drop_enqueue || p == 0.0 {
             return Verdict::Accept;
         }
-        self.decide(p, 0.0, cx, meta, side)
+        self.decide(p, judged(meta, side, 0.0), cx)
     }
 
     fn choose(&mut self, _: Instant, link: Link, queues: &Both) -> Option<Side> {
@@ -130,7 +130,7 @@ impl DualAqm for Rfc9332 {
         if p == 0.0 && native == 0.0 {
             return Verdict::Accept;
         }
-        self.decide(p, native, cx, meta, side)
+        self.decide(p, judged(meta, side, native), cx)
     }
 
     fn sent(&mut self, side: Side, len: u32, queues: &Both) {
@@ -169,4 +169,9 @@ impl Dice for Recur<'_> {
     fn squared(&mut self, p: f64) -> bool {
         self.once(p * p)
     }
+}
+
+/// A packet at the head of the queue of `side`, which asks for a mark with probability `native`.
+fn judged(meta: &Meta, side: Side, native: f64) -> Judged {
+    Judged { ect: meta.ecn.is_ect(), scalable: side == Side::L4s, native }
 }

@@ -29,7 +29,7 @@ use crate::aqm::{Aqm, Cx, DropReason, Fifo, Verdict, emptied, next_update, overf
 use crate::backlog::Backlog;
 use crate::limits::{Bounds, Limits};
 use crate::packet::{Ecn, Meta};
-use crate::qdisc::{Dequeued, Enqueued, Host, Part, Qdisc, Sink, Stats};
+use crate::qdisc::{Arrival, Dequeued, Enqueued, Host, Part, Qdisc, Sink, Stats};
 use crate::refusal::Refusal;
 use crate::single::mark;
 use crate::time::Instant;
@@ -196,13 +196,15 @@ impl<A: Aqm, P> FlowQueue<A, P> {
 
     /// The limits refuse a packet of flow `i`.
     #[cold]
-    fn overflow(&mut self, now: Instant, i: usize, meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> Enqueued {
+    fn overflow(&mut self, now: Instant, i: usize, arrival: Arrival<P>, sink: &mut dyn Sink<P>) -> Enqueued {
+        let Arrival { meta, packet } = arrival;
         self.lend_excluding(now, i, sink, |aqm, cx, _| overflowed(aqm, cx, &meta));
-        self.refuse(meta, packet, DropReason::Limit, sink)
+        self.refuse(Arrival { meta, packet }, DropReason::Limit, sink)
     }
 
     #[inline(never)]
-    fn refuse(&mut self, meta: Meta, packet: P, reason: DropReason, sink: &mut dyn Sink<P>) -> Enqueued {
+    fn refuse(&mut self, arrival: Arrival<P>, reason: DropReason, sink: &mut dyn Sink<P>) -> Enqueued {
+        let Arrival { meta, packet } = arrival;
         self.books.stats.dropped[reason as usize].add(meta.len);
         sink.dropped(meta, packet, reason);
         Enqueued::Dropped(reason)
@@ -214,10 +216,9 @@ impl<A: Aqm, P> FlowQueue<A, P> {
     #[inline(never)]
     fn act(
         &mut self,
-        verdict: Verdict,
         now: Instant,
         i: usize,
-        meta: &mut Meta,
+        (verdict, meta): (Verdict, &mut Meta),
         sink: &mut dyn Sink<P>,
     ) -> Option<bool> {
         if self.shedding.headdrop {
@@ -330,8 +331,8 @@ impl<A: Aqm, P: 'static> Qdisc<P> for FlowQueue<A, P> {
         self.books.stats.arrived.add(meta.len);
         let i = self.find(&meta, now);
         let fits = self.bounds.admit(self.books.total, meta.len);
-        if !self.make_room(now, i, meta.len, fits, sink) {
-            return self.overflow(now, i, meta, packet, sink);
+        if !(self.has_place(i) && (fits || self.make_room(now, meta.len, sink)) && self.shares_fairly(i)) {
+            return self.overflow(now, i, Arrival { meta, packet }, sink);
         }
         let before = self.table.flows[i].line.packets;
         let verdict = if self.left_out.is_none() {
@@ -342,13 +343,13 @@ impl<A: Aqm, P: 'static> Qdisc<P> for FlowQueue<A, P> {
         };
         let mut marked = false;
         if verdict != Verdict::Accept {
-            match self.act(verdict, now, i, &mut meta, sink) {
+            match self.act(now, i, (verdict, &mut meta), sink) {
                 Some(newly) => marked = newly,
-                None => return self.refuse(meta, packet, DropReason::Early, sink),
+                None => return self.refuse(Arrival { meta, packet }, DropReason::Early, sink),
             }
         }
         if !self.bound_depth(now, i, sink) {
-            return self.overflow(now, i, meta, packet, sink);
+            return self.overflow(now, i, Arrival { meta, packet }, sink);
         }
         let handle = self.push(i, before, Meta { enqueued: now, ..meta }, packet);
         self.note_update(i);

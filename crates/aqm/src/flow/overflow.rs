@@ -51,28 +51,28 @@ impl Shedding {
 }
 
 impl<A: Aqm, P> FlowQueue<A, P> {
-    /// Whether a packet of `len` bytes, which `fits` into the limits or not, may be queued in flow `i`; others may have to
-    /// go for it.
+    /// Whether a packet of `len` bytes that does not fit into the limits may be queued all the same; others may have to go
+    /// for it.
     #[inline]
-    pub(super) fn make_room(&mut self, now: Instant, i: usize, len: u32, fits: bool, sink: &mut dyn Sink<P>) -> bool {
-        if !self.has_place(i) {
-            return false;
-        }
-        if !fits {
-            match self.shedding.overflow {
-                Overflow::Arrival | Overflow::FairShare => return false,
-                // Room is made when it is queued, unless no room would be enough.
-                Overflow::Fattest | Overflow::Longest if self.bounds.admit(Backlog::default(), len) => {}
-                Overflow::Fattest | Overflow::Longest => return false,
-                Overflow::LongestFirst => {
-                    while !self.bounds.admit(self.books.total, len) {
-                        if self.shed_longest_bin(now, sink).is_none() {
-                            return false;
-                        }
+    pub(super) fn make_room(&mut self, now: Instant, len: u32, sink: &mut dyn Sink<P>) -> bool {
+        match self.shedding.overflow {
+            Overflow::Arrival | Overflow::FairShare => false,
+            // Room is made when it is queued, unless no room would be enough.
+            Overflow::Fattest | Overflow::Longest => self.bounds.admit(Backlog::default(), len),
+            Overflow::LongestFirst => {
+                while !self.bounds.admit(self.books.total, len) {
+                    if self.shed_longest_bin(now, sink).is_none() {
+                        return false;
                     }
                 }
+                true
             }
         }
+    }
+
+    /// Whether flow `i` has room in its share, if shares are fair.
+    #[inline]
+    pub(super) fn shares_fairly(&self, i: usize) -> bool {
         self.shedding.overflow != Overflow::FairShare || self.within_share(i)
     }
 

@@ -46,15 +46,19 @@ pub(super) struct Class {
     pub feeds: Vec<Feed>,
 }
 
+/// The place of a class in the tree.
+pub(super) struct Position {
+    pub parent: Option<usize>,
+    pub level: usize,
+    /// The index of its queue, if it is a leaf.
+    pub leaf: Option<usize>,
+    /// Number of classes that borrow from it.
+    pub children: usize,
+}
+
 impl Class {
-    pub fn new<H>(
-        settings: &Settings,
-        configured: &Configured<H>,
-        parent: Option<usize>,
-        level: usize,
-        leaf: Option<usize>,
-        children: usize,
-    ) -> Self {
+    pub fn new<H>(settings: &Settings, configured: &Configured<H>, position: Position) -> Self {
+        let Position { parent, level, leaf, children } = position;
         let own = &configured.settings;
         let rate = Psched::new(own.rate, own.framing());
         let ceil = Psched::new(own.ceiling(), own.framing());

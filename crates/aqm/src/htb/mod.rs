@@ -48,7 +48,7 @@ use crate::parent::class::Filters;
 use crate::parent::family::Family;
 use crate::parent::leaf::{Leaf, host_of};
 use crate::parent::statistics::{of_classes, of_parent};
-use crate::qdisc::{Dequeued, Enqueued, Host, Part, Qdisc, Sink, Stats};
+use crate::qdisc::{Arrival, Dequeued, Enqueued, Host, Part, Qdisc, Sink, Stats};
 use crate::ring::Ring;
 use crate::time::{Duration, Instant};
 use alloc::format;
@@ -126,7 +126,7 @@ impl<P> Htb<P> {
         let books = &mut self.family.books;
         books.arrived(meta.len);
         if self.direct.len() as u32 >= self.direct_qlen {
-            return books.refuse(now, meta, packet, sink);
+            return books.refuse(now, Arrival { meta, packet }, sink);
         }
         meta.enqueued = now;
         books.queued(meta.len);
@@ -140,8 +140,7 @@ impl<P> Htb<P> {
     #[inline]
     fn dequeue_tree(
         &mut self,
-        prio: usize,
-        level: usize,
+        (prio, level): (usize, usize),
         now: Instant,
         soonest: &mut Instant,
         sink: &mut dyn Sink<P>,
@@ -187,7 +186,7 @@ impl<P> Qdisc<P> for Htb<P> {
     fn enqueue(&mut self, now: Instant, meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> Enqueued {
         let Some(class) = self.classify(&meta) else { return self.enqueue_directly(now, meta, packet, sink) };
         let leaf = self.tree.leaf_of(class).expect("filters and the default are of leaves");
-        let enqueued = self.family.enqueue(leaf, now, meta, packet, sink);
+        let enqueued = self.family.enqueue(leaf, now, Arrival { meta, packet }, sink);
         if !self.family.is_empty(leaf) {
             self.tree.activate(class);
         }
@@ -211,7 +210,7 @@ impl<P> Qdisc<P> for Htb<P> {
             while row != 0 {
                 let prio = row.trailing_zeros() as usize;
                 row &= row - 1;
-                if let Some((meta, packet)) = self.dequeue_tree(prio, level, now, &mut soonest, sink) {
+                if let Some((meta, packet)) = self.dequeue_tree((prio, level), now, &mut soonest, sink) {
                     return Dequeued::Packet(meta, packet);
                 }
             }

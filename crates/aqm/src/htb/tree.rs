@@ -1,6 +1,6 @@
 //! Who may send: the classes, those of each level that have tokens, and those that wait for some.
 
-use super::class::{Class, Feed, Mode, PRIOS};
+use super::class::{Class, Feed, Mode, PRIOS, Position};
 use super::config::{Class as Configured, LEVELS, Settings};
 use crate::time::{Duration, Instant};
 use alloc::vec;
@@ -42,7 +42,8 @@ impl Tree {
         let classes: Vec<_> = (0..configured.len())
             .map(|i| {
                 let (leaf, level) = if children[i] == 0 { (leaves.next(), 0) } else { (None, LEVELS - 1 - depth(i)) };
-                Class::new(settings, configured[i], parents[i], level, leaf, children[i])
+                let position = Position { parent: parents[i], level, leaf, children: children[i] };
+                Class::new(settings, configured[i], position)
             })
             .collect();
         let levels = core::array::from_fn(|level| {

@@ -50,7 +50,7 @@ use crate::params::Words;
 use crate::parent::Held;
 use crate::parent::leaf::{Books, Leaf};
 use crate::parent::statistics::{of_class, of_parent};
-use crate::qdisc::{Dequeued, Enqueued, Host, Part, Qdisc, Sink, Stats};
+use crate::qdisc::{Arrival, Dequeued, Enqueued, Host, Part, Qdisc, Sink, Stats};
 use crate::refusal::Refusal;
 use crate::rng::Rng;
 use crate::time::{Duration, Instant};
@@ -155,14 +155,8 @@ impl<P: Send + 'static> Netem<P> {
 
 impl<P> Netem<P> {
     /// Takes a packet in that has been counted as arrived (`netem_enqueue`); a duplicate is not duplicated again.
-    fn admit(
-        &mut self,
-        now: Instant,
-        mut meta: Meta,
-        mut packet: P,
-        is_copy: bool,
-        sink: &mut dyn Sink<P>,
-    ) -> Enqueued {
+    fn admit(&mut self, now: Instant, arrival: Arrival<P>, is_copy: bool, sink: &mut dyn Sink<P>) -> Enqueued {
+        let Arrival { mut meta, mut packet } = arrival;
         let (chances, rng) = (&mut self.chances, &mut self.rng);
         let mut count = 1;
         if !is_copy && chances.duplicate.happens(rng) {
@@ -178,7 +172,7 @@ impl<P> Netem<P> {
             }
         }
         if count == 0 {
-            return self.books.lose(now, meta, packet, DropReason::Early, sink);
+            return self.books.lose(now, Arrival { meta, packet }, DropReason::Early, sink);
         }
         if marked {
             self.books.marked(meta.len);
@@ -192,13 +186,13 @@ impl<P> Netem<P> {
             sink.damaged(&mut packet, byte, below(8, rng) as u8);
         }
         if is_full {
-            return self.books.refuse(now, meta, packet, sink);
+            return self.books.refuse(now, Arrival { meta, packet }, sink);
         }
         if let Some(copy) = copy {
             self.admit_copy(now, meta, copy, sink);
             // The kernel lets two packets in where there is room for one; the queue's own limits hold here.
             if !self.limits.admit(self.books.total, meta.len, self.link) {
-                return self.books.refuse(now, meta, packet, sink);
+                return self.books.refuse(now, Arrival { meta, packet }, sink);
             }
         }
         meta.enqueued = now;
@@ -211,7 +205,7 @@ impl<P> Netem<P> {
     #[cold]
     fn admit_copy(&mut self, now: Instant, meta: Meta, copy: P, sink: &mut dyn Sink<P>) {
         self.books.arrived(meta.len);
-        self.admit(now, meta, copy, true, sink);
+        self.admit(now, Arrival { meta, packet: copy }, true, sink);
     }
 
     /// Gives a packet its time.
@@ -260,7 +254,7 @@ impl<P> Netem<P> {
 impl<P: 'static> Qdisc<P> for Netem<P> {
     fn enqueue(&mut self, now: Instant, meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> Enqueued {
         self.books.arrived(meta.len);
-        self.admit(now, meta, packet, false, sink)
+        self.admit(now, Arrival { meta, packet }, false, sink)
     }
 
     fn dequeue(&mut self, now: Instant, sink: &mut dyn Sink<P>) -> Dequeued<P> {
@@ -277,7 +271,7 @@ impl<P: 'static> Qdisc<P> for Netem<P> {
                 }
                 (Ok((meta, packet)), Some(child)) => {
                     self.books.left(meta.len);
-                    child.enqueue(now, meta, packet, &mut self.books, sink);
+                    child.enqueue(now, Arrival { meta, packet }, &mut self.books, sink);
                 }
                 (Err(next), _) => break next.map(|nanos| Instant::from_nanos(nanos as u64)),
             }

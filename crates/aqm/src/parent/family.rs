@@ -2,8 +2,7 @@
 
 use super::leaf::{Books, Leaf};
 use crate::backlog::Backlog;
-use crate::packet::Meta;
-use crate::qdisc::{Dequeued, Enqueued, Qdisc, Sink};
+use crate::qdisc::{Arrival, Dequeued, Enqueued, Qdisc, Sink};
 use crate::time::Instant;
 use alloc::vec::Vec;
 
@@ -36,9 +35,9 @@ impl<P, Q: Qdisc<P> + ?Sized> Family<P, Q> {
 
     /// Offers a packet to child `i`, which makes room by its own rules.
     #[inline]
-    pub fn enqueue(&mut self, i: usize, now: Instant, meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> Enqueued {
-        self.books.arrived(meta.len);
-        self.leaves[i].enqueue(now, meta, packet, &mut self.books, sink)
+    pub fn enqueue(&mut self, i: usize, now: Instant, arrival: Arrival<P>, sink: &mut dyn Sink<P>) -> Enqueued {
+        self.books.arrived(arrival.meta.len);
+        self.leaves[i].enqueue(now, arrival, &mut self.books, sink)
     }
 
     /// Asks child `i` for a packet.

@@ -7,7 +7,7 @@ use crate::droptail;
 use crate::limits::Limits;
 use crate::link::Link;
 use crate::packet::Meta;
-use crate::qdisc::{Dequeued, Enqueued, Host, Part, Qdisc, Sink, Stats};
+use crate::qdisc::{Arrival, Dequeued, Enqueued, Host, Part, Qdisc, Sink, Stats};
 use crate::queues::Queues;
 use crate::rate::Rate;
 use crate::refusal::Refusal;
@@ -31,8 +31,8 @@ impl Books {
     }
 
     /// A packet that does not wait is dropped by the parent itself, which is full.
-    pub fn refuse<P>(&mut self, now: Instant, meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> Enqueued {
-        self.lose(now, meta, packet, DropReason::Limit, sink)
+    pub fn refuse<P>(&mut self, now: Instant, arrival: Arrival<P>, sink: &mut dyn Sink<P>) -> Enqueued {
+        self.lose(now, arrival, DropReason::Limit, sink)
     }
 
     /// A packet that does not wait is dropped by the parent itself.
@@ -40,11 +40,11 @@ impl Books {
     pub fn lose<P>(
         &mut self,
         now: Instant,
-        meta: Meta,
-        packet: P,
+        arrival: Arrival<P>,
         reason: DropReason,
         sink: &mut dyn Sink<P>,
     ) -> Enqueued {
+        let Arrival { meta, packet } = arrival;
         let meta = Meta { enqueued: now, ..meta };
         self.stats.dropped[reason as usize].add(meta.len);
         sink.dropped(meta, packet, reason);
@@ -216,11 +216,11 @@ impl<P, Q: Qdisc<P> + ?Sized> Leaf<P, Q> {
     pub fn enqueue(
         &mut self,
         now: Instant,
-        meta: Meta,
-        packet: P,
+        arrival: Arrival<P>,
         books: &mut Books,
         sink: &mut dyn Sink<P>,
     ) -> Enqueued {
+        let Arrival { meta, packet } = arrival;
         if let (Some((held, _)), Some(limits)) = (&self.held, self.limits) {
             let has_room = self.leaves_room && held.len <= self.link.mtu;
             let copies =
@@ -228,7 +228,7 @@ impl<P, Q: Qdisc<P> + ?Sized> Leaf<P, Q> {
             let Backlog { packets, bytes } = self.backlog();
             let before = Backlog { packets: packets + copies.packets, bytes: bytes + copies.bytes };
             if !has_room && !limits.admit(before, meta.len, self.link) {
-                return books.refuse(now, meta, packet, sink);
+                return books.refuse(now, Arrival { meta, packet }, sink);
             }
         }
         books.queued(meta.len);

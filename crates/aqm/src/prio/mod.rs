@@ -30,7 +30,7 @@ use crate::parent::class::Filters;
 use crate::parent::family::Family;
 use crate::parent::leaf::{Leaf, host_of};
 use crate::parent::statistics::{of_classes, of_parent};
-use crate::qdisc::{Dequeued, Enqueued, Host, Part, Qdisc, Sink, Stats};
+use crate::qdisc::{Arrival, Dequeued, Enqueued, Host, Part, Qdisc, Sink, Stats};
 use crate::time::Instant;
 use alloc::format;
 use alloc::string::String;
@@ -78,7 +78,7 @@ impl<P> Prio<P> {
 impl<P> Qdisc<P> for Prio<P> {
     fn enqueue(&mut self, now: Instant, meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> Enqueued {
         let band = self.classify(&meta);
-        self.family.enqueue(band, now, meta, packet, sink)
+        self.family.enqueue(band, now, Arrival { meta, packet }, sink)
     }
 
     fn dequeue(&mut self, now: Instant, sink: &mut dyn Sink<P>) -> Dequeued<P> {

@@ -33,14 +33,22 @@ enum State {
     Throttled,
 }
 
+/// A new credit for flows that have been idle.
+pub(super) struct Refill {
+    /// Jiffies of idleness.
+    pub delay: u64,
+    /// The credit in bytes.
+    pub quantum: i64,
+}
+
 /// A packet with its time.
 #[derive(Debug)]
 pub(super) struct Timed<P> {
     pub packet: P,
-    time_to_send: Instant,
+    pub time_to_send: Instant,
     /// Whether its sender gave it that.
     pub has_time: bool,
-    band: usize,
+    pub band: usize,
 }
 
 /// A list of flows.
@@ -142,14 +150,13 @@ impl<P> Flows<P> {
         f
     }
 
-    /// A packet of `band` comes to flow `f`, which goes into the new flows' list unless it has its turn. `refill_delay`
-    /// is in jiffies; the kernel keeps the one in which a flow fell idle with its lowest bit set.
-    pub fn activate(&mut self, f: usize, band: usize, now: Instant, refill_delay: u64, quantum: i64) {
+    /// A packet of `band` comes to flow `f`, which goes into the new flows' list unless it has its turn. The kernel keeps the one in which a flow fell idle with its lowest bit set.
+    pub fn activate(&mut self, f: usize, band: usize, now: Instant, refill: Refill) {
         let flow = &mut self.flows[f];
         if let State::Detached(since) = flow.state {
             flow.state = State::InTurn;
-            if jiffies(now) > (jiffies(since) | 1) + refill_delay {
-                flow.credit = flow.credit.max(quantum);
+            if jiffies(now) > (jiffies(since) | 1) + refill.delay {
+                flow.credit = flow.credit.max(refill.quantum);
             }
             // The list is that of the band that it had; the next one will be that of this packet's, as in Linux.
             let place = Place { band: flow.band, is_new: true };
@@ -160,7 +167,8 @@ impl<P> Flows<P> {
     }
 
     /// Queues a packet by its time (`flow_queue_add`).
-    pub fn queue(&mut self, f: usize, band: usize, time_to_send: Instant, has_time: bool, meta: Meta, packet: P) {
+    pub fn queue(&mut self, f: usize, meta: Meta, timed: Timed<P>) {
+        let Timed { band, time_to_send, .. } = timed;
         if f != INTERNAL {
             self.waiting[band] += 1;
         }
@@ -169,7 +177,7 @@ impl<P> Flows<P> {
         while let Some(at) = behind.filter(|&at| self.packets.packet(at).time_to_send > time_to_send) {
             behind = self.packets.before(line, at);
         }
-        self.packets.insert(line, behind, meta, Timed { packet, time_to_send, has_time, band });
+        self.packets.insert(line, behind, meta, timed);
     }
 
     /// When the first packet of a flow may go.

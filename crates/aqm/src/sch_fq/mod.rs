@@ -36,7 +36,7 @@ use crate::rng::mix;
 use crate::single::mark;
 use crate::time::{Duration, Instant};
 use core::fmt;
-use flow::{BANDS, Flows, INTERNAL, Place};
+use flow::{BANDS, Flows, INTERNAL, Place, Refill, Timed};
 
 /// The queue discipline.
 pub struct SchFq<P> {
@@ -229,10 +229,11 @@ impl<P> Qdisc<P> for SchFq<P> {
                 self.seen.flows_plimit += 1;
                 return self.refuse(meta, packet, sink);
             }
-            self.flows.activate(f, band, now, self.refill_delay, self.quantum);
+            let refill = Refill { delay: self.refill_delay, quantum: self.quantum };
+            self.flows.activate(f, band, now, refill);
             f
         };
-        self.flows.queue(f, band, time_to_send, departs.is_some(), meta, packet);
+        self.flows.queue(f, meta, Timed { packet, time_to_send, has_time: departs.is_some(), band });
         self.total.packets += 1;
         self.total.bytes += meta.len as u64;
         Enqueued::Queued

@@ -33,7 +33,7 @@ use crate::parent::Held;
 use crate::parent::leaf::{Books, Head, Leaf};
 use crate::parent::statistics::{of_class, of_parent};
 use crate::psched::Psched;
-use crate::qdisc::{Dequeued, Enqueued, Host, Part, Qdisc, Sink, Stats};
+use crate::qdisc::{Arrival, Dequeued, Enqueued, Host, Part, Qdisc, Sink, Stats};
 use crate::rate::Rate;
 use crate::refusal::Refusal;
 use crate::time::{Duration, Instant};
@@ -110,9 +110,9 @@ impl<P: 'static> Qdisc<P> for Tbf<P> {
     fn enqueue(&mut self, now: Instant, meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> Enqueued {
         self.books.arrived(meta.len);
         if self.buckets.as_ref().is_some_and(|buckets| meta.len > buckets.max_size) {
-            return self.books.refuse(now, meta, packet, sink);
+            return self.books.refuse(now, Arrival { meta, packet }, sink);
         }
-        self.leaf.enqueue(now, meta, packet, &mut self.books, sink)
+        self.leaf.enqueue(now, Arrival { meta, packet }, &mut self.books, sink)
     }
 
     fn dequeue(&mut self, now: Instant, sink: &mut dyn Sink<P>) -> Dequeued<P> {

@@ -19,21 +19,31 @@ pub(in crate::cc) struct Aggregation {
     rounds: u32,
 }
 
+/// The round of an acknowledgment.
+pub struct Round {
+    /// The rate of delivery.
+    pub bw: u64,
+    /// The acknowledgment begins it.
+    pub starts: bool,
+    /// The largest excess is that of so many to twice as many rounds.
+    pub window: u32,
+}
+
 impl Aggregation {
     /// A new epoch begins.
     pub fn restart(&mut self, now: Instant) {
         (self.epoch_us, self.epoch_acked) = (micros_at(now), 0);
     }
 
-    /// Takes an acknowledgment into account, while the rate is `bw`; `round_start` if it begins a round. The largest excess
-    /// is that of `window` to twice as many rounds.
+    /// Takes an acknowledgment into account.
     #[inline(always)]
-    pub fn update(&mut self, flight: &Flight, sample: &RateSample, bw: u64, round_start: bool, window: u32) {
+    pub fn update(&mut self, flight: &Flight, sample: &RateSample, round: Round) {
+        let Round { bw, starts, window } = round;
         if sample.acked_sacked == 0 || valid(sample).is_none() {
             return;
         }
         let (now, acked) = (micros_at(flight.delivered_at), sample.acked_sacked as u64);
-        if round_start {
+        if starts {
             self.rounds = (self.rounds + 1).min(31);
             if self.rounds >= window {
                 (self.rounds, self.slot) = (0, 1 - self.slot);

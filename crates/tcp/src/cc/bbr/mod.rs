@@ -26,7 +26,7 @@ use crate::rate_sample::RateSample;
 use crate::stack::Stack;
 use crate::state::State;
 use crate::{Clock, Ticks};
-use aggregation::{Aggregation, EXTRA_ACKED_ROUNDS};
+use aggregation::{Aggregation, EXTRA_ACKED_ROUNDS, Round};
 use lt::LongTerm;
 use pacer::{Pacer, packets_in_net_at_edt};
 use sojourn_aqm::{Duration, Rate, Rng};
@@ -214,7 +214,8 @@ impl SteeringControl for Bbr {
     fn steer(&mut self, flight: &mut Flight, sample: &RateSample) {
         self.update_bw(flight, sample);
         let bw = self.bw();
-        self.extra.update(flight, sample, bw, self.round_start, EXTRA_ACKED_ROUNDS);
+        let round = Round { bw, starts: self.round_start, window: EXTRA_ACKED_ROUNDS };
+        self.extra.update(flight, sample, round);
         self.update_cycle_phase(flight, sample);
         self.check_full_bw_reached(sample);
         self.check_drain(flight);

@@ -18,7 +18,7 @@ pub(super) mod cycle;
 #[cfg(test)]
 mod tests;
 
-use super::bbr::aggregation::{Aggregation, EXTRA_ACKED_ROUNDS};
+use super::bbr::aggregation::{Aggregation, EXTRA_ACKED_ROUNDS, Round};
 use super::bbr::pacer::{Pacer, packets_in_net_at_edt};
 use super::bbr::units::{BW_UNIT, MARGIN_PERCENT, MOST_BURST, PACING_SHIFT, SCALE, UNIT, bdp, micros, valid};
 use super::{CongestionControl, Constant, Described, Flight, Loss, Needs, SteeringControl, Window};
@@ -299,7 +299,8 @@ impl Bbr3 {
         if !(self.try_fast_path && calm) {
             self.update_congestion_signals(flight, sample, bw);
             let window = if self.full_bw_reached { EXTRA_ACKED_ROUNDS } else { 1 };
-            self.extra.update(flight, sample, self.bw(), self.round_start, window);
+            let round = Round { bw: self.bw(), starts: self.round_start, window };
+            self.extra.update(flight, sample, round);
             self.check_loss_too_high_in_startup(flight, sample);
             self.check_full_bw_reached(sample, bw);
             self.check_drain(flight);
