@@ -44,28 +44,30 @@ impl AnyCc {
 
     /// The threshold after a congestion event; a control that steers leaves it.
     pub fn ssthresh(&mut self, window: &Window) -> u32 {
-        let control = self.control_mut();
-        if let Some(control) = control.steering() {
+        if let Some(control) = self.window_control() {
+            return control.ssthresh(window);
+        }
+        if let Some(control) = self.control_mut().steering() {
             control.before_reduction(window);
         }
-        control.window().map_or(window.ssthresh, |control| control.ssthresh(window))
+        window.ssthresh
     }
 
     /// The threshold after a loss, of a control whose answer to marks is another one.
     pub fn ssthresh_on_loss(&mut self, window: &Window) -> Option<u32> {
-        self.control_mut().window()?.own_ssthresh(window, Cause::Loss)
+        self.window_control()?.own_ssthresh(window, Cause::Loss)
     }
 
     /// The threshold after a time-out.
     pub fn timeout_ssthresh(&mut self, window: &Window) -> u32 {
-        let own = self.control_mut().window().and_then(|control| control.own_ssthresh(window, Cause::TimeOut));
+        let own = self.window_control().and_then(|control| control.own_ssthresh(window, Cause::TimeOut));
         own.unwrap_or_else(|| self.ssthresh(window))
     }
 
     /// Any acknowledgment, for a control that takes [reports](Needs::reports).
     pub fn reported(&mut self, window: &mut Window, ack: &Ack) {
         let reports = self.needs().reports;
-        if let Some(control) = self.control_mut().window().filter(|_| reports) {
+        if let Some(control) = self.window_control().filter(|_| reports) {
             control.acked(window, ack);
         }
     }
@@ -74,32 +76,31 @@ impl AnyCc {
     #[cold]
     pub fn unused(&mut self, window: &mut Window, ack: impl Fn() -> Ack) {
         let grows = self.needs().grows_unlimited;
-        if let Some(control) = self.control_mut().window().filter(|_| grows) {
+        if let Some(control) = self.window_control().filter(|_| grows) {
             control.grow(window, &ack(), false);
         }
     }
 
     /// See [`WindowControl::state_changed`](super::WindowControl::state_changed).
     pub fn state_changed(&mut self, state: State, now: Instant, nxt: u64) {
-        if let Some(control) = self.control_mut().window() {
+        if let Some(control) = self.window_control() {
             control.state_changed(state, now, nxt);
         }
     }
 
     /// See [`WindowControl::event`](super::WindowControl::event).
     pub fn event(&mut self, window: &mut Window, event: WindowEvent) {
-        if let Some(control) = self.control_mut().window() {
+        if let Some(control) = self.window_control() {
             control.event(window, event);
         }
     }
 
     /// The window after a reduction that turned out to be needless.
     pub fn undone(&mut self, window: &Window) -> u32 {
-        let control = self.control_mut();
-        if let Some(control) = control.steering() {
+        if let Some(control) = self.window_control() {
             return control.undone(window);
         }
-        control.window().map_or(window.cwnd, |control| control.undone(window))
+        self.control_mut().steering().map_or(window.cwnd, |control| control.undone(window))
     }
 
     /// The connection is established, its first RTT known; nothing was sent.

@@ -118,6 +118,14 @@ macro_rules! congestion_controls {
                 }
             }
 
+            /// Its face as a control of the window.
+            fn window_control(&mut self) -> Option<&mut dyn WindowControl> {
+                match self {
+                    $( Self::$type(cc) => cc.window(), )+
+                    Self::Own(cc) => cc.control_mut().window(),
+                }
+            }
+
             // Called for each acknowledgment: dispatched without a table of methods, so that a control pays for no more
             // of `ack` than it reads.
 

@@ -15,6 +15,7 @@
 pub(super) mod aggregation;
 mod lt;
 pub(super) mod pacer;
+pub(super) mod probe_rtt;
 #[cfg(test)]
 mod tests;
 pub(super) mod units;
@@ -29,6 +30,7 @@ use crate::{Clock, Ticks};
 use aggregation::{Aggregation, EXTRA_ACKED_ROUNDS, Round};
 use lt::LongTerm;
 use pacer::{Pacer, packets_in_net_at_edt};
+use probe_rtt::{ProbeRtt, Step};
 use sojourn_aqm::{Duration, Rate, Rng};
 use units::{BW_UNIT, MARGIN_PERCENT, MOST_BURST, PACING_SHIFT, SCALE, UNIT, bdp, micros, valid};
 
@@ -49,9 +51,7 @@ pub struct Bbr {
     min_rtt_us: Option<u64>,
     /// The tick until which it counts.
     min_rtt_until: Ticks,
-    /// When PROBE_RTT may end.
-    probe_rtt_done_stamp: Option<Ticks>,
-    probe_rtt_round_done: bool,
+    probe_rtt: ProbeRtt<Ticks>,
     /// Data was sent after a pause, and nothing has been delivered since.
     idle_restart: bool,
     /// Where the cycle of gains is, and since when.
@@ -99,8 +99,7 @@ impl Default for Bbr {
             round_start: false,
             min_rtt_us: None,
             min_rtt_until: 0,
-            probe_rtt_done_stamp: None,
-            probe_rtt_round_done: false,
+            probe_rtt: ProbeRtt::default(),
             idle_restart: false,
             cycle_idx: 0,
             cycle_us: 0,
@@ -362,19 +361,15 @@ impl Bbr {
         if expired && !self.idle_restart && self.mode != Mode::ProbeRtt {
             self.mode = Mode::ProbeRtt;
             self.save_cwnd(flight.window.cwnd);
-            self.probe_rtt_done_stamp = None;
+            self.probe_rtt.begin();
         }
         if self.mode == Mode::ProbeRtt {
             flight.mark_app_limited();
-            if self.probe_rtt_done_stamp.is_none() && flight.in_flight <= MIN_CWND {
-                self.probe_rtt_done_stamp = Some(now + self.clock.span(PROBE_RTT_TIME));
-                self.probe_rtt_round_done = false;
-                self.next_rtt_delivered = flight.delivered;
-            } else if self.probe_rtt_done_stamp.is_some() {
-                self.probe_rtt_round_done |= self.round_start;
-                if self.probe_rtt_round_done {
-                    self.check_probe_rtt_done(flight);
-                }
+            let is_small = flight.in_flight <= MIN_CWND;
+            match self.probe_rtt.advance(is_small, now + self.clock.span(PROBE_RTT_TIME), self.round_start) {
+                Step::Waiting => {}
+                Step::Drained => self.next_rtt_delivered = flight.delivered,
+                Step::RoundDone => self.check_probe_rtt_done(flight),
             }
         }
         // After a pause the RTT needs no probing before something was delivered.
@@ -385,7 +380,7 @@ impl Bbr {
 
     fn check_probe_rtt_done(&mut self, flight: &mut Flight) {
         let now = self.clock.ticks(flight.now);
-        if self.probe_rtt_done_stamp.is_none_or(|done| now <= done) {
+        if !self.probe_rtt.is_over(now) {
             return;
         }
         self.min_rtt_until = self.min_rtt_lasts(now);

@@ -86,7 +86,7 @@ fn each_part_of_the_model_is_seen_in_the_table() {
         ("packet conservation", |bbr| bbr.packet_conservation = false),
         ("the window before recovery", |bbr| bbr.prior_cwnd = 0),
         ("restart after a pause", |bbr| bbr.idle_restart = false),
-        ("the round of PROBE_RTT", |bbr| bbr.probe_rtt_round_done = false),
+        ("the round of PROBE_RTT", |bbr| bbr.probe_rtt.round_done = false),
         ("the cycle of gains", |bbr| bbr.cycle_idx = 2),
         ("the full pipe", |bbr| bbr.full_bw_cnt = 0),
     ];

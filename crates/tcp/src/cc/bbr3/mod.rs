@@ -20,6 +20,7 @@ mod tests;
 
 use super::bbr::aggregation::{Aggregation, EXTRA_ACKED_ROUNDS, Round};
 use super::bbr::pacer::{Pacer, packets_in_net_at_edt};
+use super::bbr::probe_rtt::{ProbeRtt, Step};
 use super::bbr::units::{BW_UNIT, MARGIN_PERCENT, MOST_BURST, PACING_SHIFT, SCALE, UNIT, bdp, micros, valid};
 use super::{CongestionControl, Constant, Described, Flight, Loss, Needs, SteeringControl, Window};
 use crate::rate_sample::RateSample;
@@ -43,9 +44,7 @@ pub struct Bbr3 {
     /// Least RTT of the last five seconds: PROBE_RTT looks for it.
     probe_rtt_min_us: Option<u64>,
     probe_rtt_min_stamp: Ticks,
-    /// When PROBE_RTT may end.
-    probe_rtt_done_stamp: Option<Ticks>,
-    probe_rtt_round_done: bool,
+    probe_rtt: ProbeRtt<Ticks>,
     /// A round ends with the first sample of what was sent when so much had been delivered.
     next_rtt_delivered: u64,
     round_start: bool,
@@ -116,8 +115,7 @@ impl Default for Bbr3 {
             min_rtt_stamp: 0,
             probe_rtt_min_us: None,
             probe_rtt_min_stamp: 0,
-            probe_rtt_done_stamp: None,
-            probe_rtt_round_done: false,
+            probe_rtt: ProbeRtt::default(),
             next_rtt_delivered: 0,
             round_start: false,
             idle_restart: false,
@@ -365,21 +363,17 @@ impl Bbr3 {
             // The window is saved as that of PROBE_RTT: a larger one from before is kept.
             self.mode = Mode::ProbeRtt;
             self.save_cwnd(flight.window.cwnd);
-            self.probe_rtt_done_stamp = None;
+            self.probe_rtt.begin();
             self.cycle.stop();
             self.next_rtt_delivered = flight.delivered;
         }
         if self.mode == Mode::ProbeRtt {
             flight.mark_app_limited();
-            if self.probe_rtt_done_stamp.is_none() && flight.in_flight <= self.probe_rtt_cwnd() {
-                self.probe_rtt_done_stamp = Some(now + self.clock.span(PROBE_RTT_TIME));
-                self.probe_rtt_round_done = false;
-                self.next_rtt_delivered = flight.delivered;
-            } else if self.probe_rtt_done_stamp.is_some() {
-                self.probe_rtt_round_done |= self.round_start;
-                if self.probe_rtt_round_done {
-                    self.check_probe_rtt_done(flight);
-                }
+            let is_small = flight.in_flight <= self.probe_rtt_cwnd();
+            match self.probe_rtt.advance(is_small, now + self.clock.span(PROBE_RTT_TIME), self.round_start) {
+                Step::Waiting => {}
+                Step::Drained => self.next_rtt_delivered = flight.delivered,
+                Step::RoundDone => self.check_probe_rtt_done(flight),
             }
         }
         if sample.delivered.is_some_and(|delivered| delivered > 0) {
@@ -389,7 +383,7 @@ impl Bbr3 {
 
     fn check_probe_rtt_done(&mut self, flight: &mut Flight) {
         let now = self.clock.ticks(flight.now);
-        if self.probe_rtt_done_stamp.is_none_or(|done| now <= done) {
+        if !self.probe_rtt.is_over(now) {
             return;
         }
         self.probe_rtt_min_stamp = now;

@@ -19,6 +19,7 @@ mod cycle;
 #[cfg(test)]
 mod tests;
 
+use super::bbr::probe_rtt::{ProbeRtt, Step};
 use super::{Burst, CongestionControl, Constant, Described, Flight, Loss, Needs, SteeringControl, Window};
 use crate::rate_sample::RateSample;
 use crate::state::State;
@@ -52,9 +53,7 @@ pub struct Bbr3Draft {
     probe_rtt_min_delay: f64,
     probe_rtt_min_stamp: Instant,
     probe_rtt_expired: bool,
-    /// When ProbeRTT may end.
-    probe_rtt_done_stamp: Option<Instant>,
-    probe_rtt_round_done: bool,
+    probe_rtt: ProbeRtt<Instant>,
     /// A round ends with the first sample of what was sent when so much had been delivered.
     next_round_delivered: u64,
     round_count: u64,
@@ -148,8 +147,7 @@ impl Default for Bbr3Draft {
             probe_rtt_min_delay: f64::INFINITY,
             probe_rtt_min_stamp: Instant::ZERO,
             probe_rtt_expired: false,
-            probe_rtt_done_stamp: None,
-            probe_rtt_round_done: false,
+            probe_rtt: ProbeRtt::default(),
             next_round_delivered: 0,
             round_count: 0,
             round_start: false,
@@ -400,21 +398,17 @@ impl Bbr3Draft {
             // The state first, as the draft has it: a larger window from before is kept.
             self.state = Mode::ProbeRtt;
             self.save_cwnd();
-            self.probe_rtt_done_stamp = None;
+            self.probe_rtt.begin();
             self.cycle.stop();
             self.start_round(flight);
         }
         if self.state == Mode::ProbeRtt {
             flight.mark_app_limited();
-            if self.probe_rtt_done_stamp.is_none() && f64::from(flight.in_flight) <= self.probe_rtt_cwnd() {
-                self.probe_rtt_done_stamp = Some(flight.now + PROBE_RTT_DURATION);
-                self.probe_rtt_round_done = false;
-                self.start_round(flight);
-            } else if self.probe_rtt_done_stamp.is_some() {
-                self.probe_rtt_round_done |= self.round_start;
-                if self.probe_rtt_round_done {
-                    self.check_probe_rtt_done(flight);
-                }
+            let is_small = f64::from(flight.in_flight) <= self.probe_rtt_cwnd();
+            match self.probe_rtt.advance(is_small, flight.now + PROBE_RTT_DURATION, self.round_start) {
+                Step::Waiting => {}
+                Step::Drained => self.start_round(flight),
+                Step::RoundDone => self.check_probe_rtt_done(flight),
             }
         }
         if told.delivered > 0.0 {
@@ -424,7 +418,7 @@ impl Bbr3Draft {
 
     /// `CheckProbeRTTDone`, `ExitProbeRTT` (§5.3.4.3, §5.3.4.4).
     fn check_probe_rtt_done(&mut self, flight: &Flight) {
-        if self.probe_rtt_done_stamp.is_none_or(|done| flight.now <= done) {
+        if !self.probe_rtt.is_over(flight.now) {
             return;
         }
         self.probe_rtt_min_stamp = flight.now;

@@ -1,0 +1,73 @@
+//! The end of PROBE_RTT, as all versions have it.
+
+/// PROBE_RTT lasts for a time and a round, once the flight is small enough (`bbr_update_min_rtt`); `T` is an instant.
+#[derive(Clone, Debug)]
+pub struct ProbeRtt<T> {
+    /// When it may end (`probe_rtt_done_stamp`).
+    done_stamp: Option<T>,
+    /// The round is over (`probe_rtt_round_done`).
+    pub round_done: bool,
+}
+
+/// The state of PROBE_RTT after an acknowledgment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// The flight is too large, or the round is not over.
+    Waiting,
+    /// The flight has become small enough: a round begins.
+    Drained,
+    /// The round is over.
+    RoundDone,
+}
+
+impl<T> Default for ProbeRtt<T> {
+    fn default() -> Self {
+        Self { done_stamp: None, round_done: false }
+    }
+}
+
+impl<T: Copy + PartialOrd> ProbeRtt<T> {
+    /// It begins.
+    pub fn begin(&mut self) {
+        self.done_stamp = None;
+    }
+
+    /// An acknowledgment arrives; `until` is when PROBE_RTT may end if the flight `is_small` now.
+    pub fn advance(&mut self, is_small: bool, until: T, round_start: bool) -> Step {
+        if self.done_stamp.is_none() {
+            if !is_small {
+                return Step::Waiting;
+            }
+            (self.done_stamp, self.round_done) = (Some(until), false);
+            return Step::Drained;
+        }
+        self.round_done |= round_start;
+        if self.round_done { Step::RoundDone } else { Step::Waiting }
+    }
+
+    /// Whether its time is over at `now`.
+    pub fn is_over(&self, now: T) -> bool {
+        self.done_stamp.is_some_and(|done| now > done)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_ends_after_its_time_and_a_round_of_a_small_flight() {
+        let mut probe = ProbeRtt::default();
+        let mut take = |is_small, round_start, now: u64| {
+            let step = probe.advance(is_small, now + 200, round_start);
+            (step, probe.is_over(now))
+        };
+        assert_eq!(take(false, true, 1_007), (Step::Waiting, false), "the flight is large");
+        assert_eq!(take(true, true, 1_031), (Step::Drained, false));
+        assert_eq!(take(true, false, 1_232), (Step::Waiting, true), "no round is over");
+        assert_eq!(take(false, true, 1_231), (Step::RoundDone, false), "the time is not over");
+        assert_eq!(take(false, false, 1_232), (Step::RoundDone, true));
+        probe.begin();
+        assert_eq!((probe.is_over(9_999), probe.advance(false, 9_999, true)), (false, Step::Waiting));
+    }
+}
