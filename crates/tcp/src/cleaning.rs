@@ -2,7 +2,7 @@
 //!
 //! Source: Linux `tcp_sacktag_write_queue`, `tcp_clean_rtx_queue`, `tcp_ack_update_rtt`.
 
-use crate::ack::Findings;
+use crate::ack::AckInfo;
 use crate::context::{Before, Books};
 use crate::queue::SendQueue;
 use crate::recovery::Recovery;
@@ -11,7 +11,7 @@ use crate::segment::Tags;
 use crate::{Header, Now};
 use sojourn_aqm::{Duration, Instant};
 
-impl Findings {
+impl AckInfo {
     /// The SACK option, with what RACK and the RTT learn from it.
     pub fn take_sacks(&mut self, header: &Header, now: Now, recovery: &mut Recovery, books: Books) {
         let mut delivered = 0;

@@ -1,7 +1,7 @@
 //! The congestion control with the window that it steers.
 
 use crate::Now;
-use crate::ack;
+use crate::ack::AckInfo;
 use crate::cc::{Ack, AnyCc, CongestionControl, Counting, Report, Window, reno};
 use crate::config::SenderConfig;
 use crate::round_trip::RoundTrip;
@@ -192,7 +192,7 @@ impl Control {
     }
 
     /// Segments of an acknowledgment on which the window grows.
-    pub fn growth_of(&self, ack: &ack::Ack) -> u32 {
+    pub fn growth_of(&self, ack: &AckInfo) -> u32 {
         if self.counts_delivered { ack.delivered } else { ack.acked.packets }
     }
 

@@ -6,7 +6,7 @@
 //! (`transmission/any_ack.rs`); from 3.10 on recovery decides first, then the window moves, then segments go out; ns-2 tells
 //! progress from duplicates.
 
-use crate::ack::Findings;
+use crate::ack::AckInfo;
 use crate::cc::{self, CongestionControl, Window};
 use crate::cleaning::take_sample;
 use crate::config::SenderConfig;
@@ -434,7 +434,7 @@ impl Sender {
         }
         tx.output.heard(header.ts_val);
         let before = Before::of(&tx.queue, &tx.board);
-        let mut ack = Findings::of(header, before.una);
+        let mut ack = AckInfo::of(header, before.una);
         let has_sack = !header.sack.is_empty() && !tx.board.is_reno();
         if header.ack < before.una {
             // An old acknowledgment can still bring SACKs.
@@ -495,7 +495,7 @@ impl Sender {
     }
 
     /// Recovery, the window, and what recovery sends.
-    fn decide(&mut self, now: Now, before: &Before, ack: &mut Findings, wire: &mut impl Wire) {
+    fn decide(&mut self, now: Now, before: &Before, ack: &mut AckInfo, wire: &mut impl Wire) {
         let Self { transmission: tx, recovery, control, .. } = self;
         recovery.episode.widen_reordering_window(ack, &tx.queue);
         if recovery.judge_probe(ack, tx.queue.una()) {
@@ -533,7 +533,7 @@ impl Sender {
         }
     }
 
-    fn grow(&mut self, now: Now, prior_in_flight: u32, ack: &Findings) {
+    fn grow(&mut self, now: Now, prior_in_flight: u32, ack: &AckInfo) {
         let Self { transmission: tx, recovery, control, .. } = self;
         let reordering = &recovery.episode.reordering;
         // Where there is much reordering, whatever is delivered counts.

@@ -4,7 +4,7 @@
 //! `tcp_time_to_recover`.
 
 use crate::Now;
-use crate::ack::{Ack, Findings};
+use crate::ack::AckInfo;
 use crate::cc::CongestionControl;
 use crate::context::Cx;
 use crate::early_retransmit::EarlyRetransmit;
@@ -108,7 +108,7 @@ impl Episode {
     }
 
     /// D-SACKs that are not of a probe widen RACK's window, where reordering was seen.
-    pub fn widen_reordering_window(&mut self, ack: &Findings, queue: &SendQueue) {
+    pub fn widen_reordering_window(&mut self, ack: &AckInfo, queue: &SendQueue) {
         let Some(rack) = self.rack.as_mut().filter(|_| ack.sacked.new || ack.sacked.duplicate) else { return };
         let duplicate = ack.sacked.duplicate && self.reordering.is_seen() && !self.probe.is_reported(ack);
         rack.update_window(queue.una(), queue.nxt(), duplicate);
@@ -204,7 +204,7 @@ impl Episode {
     /// Whether an acknowledgment is enough to enter recovery, by the number of duplicates or by the age of the oldest
     /// segment, if `by_age`. Where early retransmit has to wait first, its timer is set.
     #[inline(always)]
-    pub fn is_time_to_recover(&mut self, by_age: bool, ack: &Ack, cx: &mut Cx) -> bool {
+    pub fn is_time_to_recover(&mut self, by_age: bool, ack: &AckInfo, cx: &mut Cx) -> bool {
         self.is_time_by_count(by_age, cx) || self.retransmits_early(ack, cx)
     }
 
@@ -268,7 +268,7 @@ impl Episode {
                 return true;
             }
             // As if one segment had been delivered, with losses.
-            let ack = Ack { delivered: 1, ..Ack::default() };
+            let ack = AckInfo { delivered: 1, ..AckInfo::default() };
             self.reduction.step(&ack, 1, false, cx.control, cx.board);
         }
         true
@@ -296,12 +296,12 @@ impl Episode {
     }
 
     #[inline(always)]
-    fn retransmits_early(&self, ack: &Ack, cx: &mut Cx) -> bool {
+    fn retransmits_early(&self, ack: &AckInfo, cx: &mut Cx) -> bool {
         self.early.is_used(self.reordering.is_seen()) && self.may_retransmit_early(ack, cx)
     }
 
     #[inline(never)]
-    fn may_retransmit_early(&self, ack: &Ack, cx: &mut Cx) -> bool {
+    fn may_retransmit_early(&self, ack: &AckInfo, cx: &mut Cx) -> bool {
         if !self.early.fits(cx.board, cx.may_send_now()) {
             return false;
         }

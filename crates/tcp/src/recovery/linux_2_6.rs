@@ -4,7 +4,7 @@
 //! on the stack's mechanisms.
 
 use super::episode::Episode;
-use crate::ack::Ack;
+use crate::ack::AckInfo;
 use crate::cc::CongestionControl;
 use crate::context::{Cx, Rexmit};
 use crate::frto::{Frto, Outcome};
@@ -26,7 +26,7 @@ impl Linux2_6 {
 
     /// Runs on every acknowledgment that is not plain progress in the open state.
     #[inline(always)]
-    pub fn on_ack(&mut self, episode: &mut Episode, ack: &Ack, cx: &mut Cx) -> Rexmit {
+    pub fn on_ack(&mut self, episode: &mut Episode, ack: &AckInfo, cx: &mut Cx) -> Rexmit {
         let is_dupack = ack.is_duplicate();
         let mut do_lost = is_dupack || (ack.sacked.new && cx.board.reach() > episode.reordering.degree());
         // A congestion mark: the reduction is required and cannot be undone.
@@ -69,7 +69,7 @@ impl Linux2_6 {
     /// The same of a duplicate that told of the next segment, without SACK's absence or a test of a time-out; `None`, and
     /// nothing is done, where more may follow than from most of them.
     #[inline(always)]
-    pub fn on_next_sacked(&self, episode: &mut Episode, ack: &Ack, cx: &mut Cx) -> Option<Rexmit> {
+    pub fn on_next_sacked(&self, episode: &mut Episode, ack: &AckInfo, cx: &mut Cx) -> Option<Rexmit> {
         let (by_age, is_over) = (episode.reordering.uses_fack(), cx.queue.una() >= episode.high_seq);
         match episode.state {
             State::Open | State::Disorder => {
@@ -100,7 +100,7 @@ impl Linux2_6 {
     /// The same of an acknowledgment of new data that told nothing else; `None`, and nothing is done, unless with it a hole is
     /// filled or a recovery is over, and nothing above is SACKed or lost.
     #[inline(always)]
-    pub fn on_progress(&self, episode: &mut Episode, ack: &Ack, cx: &mut Cx) -> Option<Rexmit> {
+    pub fn on_progress(&self, episode: &mut Episode, ack: &AckInfo, cx: &mut Cx) -> Option<Rexmit> {
         let (una, board) = (cx.queue.una(), &*cx.board);
         let is_known = board.is_reno() | (board.sacked_out | board.lost_out | board.fackets_out != 0);
         let by_age = episode.reordering.uses_fack();
@@ -149,7 +149,7 @@ impl Linux2_6 {
     }
 
     /// An acknowledgment during F-RTO's test. Returns whether the window must not grow on it.
-    pub fn test_time_out(&mut self, episode: &mut Episode, ack: &Ack, cx: &mut Cx) -> bool {
+    pub fn test_time_out(&mut self, episode: &mut Episode, ack: &AckInfo, cx: &mut Cx) -> bool {
         if ack.data_acked() {
             episode.timeouts = 0;
         }
@@ -161,7 +161,7 @@ impl Linux2_6 {
         held
     }
 
-    fn continue_test(&mut self, episode: &mut Episode, ack: &Ack, cx: &mut Cx) -> bool {
+    fn continue_test(&mut self, episode: &mut Episode, ack: &AckInfo, cx: &mut Cx) -> bool {
         match self.frto.on_ack(ack, cx.queue.una()) {
             Outcome::Wait => cx.control.limit(cx.board.in_flight()),
             Outcome::SendTwo => {
@@ -225,7 +225,7 @@ impl Linux2_6 {
 
     /// Ends a state whose `high_seq` is acknowledged. Returns whether that was all there is to do.
     #[inline(always)]
-    fn leave_finished_state(&mut self, episode: &mut Episode, ack: &Ack, cx: &mut Cx) -> bool {
+    fn leave_finished_state(&mut self, episode: &mut Episode, ack: &AckInfo, cx: &mut Cx) -> bool {
         if episode.state == State::Open {
             episode.undo.forget_stamp();
             return false;
@@ -267,7 +267,7 @@ impl Linux2_6 {
 
     /// An acknowledgment in the loss state. Returns what to send again, unless the state was left for the open one.
     #[inline(always)]
-    fn on_ack_in_loss(&mut self, episode: &mut Episode, ack: &Ack, cx: &mut Cx) -> Option<Rexmit> {
+    fn on_ack_in_loss(&mut self, episode: &mut Episode, ack: &AckInfo, cx: &mut Cx) -> Option<Rexmit> {
         if ack.data_acked() {
             episode.timeouts = 0;
         }
@@ -283,7 +283,7 @@ impl Linux2_6 {
 
     /// Decides between the harmless states and recovery. Returns whether recovery was entered.
     #[inline(always)]
-    fn finish_or_enter(&mut self, episode: &mut Episode, ack: &Ack, is_dupack: bool, cx: &mut Cx) -> bool {
+    fn finish_or_enter(&mut self, episode: &mut Episode, ack: &AckInfo, is_dupack: bool, cx: &mut Cx) -> bool {
         if cx.board.is_reno() {
             if ack.advanced {
                 cx.board.forget_duplicates();
@@ -305,7 +305,7 @@ impl Linux2_6 {
     }
 
     #[inline(always)]
-    fn try_to_open(&self, episode: &mut Episode, ack: &Ack, cx: &mut Cx) {
+    fn try_to_open(&self, episode: &mut Episode, ack: &AckInfo, cx: &mut Cx) {
         if !self.frto.is_active() && cx.board.retrans_out == 0 {
             episode.undo.forget_stamp();
         }
@@ -329,7 +329,7 @@ impl Linux2_6 {
 
     /// A partial acknowledgment in recovery. Returns whether the next hole is to be marked lost.
     #[inline(always)]
-    fn on_partial_ack(&mut self, episode: &mut Episode, ack: &Ack, cx: &mut Cx) -> bool {
+    fn on_partial_ack(&mut self, episode: &mut Episode, ack: &AckInfo, cx: &mut Cx) -> bool {
         if cx.board.is_reno() && cx.control.cc.partial_ack_ends_recovery() {
             cx.board.forget_duplicates();
             episode.end_reduction(cx);
@@ -352,7 +352,7 @@ impl Linux2_6 {
 
     /// Returns whether the old state is held (without SACK, until something above `high_seq` is acknowledged).
     #[inline(always)]
-    fn try_undo_recovery(&mut self, episode: &mut Episode, ack: &Ack, cx: &mut Cx) -> bool {
+    fn try_undo_recovery(&mut self, episode: &mut Episode, ack: &AckInfo, cx: &mut Cx) -> bool {
         if episode.undo.is_due(cx.now.echoed(ack.ts_ecr), true) {
             self.undo(episode, true, cx);
             episode.undo.forget();
@@ -367,7 +367,7 @@ impl Linux2_6 {
     }
 
     #[inline(always)]
-    fn try_undo_loss(&mut self, episode: &mut Episode, ack: &Ack, cx: &mut Cx) -> bool {
+    fn try_undo_loss(&mut self, episode: &mut Episode, ack: &AckInfo, cx: &mut Cx) -> bool {
         if !episode.undo.is_due(cx.now.echoed(ack.ts_ecr), true) {
             return false;
         }

@@ -4,7 +4,7 @@
 //! the window moves, follows after it.
 
 use super::episode::Episode;
-use crate::ack::{Ack, Findings};
+use crate::ack::AckInfo;
 use crate::cc::CongestionControl;
 use crate::context::{Cx, Rexmit};
 use crate::frto::FrtoInLoss;
@@ -31,7 +31,7 @@ impl Linux3_10 {
     }
 
     /// Runs on every acknowledgment that is not plain progress in the open state.
-    pub fn on_ack(&mut self, episode: &mut Episode, ack: &mut Findings, cx: &mut Cx) -> Rexmit {
+    pub fn on_ack(&mut self, episode: &mut Episode, ack: &mut AckInfo, cx: &mut Cx) -> Rexmit {
         let duplicates = cx.board.is_reno() && ack.is_duplicate() && !ack.sacked.duplicate;
         let do_lost = ack.is_duplicate() || (ack.sacked.new && cx.board.reach() > episode.reordering.degree());
         if ack.ece {
@@ -115,7 +115,7 @@ impl Linux3_10 {
     fn on_ack_in_recovery(
         &mut self,
         episode: &mut Episode,
-        ack: &mut Findings,
+        ack: &mut AckInfo,
         duplicates: bool,
         mut do_lost: bool,
         cx: &mut Cx,
@@ -146,7 +146,7 @@ impl Linux3_10 {
         Rexmit::Lost
     }
 
-    fn on_ack_in_loss(&mut self, episode: &mut Episode, ack: &Findings, cx: &mut Cx) -> Rexmit {
+    fn on_ack_in_loss(&mut self, episode: &mut Episode, ack: &AckInfo, cx: &mut Cx) -> Rexmit {
         let recovered = cx.queue.una() >= episode.high_seq;
         let needs_progress = episode.undo.needs_progress();
         if ack.advanced && needs_progress && try_undo_loss(episode, ack, false, cx) {
@@ -187,7 +187,7 @@ impl Linux3_10 {
     }
 
     /// A partial acknowledgment in recovery. Returns whether that was all there is to do.
-    fn try_undo_partial(&mut self, episode: &mut Episode, ack: &Ack, do_lost: &mut bool, cx: &mut Cx) -> bool {
+    fn try_undo_partial(&mut self, episode: &mut Episode, ack: &AckInfo, do_lost: &mut bool, cx: &mut Cx) -> bool {
         if !episode.undo.is_due_by_echo(cx.now.echoed(ack.ts_ecr), stamp_holds(episode, cx)) {
             *do_lost = cx.board.is_reno() || cx.board.reach() > episode.reordering.degree();
             return false;
@@ -206,7 +206,7 @@ impl Linux3_10 {
     }
 }
 
-fn leave_finished_state(episode: &mut Episode, ack: &Ack, cx: &mut Cx) -> bool {
+fn leave_finished_state(episode: &mut Episode, ack: &AckInfo, cx: &mut Cx) -> bool {
     if episode.state == State::Open {
         episode.undo.forget_stamp();
     } else if cx.queue.una() >= episode.high_seq {
@@ -230,7 +230,7 @@ fn leave_finished_state(episode: &mut Episode, ack: &Ack, cx: &mut Cx) -> bool {
 }
 
 /// Looks for losses by time; without SACK RACK has the three duplicates and partial acknowledgments to go by.
-fn identify_loss(episode: &mut Episode, ack: &mut Findings, cx: &mut Cx) {
+fn identify_loss(episode: &mut Episode, ack: &mut AckInfo, cx: &mut Cx) {
     let eager = episode.is_eager(cx.board);
     let Some(rack) = episode.rack.as_mut().filter(|_| cx.board.packets_out() > 0) else { return };
     if cx.board.is_reno() {
@@ -251,7 +251,7 @@ fn identify_loss(episode: &mut Episode, ack: &mut Findings, cx: &mut Cx) {
     ack.lost_retransmission |= retransmissions > cx.board.retrans_out;
 }
 
-fn try_to_open(episode: &mut Episode, ack: &Ack, cx: &mut Cx) {
+fn try_to_open(episode: &mut Episode, ack: &AckInfo, cx: &mut Cx) {
     if !cx.board.any_retransmission_out() {
         episode.undo.forget_stamp();
     }
@@ -264,7 +264,7 @@ fn try_to_open(episode: &mut Episode, ack: &Ack, cx: &mut Cx) {
 }
 
 /// Returns whether the old state is held (without SACK, until something above `high_seq` is acknowledged).
-fn try_undo_recovery(episode: &mut Episode, ack: &Ack, cx: &mut Cx) -> bool {
+fn try_undo_recovery(episode: &mut Episode, ack: &AckInfo, cx: &mut Cx) -> bool {
     if episode.undo.is_due(cx.now.echoed(ack.ts_ecr), stamp_holds(episode, cx)) {
         undo(episode, false, cx);
     } else if let Some(rack) = &mut episode.rack {
@@ -285,7 +285,7 @@ fn try_undo_by_duplicates(episode: &mut Episode, cx: &mut Cx) -> bool {
     due
 }
 
-fn try_undo_loss(episode: &mut Episode, ack: &Ack, spurious: bool, cx: &mut Cx) -> bool {
+fn try_undo_loss(episode: &mut Episode, ack: &AckInfo, spurious: bool, cx: &mut Cx) -> bool {
     if !spurious && !episode.undo.is_due(cx.now.echoed(ack.ts_ecr), stamp_holds(episode, cx)) {
         return false;
     }

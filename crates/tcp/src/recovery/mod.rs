@@ -16,7 +16,7 @@ mod tests;
 pub(crate) use episode::Episode;
 pub(crate) use retransmission::{Marked, Walk};
 
-use crate::ack::{Ack, Findings, Probed};
+use crate::ack::{AckInfo, Probed};
 use crate::cc::{AnyCc, CongestionControl};
 use crate::context::{Cx, Progress, Rexmit};
 use crate::queue::SendQueue;
@@ -85,7 +85,7 @@ impl Recovery {
     }
 
     /// An acknowledgment during that test. Returns whether the window must not grow on it.
-    pub fn test_time_out(&mut self, ack: &Ack, cx: &mut Cx) -> bool {
+    pub fn test_time_out(&mut self, ack: &AckInfo, cx: &mut Cx) -> bool {
         match &mut self.machine {
             Machine::Linux2_6(machine) => machine.test_time_out(&mut self.episode, ack, cx),
             Machine::Linux3_10(_) | Machine::Ns2(_) => false,
@@ -116,7 +116,7 @@ impl Recovery {
 
     /// An acknowledgment that is not plain progress in the open state, up to Linux 3.9.
     #[inline(never)]
-    pub fn on_ack(&mut self, ack: &Ack, cx: &mut Cx) -> Rexmit {
+    pub fn on_ack(&mut self, ack: &AckInfo, cx: &mut Cx) -> Rexmit {
         match &mut self.machine {
             Machine::Linux2_6(machine) => machine.on_ack(&mut self.episode, ack, cx),
             Machine::Linux3_10(_) | Machine::Ns2(_) => Rexmit::Nothing,
@@ -125,7 +125,7 @@ impl Recovery {
 
     /// The same of one that brought new data and told nothing else; `None` where [`Self::on_ack`] has to decide.
     #[inline(always)]
-    pub fn on_progress(&mut self, ack: &Ack, cx: &mut Cx) -> Option<Rexmit> {
+    pub fn on_progress(&mut self, ack: &AckInfo, cx: &mut Cx) -> Option<Rexmit> {
         match &self.machine {
             Machine::Linux2_6(machine) => machine.on_progress(&mut self.episode, ack, cx),
             Machine::Linux3_10(_) | Machine::Ns2(_) => None,
@@ -134,7 +134,7 @@ impl Recovery {
 
     /// The same of a duplicate that told of the next segment; `None` where [`Self::on_ack`] has to decide.
     #[inline(always)]
-    pub fn on_next_sacked(&mut self, ack: &Ack, cx: &mut Cx) -> Option<Rexmit> {
+    pub fn on_next_sacked(&mut self, ack: &AckInfo, cx: &mut Cx) -> Option<Rexmit> {
         match &self.machine {
             Machine::Linux2_6(machine) => machine.on_next_sacked(&mut self.episode, ack, cx),
             Machine::Linux3_10(_) | Machine::Ns2(_) => None,
@@ -142,7 +142,7 @@ impl Recovery {
     }
 
     /// An acknowledgment that is not plain progress in the open state, from Linux 3.10 on.
-    pub fn on_findings(&mut self, ack: &mut Findings, cx: &mut Cx) -> Rexmit {
+    pub fn on_findings(&mut self, ack: &mut AckInfo, cx: &mut Cx) -> Rexmit {
         match &mut self.machine {
             Machine::Linux3_10(machine) => machine.on_ack(&mut self.episode, ack, cx),
             Machine::Linux2_6(_) | Machine::Ns2(_) => Rexmit::Nothing,
@@ -202,7 +202,7 @@ impl Recovery {
     /// An acknowledgment while a probe may be out. Returns whether that repaired a loss, for which the window is to be
     /// [reduced](Episode::reduce_at_once).
     #[inline]
-    pub fn judge_probe(&mut self, ack: &mut Findings, una: u64) -> bool {
+    pub fn judge_probe(&mut self, ack: &mut AckInfo, una: u64) -> bool {
         ack.probe = self.episode.probe.on_ack(ack, una);
         ack.probe == Probed::Repaired
     }

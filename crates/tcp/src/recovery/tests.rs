@@ -63,7 +63,7 @@ impl Rig {
         let advanced = self.queue.acknowledge(header.ack) > 0;
         let has_sack = !header.sack.blocks().is_empty();
         if matches!(self.recovery.machine, Machine::Linux3_10(_)) {
-            let mut ack = Findings::of(&header, before.una);
+            let mut ack = AckInfo::of(&header, before.una);
             if has_sack {
                 let books = Books { queue: &self.queue, board: &mut self.board, rtt: &mut self.rtt, sampler: None };
                 ack.take_sacks(&header, now, &mut self.recovery, books);
@@ -84,7 +84,7 @@ impl Rig {
             self.recovery.episode.on_acknowledged(&acked, fackets, before.fackets, &mut self.board);
         }
         let delivered = acked.packets + self.board.sacked_out - before.sacked.min(self.board.sacked_out);
-        let ack = Ack { advanced, acked, sacked, ece, ts_ecr, delivered };
+        let ack = AckInfo { advanced, acked, sacked, ece, ts_ecr, delivered, ..AckInfo::default() };
         let (recovery, mut cx) = self.split();
         recovery.on_ack(&ack, &mut cx)
     }

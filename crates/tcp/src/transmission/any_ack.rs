@@ -3,7 +3,7 @@
 //! Source: Linux 2.6.29 `tcp_ack`.
 
 use super::Transmission;
-use crate::ack::Ack;
+use crate::ack::AckInfo;
 use crate::context::Before;
 use crate::context::Rexmit;
 use crate::control::Control;
@@ -81,7 +81,15 @@ impl Transmission {
             }
         }
         let ece = !PROGRESS && self.ecn.is_echo(header);
-        let ack_of = |delivered| Ack { advanced, acked, sacked, ece, ts_ecr: header.ts_ecr, delivered };
+        let ack_of = |delivered| AckInfo {
+            advanced,
+            acked,
+            sacked,
+            ece,
+            ts_ecr: header.ts_ecr,
+            delivered,
+            ..AckInfo::default()
+        };
         let tests = !PROGRESS && recovery.tests_time_out();
         let held = tests && recovery.test_time_out(&ack_of(0), &mut self.cx(now, control));
         let state = recovery.state();

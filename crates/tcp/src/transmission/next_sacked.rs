@@ -4,7 +4,7 @@
 //! What any acknowledgment is asked for would be told by it in the same way; here only what can follow is asked.
 
 use super::Transmission;
-use crate::ack::Ack;
+use crate::ack::AckInfo;
 use crate::context::Rexmit;
 use crate::control::Control;
 use crate::recovery::Recovery;
@@ -39,7 +39,7 @@ impl Transmission {
         self.board.sack_next(i, blocks);
         let sacked = Sacked { new: true, ..Sacked::default() };
         recovery.episode.on_sacked(&sacked, true, self.queue.nxt(), &mut self.board);
-        let ack = Ack { sacked, ts_ecr: header.ts_ecr, delivered: 1, ..Ack::default() };
+        let ack = AckInfo { sacked, ts_ecr: header.ts_ecr, delivered: 1, ..AckInfo::default() };
         let rexmit = match recovery.on_next_sacked(&ack, &mut self.cx(now, control)) {
             Some(rexmit) => rexmit,
             None => self.decide_on_sacked(now, header.ts_ecr, control, recovery),
@@ -58,7 +58,7 @@ impl Transmission {
     #[inline(never)]
     fn decide_on_sacked(&mut self, now: Now, ts_ecr: u32, control: &mut Control, recovery: &mut Recovery) -> Rexmit {
         let sacked = Sacked { new: true, ..Sacked::default() };
-        let ack = Ack { sacked, ts_ecr, delivered: 1, ..Ack::default() };
+        let ack = AckInfo { sacked, ts_ecr, delivered: 1, ..AckInfo::default() };
         recovery.on_ack(&ack, &mut self.cx(now, control))
     }
 }
