@@ -116,22 +116,6 @@ impl Control {
         }
     }
 
-    /// The same where growth [counts acknowledgments](Self::counts_acknowledgments) and may be: `in_flight` and `reordering`
-    /// as above.
-    #[inline(always)]
-    pub fn hear_next(&mut self, packets: u32, in_flight: u32, reordering: impl Fn() -> u32, news: impl Fn() -> Ack) {
-        if !self.is_reno {
-            self.hear_all(packets, true, (in_flight, reordering()), &news());
-        } else if in_flight >= self.window.cwnd || self.is_limited(in_flight, reordering()) {
-            reno::count(&mut self.window);
-        }
-    }
-
-    /// Whether growth counts acknowledgments, and the window was the limit where it was full.
-    pub fn counts_acknowledgments(&self) -> bool {
-        self.window.counting == Counting::Acknowledgments && self.usage.is_by_flight()
-    }
-
     #[inline(never)]
     fn hear_all(&mut self, packets: u32, may_grow: bool, flight: (u32, u32), news: &Ack) {
         self.acked(|| *news);

@@ -107,6 +107,7 @@ mod flight;
 mod frto;
 mod handshake;
 mod header;
+mod kind;
 mod min_filter;
 mod offered;
 mod offload;

@@ -61,16 +61,10 @@ impl Reduction {
         self.out += segments;
     }
 
-    /// Whether it is one of rate halving.
-    #[inline]
-    pub fn is_by_halves(&self) -> bool {
-        self.form == stack::Reduction::RateHalving
-    }
-
     /// A step; `lost` segments were newly marked, `first` asks for the first fast retransmission.
     #[inline(always)]
     pub fn step(&mut self, ack: &AckInfo, lost: u32, first: bool, control: &mut Control, board: &Scoreboard) {
-        if self.is_by_halves() {
+        if self.form == stack::Reduction::RateHalving {
             return halve(ack, control, board);
         }
         self.step_in_proportion(ack, lost, first, control, board);
@@ -116,7 +110,7 @@ impl Reduction {
 
 /// Rate halving: one segment less for every second acknowledgment.
 #[inline(always)]
-pub(crate) fn halve(ack: &AckInfo, control: &mut Control, board: &Scoreboard) {
+fn halve(ack: &AckInfo, control: &mut Control, board: &Scoreboard) {
     if !(ack.any_progress() || ack.sacked.duplicate || (board.is_reno() && ack.is_duplicate())) {
         return;
     }

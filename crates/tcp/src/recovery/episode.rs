@@ -205,12 +205,6 @@ impl Episode {
     /// segment, if `by_age`. Where early retransmit has to wait first, its timer is set.
     #[inline(always)]
     pub fn is_time_to_recover(&mut self, by_age: bool, ack: &AckInfo, cx: &mut Cx) -> bool {
-        self.is_time_by_count(by_age, cx) || self.retransmits_early(ack, cx)
-    }
-
-    /// The same without early retransmit.
-    #[inline(always)]
-    pub fn is_time_by_count(&self, by_age: bool, cx: &Cx) -> bool {
         let board = &*cx.board;
         let degree = self.reordering.degree();
         let duplicates = if self.reordering.uses_fack() { board.fackets_out } else { board.sacked_out + 1 };
@@ -218,18 +212,13 @@ impl Episode {
         // Nothing more will come to tell of the loss: the connection is limited by its application.
         let application_limited =
             out <= degree && board.sacked_out >= (out / 2).max(self.reordering.initial()) && !cx.may_send_now();
-        board.lost_out > 0 || duplicates > degree || (by_age && cx.head_timed_out()) || application_limited
+        let by_count = board.lost_out > 0 || duplicates > degree;
+        by_count || (by_age && cx.head_timed_out()) || application_limited || self.retransmits_early(ack, cx)
     }
 
     /// What the number of SACKs or duplicates tells of losses; with `by_age` also what is older than the time-out.
-    #[inline(never)]
-    pub fn mark_by_count(&self, by_age: bool, fast_retransmit: bool, cx: &mut Cx) {
-        self.mark_by_count_here(by_age, fast_retransmit, cx);
-    }
-
-    /// The same, compiled into the caller.
     #[inline(always)]
-    pub fn mark_by_count_here(&self, by_age: bool, fast_retransmit: bool, cx: &mut Cx) {
+    pub fn mark_by_count(&self, by_age: bool, fast_retransmit: bool, cx: &mut Cx) {
         let beyond = self.marks_beyond_high_seq && !cx.board.is_reno();
         let (upto_seq, degree) = (if beyond { cx.queue.nxt() } else { self.high_seq }, self.reordering.degree());
         let board = &mut *cx.board;
