@@ -14,7 +14,9 @@
 //! | partial acknowledgment in recovery | `Linux3_10::try_undo_partial`, `Linux2_6::on_partial_ack` | `tcp_try_undo_partial` |
 //! | loss by time (RACK), and its timer | `identify_loss` of `recovery/linux_3_10.rs`, `Rack::look`; `Episode::on_reordering_timeout` | `tcp_identify_packet_loss`, `tcp_rack_mark_lost`, `tcp_rack_reo_timeout` |
 //! | loss by count | `Episode::is_time_to_recover`, `Episode::mark_by_count` | `tcp_time_to_recover`, `tcp_update_scoreboard` |
-//! | tail loss probe: outcome, schedule, expiry | `Recovery::judge_probe`; `LossProbe::schedule`; `Transmission::send_loss_probe` | `tcp_process_tlp_ack`; `tcp_schedule_loss_probe`; `tcp_send_loss_probe` |
+//! | tail loss probe: outcome | `Recovery::judge_probe` | `tcp_process_tlp_ack` |
+//! | … schedule and expiry | `LossProbe::schedule`, `Transmission::send_loss_probe` of `expiry.rs` | `tcp_schedule_loss_probe`, `tcp_send_loss_probe` (`tcp_output.c`) |
+//! | spurious time-out (F-RTO) | `Linux3_10::on_ack_in_loss`; up to 3.9 `Recovery::test_time_out` | `tcp_process_loss`; `tcp_process_frto` |
 //! | end of a state | `leave_finished_state` of the machine | `tcp_fastretrans_alert`, step D |
 //! | retransmission and new data | `Sender::send_again`, `Sender::send_new` | `tcp_xmit_recovery`, `tcp_data_snd_check` |
 
