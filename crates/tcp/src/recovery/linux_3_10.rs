@@ -32,7 +32,6 @@ impl Linux3_10 {
 
     /// Runs on every acknowledgment that is not plain progress in the open state.
     pub fn on_ack(&mut self, episode: &mut Episode, ack: &mut AckInfo, cx: &mut Cx) -> Rexmit {
-        let duplicates = cx.board.is_reno() && ack.is_duplicate() && !ack.sacked.duplicate;
         let do_lost = ack.is_duplicate() || (ack.sacked.new && cx.board.reach() > episode.reordering.degree());
         if ack.ece {
             episode.undo.restore_nothing();
@@ -41,7 +40,7 @@ impl Linux3_10 {
             return Rexmit::Nothing;
         }
         if episode.state == State::Recovery {
-            return self.on_ack_in_recovery(episode, ack, duplicates, do_lost, cx);
+            return self.on_ack_in_recovery(episode, ack, do_lost, cx);
         }
         if episode.state == State::Loss {
             let rexmit = self.on_ack_in_loss(episode, ack, cx);
@@ -54,7 +53,7 @@ impl Linux3_10 {
             if ack.advanced {
                 cx.board.forget_duplicates();
             }
-            if duplicates {
+            if is_counted_duplicate(ack, cx) {
                 episode.add_duplicate(cx.board);
             }
         }
@@ -116,12 +115,11 @@ impl Linux3_10 {
         &mut self,
         episode: &mut Episode,
         ack: &mut AckInfo,
-        duplicates: bool,
         mut do_lost: bool,
         cx: &mut Cx,
     ) -> Rexmit {
         if !ack.advanced {
-            if duplicates {
+            if is_counted_duplicate(ack, cx) {
                 episode.add_duplicate(cx.board);
             }
         } else if self.try_undo_partial(episode, ack, &mut do_lost, cx) {
@@ -204,6 +202,11 @@ impl Linux3_10 {
         episode.keep_open(cx);
         !self.detects_after_undo
     }
+}
+
+/// Whether an acknowledgment counts as a duplicate: without SACK, unless it reports a segment received twice.
+fn is_counted_duplicate(ack: &AckInfo, cx: &Cx) -> bool {
+    cx.board.is_reno() && ack.is_duplicate() && !ack.sacked.duplicate
 }
 
 fn leave_finished_state(episode: &mut Episode, ack: &AckInfo, cx: &mut Cx) -> bool {
