@@ -9,11 +9,10 @@ use crate::segment::{Acked, Sacked};
 use crate::state::State;
 use crate::{Header, Now};
 use sojourn_aqm::{Duration, Instant};
-use std::ops::{Deref, DerefMut};
 
-/// What one acknowledgment told, after the queue was cleaned.
+/// One acknowledgment: what its header and the retransmission queue tell, and what followed from it.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Ack {
+pub(crate) struct AckInfo {
     /// SND.UNA moved.
     pub advanced: bool,
     pub acked: Acked,
@@ -23,29 +22,6 @@ pub(crate) struct Ack {
     pub ts_ecr: u32,
     /// Segments newly known to have arrived.
     pub delivered: u32,
-}
-
-impl Ack {
-    pub fn data_acked(&self) -> bool {
-        self.acked.packets > 0
-    }
-    /// Something moved forward.
-    pub fn forward_progress(&self) -> bool {
-        self.data_acked() || self.sacked.new
-    }
-    pub fn any_progress(&self) -> bool {
-        self.forward_progress() || self.advanced
-    }
-    /// A duplicate acknowledgment: nothing moved.
-    pub fn is_duplicate(&self) -> bool {
-        !self.advanced && !self.data_acked()
-    }
-}
-
-/// What one acknowledgment told from Linux 3.10 on, and what followed from it.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Findings {
-    pub ack: Ack,
     /// RTT of the newest segment that it covers, if that was sent once.
     pub rtt: Option<Duration>,
     /// End of the duplicate that its D-SACK reports.
@@ -74,11 +50,27 @@ pub(crate) struct Times {
     pub last_sacked: Option<Instant>,
 }
 
-impl Findings {
-    /// Nothing but the header is read.
+impl AckInfo {
+    /// Fields of the header alone.
     pub fn of(header: &Header, una: u64) -> Self {
-        let ack = Ack { advanced: header.ack > una, ts_ecr: header.ts_ecr, ..Ack::default() };
-        Self { ack, ..Self::default() }
+        Self { advanced: header.ack > una, ts_ecr: header.ts_ecr, ..Self::default() }
+    }
+
+    /// Whether segments were acknowledged.
+    pub fn data_acked(&self) -> bool {
+        self.acked.packets > 0
+    }
+    /// Whether segments were acknowledged or SACKed.
+    pub fn forward_progress(&self) -> bool {
+        self.data_acked() || self.sacked.new
+    }
+    /// Whether SND.UNA moved, or segments were acknowledged or SACKed.
+    pub fn any_progress(&self) -> bool {
+        self.forward_progress() || self.advanced
+    }
+    /// A duplicate acknowledgment: SND.UNA did not move, and no segment was acknowledged.
+    pub fn is_duplicate(&self) -> bool {
+        !self.advanced && !self.data_acked()
     }
 
     /// What the congestion control may know of it, `packets` of which count.
@@ -122,17 +114,4 @@ pub(crate) enum Probed {
     Perhaps,
     /// The probe repaired a loss.
     Repaired,
-}
-
-impl Deref for Findings {
-    type Target = Ack;
-    fn deref(&self) -> &Ack {
-        &self.ack
-    }
-}
-
-impl DerefMut for Findings {
-    fn deref_mut(&mut self) -> &mut Ack {
-        &mut self.ack
-    }
 }

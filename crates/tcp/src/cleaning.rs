@@ -2,22 +2,27 @@
 //!
 //! Source: Linux `tcp_sacktag_write_queue`, `tcp_clean_rtx_queue`, `tcp_ack_update_rtt`.
 
-use crate::ack::Findings;
+use crate::ack::AckInfo;
 use crate::context::{Before, Books};
+use crate::kind::Kind;
 use crate::queue::SendQueue;
 use crate::recovery::Recovery;
 use crate::round_trip::RoundTrip;
 use crate::segment::Tags;
 use crate::{Header, Now};
-use sojourn_aqm::{Duration, Instant};
+use sojourn_aqm::Duration;
 
-impl Findings {
+impl AckInfo {
     /// The SACK option, with what RACK and the RTT learn from it.
-    pub fn take_sacks(&mut self, header: &Header, now: Now, recovery: &mut Recovery, books: Books) {
+    #[inline(always)]
+    pub fn take_sacks<K: Kind>(&mut self, header: &Header, now: Now, recovery: &mut Recovery, books: Books) {
         let mut delivered = 0;
         let times = &mut self.times;
         let Books { queue, board, mut sampler, .. } = books;
         let told = recovery.on_sacks(header, queue, board, |episode, i, segment| {
+            if !K::RECOVERY_FIRST {
+                return;
+            }
             delivered += 1;
             if let Some(sampler) = &mut sampler {
                 sampler.on_sacked_at(i, segment);
@@ -36,12 +41,12 @@ impl Findings {
         self.sacked = told;
     }
 
-    /// Removes what is acknowledged and takes the RTT sample.
+    /// Removes what is acknowledged; from Linux 3.10 on also takes the RTT sample.
     #[inline(always)]
-    pub fn take_acknowledged(&mut self, before: &Before, now: Now, recovery: &mut Recovery, mut books: Books) {
+    pub fn take_acknowledged<K: Kind>(&mut self, before: &Before, now: Now, recovery: &mut Recovery, mut books: Books) {
         if self.advanced {
-            self.remove_acknowledged(before, now, recovery, &mut books);
-        } else if books.board.is_reno() {
+            self.remove_acknowledged::<K>(before, now, recovery, &mut books);
+        } else if K::RECOVERY_FIRST && books.board.is_reno() {
             // A duplicate tells of one that has arrived, and removes nothing.
             self.delivered += 1;
         }
@@ -50,8 +55,8 @@ impl Findings {
             board.head().is_none_or(|head| head.end() > queue.una()),
             "what is acknowledged is removed at once"
         );
-        let measured = self.measure(now, recovery, queue, rtt);
-        if self.acked.packets == 0 && measured {
+        let measured = K::RECOVERY_FIRST && self.measure(now, recovery, queue, rtt);
+        if !K::CALM && self.acked.packets == 0 && measured {
             // Only SACKs of what was sent before the head was last do not prolong the time-out for ever.
             let oldest = self.times.first_sacked.zip(board.head());
             self.sets_timer |= oldest.is_some_and(|(sacked, head)| sacked < head.sent);
@@ -59,19 +64,21 @@ impl Findings {
     }
 
     #[inline(always)]
-    fn remove_acknowledged(&mut self, before: &Before, now: Now, recovery: &mut Recovery, books: &mut Books) {
+    fn remove_acknowledged<K: Kind>(&mut self, before: &Before, now: Now, recovery: &mut Recovery, books: &mut Books) {
         let Books { queue, board, rtt, sampler } = books;
-        let mut sampler = sampler.as_deref_mut();
+        let mut sampler = sampler.as_deref_mut().filter(|_| !K::CALM);
         let fackets = board.fackets_out;
         let episode = &mut recovery.episode;
         // Without SACK an acknowledgment tells nothing of when its segments arrived: RACK learns nothing, and at a time-out
         // expects nothing more.
-        let sack = !board.is_reno();
+        let sack = K::CALM || !board.is_reno();
         let (mut rack, clock, echoed) = (episode.rack.as_mut().filter(|_| sack), rtt.clock(), now.echoed(self.ts_ecr));
         let (mut delivered, mut lowest_original) = (0, u64::MAX);
         let times = &mut self.times;
-        let acked = board.acknowledge(queue.una(), |segment| {
-            let tags = segment.tags;
+        self.acked = board.acknowledge::<K>(queue.una(), |segment, tags| {
+            if !K::RECOVERY_FIRST {
+                return;
+            }
             if let Some(sampler) = &mut sampler {
                 sampler.on_acknowledged(segment);
             }
@@ -90,20 +97,24 @@ impl Findings {
                 }
             }
         });
-        self.acked = acked;
-        // Without SACK, duplicates have told of some before.
-        self.delivered += match acked.packets {
-            _ if sack => delivered,
-            0 => 0,
-            packets => packets.saturating_sub(before.sacked).max(1),
-        };
-        self.original_delivered |= lowest_original <= episode.high_seq && (sack || !acked.retransmitted);
+        let acked = &self.acked;
+        if K::RECOVERY_FIRST {
+            // Without SACK, duplicates have told of some before.
+            self.delivered += match acked.packets {
+                _ if sack => delivered,
+                0 => 0,
+                packets => packets.saturating_sub(before.sacked).max(1),
+            };
+            self.original_delivered |= lowest_original <= episode.high_seq && (sack || !acked.retransmitted);
+        }
         if acked.packets > 0 {
             self.sets_timer = true;
             if let Some(rack) = &mut episode.rack {
                 rack.on_acknowledged(queue.una());
             }
-            episode.on_acknowledged(&acked, fackets, before.fackets, board);
+            if !K::CALM {
+                episode.on_acknowledged(acked, fackets, before.fackets, board);
+            }
         }
     }
 
@@ -117,25 +128,11 @@ impl Findings {
             None if self.data_acked() => rtt.units_since(now, now.echoed(self.ts_ecr)),
             None => return false,
         };
-        self.rtt = take_sample(sample, self.newest(), now, recovery, (queue, rtt));
+        rtt.sample(sample, queue.una(), queue.nxt());
+        self.rtt = self.newest().map(|sent| rtt.span(rtt.age(now, sent))).filter(|&rtt| rtt > Duration::ZERO);
+        if let Some(rack) = &mut recovery.episode.rack {
+            rack.observe_rtt(now.at, self.rtt.unwrap_or(rtt.span(sample)));
+        }
         true
     }
-}
-
-/// The RTT of what an acknowledgment covers: a `sample` for the time-out, in units, and the age of the `newest` segment that
-/// was sent once, which the congestion control is told.
-#[inline(always)]
-pub(crate) fn take_sample(
-    sample: u32,
-    newest: Option<Instant>,
-    now: Now,
-    recovery: &mut Recovery,
-    (queue, rtt): (&SendQueue, &mut RoundTrip),
-) -> Option<Duration> {
-    rtt.sample(sample, queue.una(), queue.nxt());
-    let of_newest = newest.map(|sent| rtt.span(rtt.age(now, sent))).filter(|&rtt| rtt > Duration::ZERO);
-    if let Some(rack) = &mut recovery.episode.rack {
-        rack.observe_rtt(now.at, of_newest.unwrap_or(rtt.span(sample)));
-    }
-    of_newest
 }

@@ -3,6 +3,7 @@
 use crate::Now;
 use crate::control::Control;
 use crate::ecn::EcnSender;
+use crate::kind::Kind;
 use crate::queue::SendQueue;
 use crate::rate_sample::RateSampler;
 use crate::round_trip::RoundTrip;
@@ -76,10 +77,10 @@ pub(crate) struct Before {
 
 impl Before {
     #[inline(always)]
-    pub fn of(queue: &SendQueue, board: &Scoreboard) -> Self {
+    pub fn of<K: Kind>(queue: &SendQueue, board: &Scoreboard) -> Self {
         Self {
             una: queue.una(),
-            in_flight: board.in_flight(),
+            in_flight: if K::CALM { board.packets_out() } else { board.in_flight() },
             fackets: board.fackets_out,
             sacked: board.sacked_out,
             lost: board.lost_total,

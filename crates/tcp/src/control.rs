@@ -1,7 +1,7 @@
 //! The congestion control with the window that it steers.
 
 use crate::Now;
-use crate::ack;
+use crate::ack::AckInfo;
 use crate::cc::{Ack, AnyCc, Counting, Window, WindowEvent, reno};
 use crate::config::SenderConfig;
 use crate::round_trip::RoundTrip;
@@ -116,22 +116,6 @@ impl Control {
         }
     }
 
-    /// The same where growth [counts acknowledgments](Self::counts_acknowledgments) and may be: `in_flight` and `reordering`
-    /// as above.
-    #[inline(always)]
-    pub fn hear_next(&mut self, in_flight: u32, reordering: impl Fn() -> u32, news: impl Fn() -> Ack) {
-        if !self.is_reno {
-            self.hear_all(true, (in_flight, reordering()), &news());
-        } else if in_flight >= self.window.cwnd || self.is_limited(in_flight, reordering()) {
-            reno::count(&mut self.window);
-        }
-    }
-
-    /// Whether growth counts acknowledgments, and the window was the limit where it was full.
-    pub fn counts_acknowledgments(&self) -> bool {
-        self.window.counting == Counting::Acknowledgments && self.usage.is_by_flight()
-    }
-
     #[inline(never)]
     fn hear_all(&mut self, may_grow: bool, flight: (u32, u32), news: &Ack) {
         self.acked(|| *news);
@@ -192,7 +176,7 @@ impl Control {
     }
 
     /// Segments of an acknowledgment on which the window grows.
-    pub fn growth_of(&self, ack: &ack::Ack) -> u32 {
+    pub fn growth_of(&self, ack: &AckInfo) -> u32 {
         if self.counts_delivered { ack.delivered } else { ack.acked.packets }
     }
 

@@ -20,12 +20,6 @@ impl EarlyRetransmit {
         Self { on: stack.early_retransmit }
     }
 
-    /// Whether the stack has it.
-    #[inline]
-    pub fn is_on(&self) -> bool {
-        self.on
-    }
-
     /// Whether it is used, where reordering was `seen` or not.
     #[inline]
     pub fn is_used(&self, reordering_seen: bool) -> bool {

@@ -2,7 +2,7 @@
 //!
 //! Source: Linux `tcp_ack`, `tcp_cong_control`, `tcp_update_pacing_rate`; `tcp_rate_check_app_limited`.
 
-use crate::ack::Findings;
+use crate::ack::AckInfo;
 use crate::ack::Probed;
 use crate::cc::{AnyCc, Flight};
 use crate::context::Before;
@@ -115,7 +115,7 @@ impl Transmission {
 
     /// Counts what an acknowledgment delivered, and its marks.
     #[inline(always)]
-    pub fn count(&mut self, now: Now, header: &Header, ack: &mut Findings, state: State, control: &mut Control) {
+    pub fn count(&mut self, now: Now, header: &Header, ack: &mut AckInfo, state: State, control: &mut Control) {
         match self.ecn.counter() {
             Some(counter) => {
                 ack.ce = counter.take(header.flags, ack.delivered, ack.forward_progress());
@@ -134,7 +134,7 @@ impl Transmission {
     }
 
     /// The rate sample of an acknowledgment; a control that steers gets it.
-    pub fn sample(&mut self, now: Now, before: &Before, state: State, ack: &Findings, control: &mut Control) {
+    pub fn sample(&mut self, now: Now, before: &Before, state: State, ack: &AckInfo, control: &mut Control) {
         let cwnd = control.window.cwnd;
         self.tell_losses(now, state, cwnd, control);
         let Some(sampler) = &mut self.sampler else { return };

@@ -3,7 +3,7 @@
 //! Source: Linux 2.6.29 `tcp_enter_frto`, `tcp_process_frto`, `tcp_enter_frto_loss`, where the test comes before the loss
 //! state and takes SACKs; Linux 3.10 `tcp_process_loss`, where it is part of that state.
 
-use crate::ack::Ack;
+use crate::ack::AckInfo;
 use crate::stack::Stack;
 
 /// The test before the loss state.
@@ -70,13 +70,13 @@ impl Frto {
     }
 
     /// Whether an acknowledgment covers a retransmission that is not the test's: then nobody can tell what was needless.
-    pub fn is_ambiguous(&self, ack: &Ack) -> bool {
+    pub fn is_ambiguous(&self, ack: &AckInfo) -> bool {
         let only_head = self.progress == Progress::HeadSent;
         ack.acked.retransmitted_behind_head || (!only_head && ack.acked.retransmitted)
     }
 
     /// An acknowledgment up to `una` during the test.
-    pub fn on_ack(&mut self, ack: &Ack, una: u64) -> Outcome {
+    pub fn on_ack(&mut self, ack: &AckInfo, una: u64) -> Outcome {
         let waiting_for_first = self.progress == Progress::HeadSent;
         let head_in_flight = waiting_for_first && !ack.data_acked();
         if una >= self.highmark {
@@ -126,7 +126,7 @@ impl FrtoInLoss {
     }
 
     /// An acknowledgment after new data had been sent: RFC 5682 §3.1 step 3.a, a duplicate means that the loss was real.
-    pub fn on_ack_after_new(&mut self, ack: &Ack) {
+    pub fn on_ack_after_new(&mut self, ack: &AckInfo) {
         self.running &= !(ack.sacked.new || ack.is_duplicate());
     }
 }
@@ -142,14 +142,14 @@ mod tests {
         frto
     }
 
-    fn of_data() -> Ack {
-        Ack { advanced: true, acked: Acked { packets: 1, ..Acked::default() }, ..Ack::default() }
+    fn of_data() -> AckInfo {
+        AckInfo { advanced: true, acked: Acked { packets: 1, ..Acked::default() }, ..AckInfo::default() }
     }
 
     #[test]
     fn two_acknowledgments_of_originals_make_it_spurious() {
         let mut frto = testing();
-        assert_eq!(frto.on_ack(&Ack::default(), 1_000), Outcome::Wait);
+        assert_eq!(frto.on_ack(&AckInfo::default(), 1_000), Outcome::Wait);
         assert_eq!(frto.on_ack(&of_data(), 2_000), Outcome::SendTwo);
         assert_eq!(frto.on_ack(&of_data(), 3_000), Outcome::Spurious);
     }
@@ -159,9 +159,9 @@ mod tests {
         let mut frto = testing();
         assert_eq!(frto.on_ack(&of_data(), 10_000), Outcome::Real { segments: 2, head_in_flight: false });
         frto.on_ack(&of_data(), 2_000);
-        assert_eq!(frto.on_ack(&Ack::default(), 2_000), Outcome::Real { segments: 3, head_in_flight: false });
+        assert_eq!(frto.on_ack(&AckInfo::default(), 2_000), Outcome::Real { segments: 3, head_in_flight: false });
         let sacked = Sacked { new: true, ..Sacked::default() };
-        let helped = Ack { sacked, ..Ack::default() };
+        let helped = AckInfo { sacked, ..AckInfo::default() };
         assert_eq!(frto.on_ack(&helped, 2_000), Outcome::Real { segments: 3, head_in_flight: false });
     }
 
@@ -170,7 +170,7 @@ mod tests {
         let mut frto = testing();
         let of_head = Acked { packets: 2, retransmitted: true, ..Acked::default() };
         let behind = Acked { retransmitted_behind_head: true, ..of_head };
-        let ambiguous = |frto: &Frto, acked| frto.is_ambiguous(&Ack { acked, ..Ack::default() });
+        let ambiguous = |frto: &Frto, acked| frto.is_ambiguous(&AckInfo { acked, ..AckInfo::default() });
         assert_eq!([ambiguous(&frto, of_head), ambiguous(&frto, behind)], [false, true]);
         frto.on_ack(&of_data(), 2_000);
         assert!(ambiguous(&frto, of_head));
@@ -184,7 +184,7 @@ mod tests {
         frto.begin(true);
         frto.on_ack_after_new(&of_data());
         assert!(frto.is_running());
-        frto.on_ack_after_new(&Ack::default());
+        frto.on_ack_after_new(&AckInfo::default());
         assert!(!frto.is_running());
     }
 }

@@ -22,7 +22,8 @@
 //!
 //! | What | Where |
 //! |---|---|
-//! | the connection's life, the order in which an acknowledgment is dealt with | `sender`, `handshake` |
+//! | the connection's life | `sender`, `handshake` |
+//! | the path of an acknowledgment beside Linux's `tcp_ack`, and the kinds for which it is compiled | `sender/ack`, `kind` |
 //! | an acknowledgment: its values, and what it removes from the retransmission queue | `ack`, `cleaning` |
 //! | what a mechanism acts on in an event; the states of congestion avoidance | `context`, `state`, `stats` |
 //! | headers, clocks, the host below | `header`, `sack`, `clock`, `wire` |
@@ -107,6 +108,7 @@ mod flight;
 mod frto;
 mod handshake;
 mod header;
+mod kind;
 mod min_filter;
 mod offered;
 mod offload;

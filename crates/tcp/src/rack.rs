@@ -51,6 +51,7 @@ impl Rack {
     }
 
     /// A segment was delivered (RFC 8985 §6.2 steps 2 and 3); `tags` as before.
+    #[inline]
     pub fn on_delivered(&mut self, now: Instant, segment: &Segment, tags: Tags) {
         let rtt = now - segment.sent;
         // It may be the original that was delivered, and not the retransmission.
@@ -58,14 +59,8 @@ impl Rack {
         if ambiguous {
             return;
         }
-        self.on_delivered_in_order(now, segment.sent, segment.end());
-    }
-
-    /// Segments were delivered in order that were sent once, the newest of them, which ends at `end`, at `sent`.
-    #[inline]
-    pub fn on_delivered_in_order(&mut self, now: Instant, sent: Instant, end: u64) {
-        (self.advanced, self.rtt) = (true, now - sent);
-        self.latest = self.latest.max((sent, end));
+        (self.advanced, self.rtt) = (true, rtt);
+        self.latest = self.latest.max((segment.sent, segment.end()));
     }
 
     /// Takes an RTT sample for the least RTT of the last [`MIN_RTT_WINDOW`].

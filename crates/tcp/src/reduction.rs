@@ -3,7 +3,7 @@
 //!
 //! Source: Linux `tcp_init_cwnd_reduction`, `tcp_cwnd_reduction`, in its two forms; Linux 2.6.29 `tcp_cwnd_down`.
 
-use crate::ack::Ack;
+use crate::ack::AckInfo;
 use crate::cc::Window;
 use crate::control::Control;
 use crate::scoreboard::Scoreboard;
@@ -61,23 +61,17 @@ impl Reduction {
         self.out += segments;
     }
 
-    /// Whether it is one of rate halving.
-    #[inline]
-    pub fn is_by_halves(&self) -> bool {
-        self.form == stack::Reduction::RateHalving
-    }
-
     /// A step; `lost` segments were newly marked, `first` asks for the first fast retransmission.
     #[inline(always)]
-    pub fn step(&mut self, ack: &Ack, lost: u32, first: bool, control: &mut Control, board: &Scoreboard) {
-        if self.is_by_halves() {
+    pub fn step(&mut self, ack: &AckInfo, lost: u32, first: bool, control: &mut Control, board: &Scoreboard) {
+        if self.form == stack::Reduction::RateHalving {
             return halve(ack, control, board);
         }
         self.step_in_proportion(ack, lost, first, control, board);
     }
 
     #[inline(never)]
-    fn step_in_proportion(&mut self, ack: &Ack, lost: u32, first: bool, control: &mut Control, board: &Scoreboard) {
+    fn step_in_proportion(&mut self, ack: &AckInfo, lost: u32, first: bool, control: &mut Control, board: &Scoreboard) {
         let careful = self.form == stack::Reduction::CarefulPrr;
         if careful && ack.delivered == 0 {
             return;
@@ -116,7 +110,7 @@ impl Reduction {
 
 /// Rate halving: one segment less for every second acknowledgment.
 #[inline(always)]
-pub(crate) fn halve(ack: &Ack, control: &mut Control, board: &Scoreboard) {
+fn halve(ack: &AckInfo, control: &mut Control, board: &Scoreboard) {
     if !(ack.any_progress() || ack.sacked.duplicate || (board.is_reno() && ack.is_duplicate())) {
         return;
     }
@@ -197,13 +191,13 @@ mod tests {
         }
         let mut reduction = Reduction::new(stack);
         reduction.begin(&mut control.window);
-        let ack = Ack { advanced: true, ..Ack::default() };
+        let ack = AckInfo { advanced: true, ..AckInfo::default() };
         let mut step = |_| {
             reduction.step(&ack, 0, false, &mut control, &board);
             control.window.cwnd
         };
         assert_eq!([(); 16].map(&mut step), [8, 7, 7, 6, 6, 5, 5, 4, 4, 3, 3, 2, 2, 2, 2, 2], "half the threshold");
-        reduction.step(&Ack::default(), 0, false, &mut control, &Scoreboard::new(true));
+        reduction.step(&AckInfo::default(), 0, false, &mut control, &Scoreboard::new(true));
         assert_eq!(control.window.cwnd, 2, "a duplicate that tells of nothing is no step");
     }
 

@@ -46,14 +46,6 @@ impl RoundTrip {
         self.estimator.sample(units, una, nxt);
     }
 
-    /// The same of a connection with timestamps that has had a sample, where the time-out is Linux's.
-    #[inline(always)]
-    pub fn sample_next(&mut self, units: u32, una: u64, nxt: u64) {
-        debug_assert!(self.timestamps);
-        self.count(units);
-        self.estimator.sample_next(units, una, nxt);
-    }
-
     #[inline(always)]
     fn count(&mut self, units: u32) {
         self.sum += u64::from(units);
@@ -63,11 +55,6 @@ impl RoundTrip {
     /// Sum of all samples in nanoseconds, and their number.
     pub fn total(&self) -> (u64, u64) {
         (self.sum * self.unit.as_nanos() as u64, self.samples)
-    }
-
-    /// Whether [`Self::sample_next`] can follow.
-    pub fn is_measured(&self) -> bool {
-        self.timestamps && self.estimator.is_smoothed()
     }
 
     /// How long ago the segments were sent that an acknowledgment of `una` covers: by the timestamp that it echoes, or by

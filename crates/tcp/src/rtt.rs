@@ -65,7 +65,7 @@ impl RttEstimator {
     }
 
     /// Takes a sample of `rtt` units and ends any back-off; `una` and `nxt` tell when a round has passed.
-    #[inline]
+    #[inline(always)]
     pub fn sample(&mut self, rtt: u32, una: u64, nxt: u64) {
         let rtt = rtt.max(1);
         if self.form == Rto::Rfc6298 {
@@ -82,20 +82,6 @@ impl RttEstimator {
             self.smooth(rtt, una, nxt);
         }
         self.set_rto(((self.srtt_x8 >> 3) + self.rttvar).min(self.rto_max));
-    }
-
-    /// The same where [there was one](Self::is_smoothed) and a unit is a tick.
-    #[inline(always)]
-    pub fn sample_next(&mut self, rtt: u32, una: u64, nxt: u64) {
-        debug_assert!(self.is_smoothed());
-        self.smooth(rtt.max(1), una, nxt);
-        self.rto = ((self.srtt_x8 >> 3) + self.rttvar).min(self.rto_max);
-        self.rto_ticks = self.rto;
-    }
-
-    /// Whether the next sample is smoothed as Linux does, in ticks.
-    pub fn is_smoothed(&self) -> bool {
-        self.is_measured() && self.form == Rto::Linux && self.per_tick == 1
     }
 
     /// Doubles the time-out after it has expired.

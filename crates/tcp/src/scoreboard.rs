@@ -14,8 +14,9 @@ mod tests;
 
 use self::log::Log;
 use crate::Block;
+use crate::kind::Kind;
 use crate::segment::Loss;
-use crate::segment::{Acked, Sacked, Segment, Tags, Untouched};
+use crate::segment::{Acked, Sacked, Segment, Tags};
 use sojourn_aqm::Instant;
 use sojourn_aqm::deque::Deque;
 
@@ -205,35 +206,21 @@ impl Scoreboard {
         self.segments.partition_point(|s| s.seq < seq)
     }
 
-    /// Whether segments are out of which none that ends behind `una` has a tag: no SACK, no loss, nothing sent again.
+    /// Whether no segment that ends after `una` has a tag, in the state Open: nothing is marked lost and no retransmission is in
+    /// flight then, but an old acknowledgment may have brought a SACK, and a probe may have been a retransmission.
     #[inline(always)]
     pub fn is_untouched_from(&self, una: u64) -> bool {
-        let counted = self.sacked_out | self.lost_out | self.retrans_out | self.fackets_out;
-        self.sack & (counted == 0) & (self.resent_high <= una) & !self.segments.is_empty()
+        self.sack & (self.fackets_out == 0) & (self.resent_high <= una)
     }
 
-    /// Removes what `una` acknowledges of segments without a tag; [`Self::forget_hint_below`] is the caller's.
+    /// Removes what `una` acknowledges; `each` sees the segments with their tags.
     #[inline(always)]
-    pub fn acknowledge_untouched(&mut self, una: u64) -> Untouched {
-        let mut acked = Untouched::default();
-        while let Some(segment) = self.segments.get(acked.packets as usize).filter(|s| s.end() <= una) {
-            debug_assert!(!segment.tags.any(Tags::SACKED.or(Tags::LOST).or(Tags::EVER_RETRANS)), "nothing was touched");
-            if acked.packets == 0 {
-                acked.first_sent = segment.sent;
-            }
-            (acked.last_sent, acked.end) = (segment.sent, segment.end());
-            acked.packets += 1;
-        }
-        self.segments.remove_front(acked.packets as usize);
-        acked
-    }
-
-    /// Removes what `una` acknowledges; `each` sees the segments.
-    #[inline(always)]
-    pub fn acknowledge(&mut self, una: u64, mut each: impl FnMut(&Segment)) -> Acked {
+    pub fn acknowledge<K: Kind>(&mut self, una: u64, mut each: impl FnMut(&Segment, Tags)) -> Acked {
         let mut acked = Acked::default();
         while let Some(segment) = self.segments.get(acked.packets as usize).filter(|s| s.end() <= una) {
-            let tags = segment.tags;
+            let known = Tags::SACKED.or(Tags::LOST).or(Tags::EVER_RETRANS);
+            debug_assert!(!(K::CALM && segment.tags.any(known)), "the sender is calm");
+            let tags = if K::CALM { Tags::default() } else { segment.tags };
             if tags.any(Tags::EVER_RETRANS) {
                 self.retrans_out -= tags.any(Tags::RETRANS) as u32;
                 acked.retransmitted = true;
@@ -246,26 +233,23 @@ impl Scoreboard {
                 self.sacked_out -= tags.any(Tags::SACKED) as u32;
             }
             self.lost_out -= tags.any(Tags::LOST) as u32;
-            each(segment);
+            each(segment, tags);
             acked.packets += 1;
         }
         self.segments.remove_front(acked.packets as usize);
-        self.fackets_out = self.fackets_out.saturating_sub(acked.packets);
-        self.forget_hint_below(una);
-        acked
-    }
-
-    /// Everything before `una` is acknowledged: a search for something to retransmit does not begin there.
-    #[inline(always)]
-    pub fn forget_hint_below(&mut self, una: u64) {
-        if self.retransmit_hint.is_some_and(|seq| seq < una) {
-            self.retransmit_hint = None;
+        if !K::CALM {
+            self.fackets_out = self.fackets_out.saturating_sub(acked.packets);
+            // A search for something to retransmit does not begin below SND.UNA.
+            if self.retransmit_hint.is_some_and(|seq| seq < una) {
+                self.retransmit_hint = None;
+            }
         }
+        acked
     }
 
     /// Tags what the blocks report; `ack` is the acknowledgment beside them, and `each` sees the position of what is newly
     /// SACKed, and what it was before.
-    #[inline]
+    #[inline(always)]
     pub fn tag(
         &mut self,
         blocks: &[Block],
@@ -273,15 +257,30 @@ impl Scoreboard {
         frto_highmark: u64,
         mut each: impl FnMut(usize, &Segment),
     ) -> Sacked {
+        if let Some(i) = self.next_sacked(blocks, ack) {
+            each(i, &self.segments[i]);
+            return self.sack_next(i, blocks, frto_highmark);
+        }
+        self.tag_any(blocks, ack, frto_highmark, &mut each)
+    }
+
+    #[inline(never)]
+    fn tag_any(
+        &mut self,
+        blocks: &[Block],
+        ack: u64,
+        frto_highmark: u64,
+        each: &mut impl FnMut(usize, &Segment),
+    ) -> Sacked {
         match *blocks {
             // Most acknowledgments have one block, which is no duplicate.
             [block] if block.0 >= ack => {
                 let mut told = Sacked::default();
-                self.tag_block(block, frto_highmark, &mut told, &mut each);
+                self.tag_block(block, frto_highmark, &mut told, each);
                 self.seen = [block, (0, 0), (0, 0)];
                 told
             }
-            _ => self.tag_several(blocks, ack, frto_highmark, &mut each),
+            _ => self.tag_several(blocks, ack, frto_highmark, each),
         }
     }
 
@@ -454,6 +453,7 @@ impl Scoreboard {
 }
 
 /// RFC 2883 §4: the first block lies below the acknowledgment, or inside the second block.
+#[inline]
 pub(crate) fn is_duplicate(blocks: &[Block], ack: u64) -> bool {
     match blocks {
         [first, ..] if first.0 < ack => true,

@@ -100,17 +100,6 @@ impl Acked {
     }
 }
 
-/// What a cumulative acknowledgment removed where no segment had a tag.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Untouched {
-    pub packets: u32,
-    /// When the oldest and the newest of them were sent.
-    pub first_sent: Instant,
-    pub last_sent: Instant,
-    /// End of the newest.
-    pub end: u64,
-}
-
 /// What a SACK option told.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sacked {

@@ -2,15 +2,13 @@
 //!
 //! Source: Linux `tcp_input.c`, `tcp_output.c` and `tcp_timer.c`.
 //!
-//! Acknowledgments are taken in one of three orders. Up to Linux 3.9 the window grows before recovery is considered
-//! (`transmission/any_ack.rs`); from 3.10 on recovery decides first, then the window moves, then segments go out; ns-2 tells
-//! progress from duplicates.
+//! The path of an acknowledgment is in `sender/ack.rs`, that of ns-2 in `sender/ns2.rs`.
 
-use crate::ack::Findings;
-use crate::cc::{self, Window};
-use crate::cleaning::take_sample;
+mod ack;
+mod ns2;
+
+use crate::cc::Window;
 use crate::config::SenderConfig;
-use crate::context::Before;
 use crate::context::Rexmit;
 use crate::control::Control;
 use crate::handshake::{Handshake, Phase};
@@ -20,7 +18,7 @@ use crate::state::State;
 use crate::stats::SenderStats;
 use crate::timer::Purpose;
 use crate::transmission::Transmission;
-use crate::{Block, Event, Flags, Header, Now, Wire, snapshot};
+use crate::{Event, Header, Now, Wire, snapshot};
 use sojourn_aqm::{Instant, Rate, Rng};
 
 /// The sending half of a connection. In this order, so that what every segment is asked for comes first, beside what its
@@ -176,19 +174,6 @@ impl Sender {
     pub fn close(&mut self, now: Instant, wire: &mut impl Wire) {
         self.transmission.close();
         self.on_room(now, wire);
-    }
-
-    /// Takes a segment from the receiver.
-    pub fn on_segment(&mut self, now: Instant, header: &Header, wire: &mut impl Wire) {
-        let now = self.enter(now);
-        wire.tell(|| Event::Received { header, len: self.transmission.output.len_of(header) });
-        let Self { transmission: tx, recovery, control, .. } = self;
-        if tx.expects(header) {
-            tx.on_expected(now, header, control, recovery, wire);
-        } else if !tx.may_tell_of_next(header) || !tx.on_next_sacked(now, header, control, recovery, wire) {
-            self.on_any_segment(now, header, wire);
-        }
-        self.show(wire);
     }
 
     /// The host takes new data again.
@@ -349,253 +334,6 @@ impl Sender {
         tx.write_ahead(now, control, recovery, wire);
     }
 
-    #[inline(never)]
-    fn on_any_segment(&mut self, now: Now, header: &Header, wire: &mut impl Wire) {
-        // A segment that arrives with the pacing timer's expiry finds sent what that has held: Linux runs expired timers before
-        // it takes in what a device has received meanwhile. Acknowledgments of a paced flow come at just these instants.
-        let Self { transmission: tx, recovery, control, .. } = self;
-        if tx.pacer.as_mut().is_some_and(|pacer| pacer.wake(now.at)) {
-            tx.send_held(now, control, recovery, wire);
-        }
-        match self.handshake.phase() {
-            Phase::Closed => {}
-            Phase::SynSent => self.on_syn_ack(now, header, wire),
-            // The handshake's last acknowledgment was lost: the receiver asks again.
-            Phase::Established if header.flags.contains(Flags::SYN) => self.transmission.send_pure_ack(now, wire),
-            Phase::Established => match self.machine {
-                Machine::Linux2_6 => tx.on_any_ack(now, header, control, recovery, wire),
-                Machine::Linux3_10 if self.needs_no_findings() && self.is_expected(header) => {
-                    self.on_expected_ack_recovery_first(now, header, wire);
-                }
-                Machine::Linux3_10 => self.on_ack_recovery_first(now, header, wire),
-                Machine::Ns2 => self.on_ack_ns2(now, header, wire),
-            },
-        }
-        self.transmission.look_for_calm(&self.control, &self.recovery);
-    }
-
-    /// Whether an acknowledgment is of new data and tells nothing else, while nothing is suspicious.
-    #[inline(always)]
-    fn is_expected(&self, header: &Header) -> bool {
-        let Self { transmission: tx, recovery, .. } = self;
-        let una = tx.queue.una();
-        let is_plain = header.sack.is_empty() & !tx.ecn.is_echo(header);
-        let is_calm = (recovery.state() == State::Open) & !recovery.tests_time_out() & tx.board.is_untouched_from(una);
-        (una < header.ack) & (header.ack <= tx.queue.nxt()) & is_plain & is_calm
-    }
-
-    /// Whether nobody asks what one that [is expected](Self::is_expected) tells beside its segments and their RTT.
-    #[inline]
-    fn needs_no_findings(&self) -> bool {
-        let Self { transmission: tx, recovery, control, .. } = self;
-        !tx.counts & !control.hears() & !recovery.episode.probe.is_out()
-    }
-
-    /// What [`Self::on_ack_recovery_first`] does with one that [is expected](Self::is_expected) and
-    /// [needs no findings](Self::needs_no_findings).
-    #[inline(always)]
-    fn on_expected_ack_recovery_first(&mut self, now: Now, header: &Header, wire: &mut impl Wire) {
-        let Self { transmission: tx, recovery, control, .. } = self;
-        tx.output.heard(header.ts_val);
-        let in_flight = tx.board.packets_out();
-        recovery.episode.timeouts = 0;
-        tx.queue.acknowledge(header.ack);
-        let una = tx.queue.una();
-        tx.offered.told(una, header.window);
-        let acked = tx.board.acknowledge_untouched(una);
-        tx.board.forget_hint_below(una);
-        tx.free_buffer();
-        if acked.packets > 0 {
-            if let Some(rack) = &mut recovery.episode.rack {
-                rack.on_delivered_in_order(now.at, acked.last_sent, acked.end);
-                rack.on_acknowledged(una);
-            }
-            let sample = tx.rtt.age(now, acked.first_sent);
-            let rtt = take_sample(sample, Some(acked.last_sent), now, recovery, (&tx.queue, &mut tx.rtt));
-            let news = cc::Ack {
-                now: now.at,
-                packets: acked.packets,
-                rtt,
-                una,
-                nxt: tx.queue.nxt(),
-                state: State::Open,
-                one_way: None,
-                slow_path: false,
-            };
-            control.acked(|| news);
-            if !recovery.episode.probe.replaces_time_out() || !tx.schedule_loss_probe(now, true, control, recovery) {
-                tx.resume_timer(now);
-            }
-            control.grow(now, in_flight, recovery.reordering(), || news);
-        }
-        tx.follow_window(control);
-        self.end_ack_recovery_first(now, wire);
-    }
-
-    /// Takes an acknowledgment: recovery decides, then the window moves, then segments go out.
-    fn on_ack_recovery_first(&mut self, now: Now, header: &Header, wire: &mut impl Wire) {
-        let Self { transmission: tx, recovery, control, .. } = self;
-        if header.ack > tx.queue.nxt() {
-            return;
-        }
-        if tx.counts {
-            tx.note(header);
-        }
-        tx.output.heard(header.ts_val);
-        let before = Before::of(&tx.queue, &tx.board);
-        let mut ack = Findings::of(header, before.una);
-        let has_sack = !header.sack.is_empty() && !tx.board.is_reno();
-        if header.ack < before.una {
-            // An old acknowledgment can still bring SACKs.
-            if has_sack {
-                ack.take_sacks(header, now, recovery, tx.books());
-                if let Some(sampler) = &mut tx.sampler {
-                    // As Linux, which does not count what is delivered by it.
-                    sampler.discard();
-                }
-                let rexmit = recovery.on_findings(&mut ack, &mut tx.cx(now, control));
-                self.send_again(rexmit, now, wire);
-            }
-            return;
-        }
-        if ack.advanced {
-            recovery.episode.timeouts = 0;
-            tx.queue.acknowledge(header.ack);
-        }
-        tx.offered.told(tx.queue.una(), header.window);
-        if has_sack {
-            recovery.episode.undo.count_duplicate(header, before.una, &tx.board);
-            ack.take_sacks(header, now, recovery, tx.books());
-        }
-        ack.ece = tx.ecn.is_echo(header);
-        if tx.board.packets_out() > 0 {
-            ack.take_acknowledged(&before, now, recovery, tx.books());
-            tx.free_buffer();
-            if ack.data_acked() {
-                control.acked(|| ack.news(ack.acked.packets, now, recovery.state(), &tx.queue));
-            }
-            if control.hears() {
-                control.report(&tx.report(now, header, &ack, recovery.state()));
-            }
-            if tx.counts {
-                tx.count(now, header, &mut ack, recovery.state(), control);
-            }
-            self.decide(now, &before, &mut ack, wire);
-        } else {
-            if ack.sacked.duplicate {
-                recovery.on_findings(&mut ack, &mut tx.cx(now, control));
-            }
-            if recovery.judge_probe(&mut ack, tx.queue.una()) {
-                recovery.episode.reduce_at_once(&mut tx.cx(now, control));
-            }
-        }
-        self.end_ack_recovery_first(now, wire);
-    }
-
-    /// Recovery has decided and the window has moved.
-    #[inline(always)]
-    fn end_ack_recovery_first(&mut self, now: Now, wire: &mut impl Wire) {
-        self.send_new(now, wire);
-        let Self { transmission: tx, recovery, control, .. } = self;
-        tx.make_room(now, control, recovery, wire);
-        if recovery.episode.probe.follows_every_ack() && tx.timer.expiry().is_some() {
-            tx.schedule_loss_probe(now, false, control, recovery);
-        }
-    }
-
-    /// Recovery, the window, and what recovery sends.
-    fn decide(&mut self, now: Now, before: &Before, ack: &mut Findings, wire: &mut impl Wire) {
-        let Self { transmission: tx, recovery, control, .. } = self;
-        recovery.episode.widen_reordering_window(ack, &tx.queue);
-        if recovery.judge_probe(ack, tx.queue.una()) {
-            recovery.episode.reduce_at_once(&mut tx.cx(now, control));
-            tx.tell_repair(now, recovery.state(), control);
-        }
-        let told = ack.is_duplicate() || ack.sacked.new || ack.sacked.duplicate || ack.ece;
-        let rexmit = match told || recovery.state() != State::Open {
-            true => recovery.on_findings(ack, &mut tx.cx(now, control)),
-            false => Rexmit::Nothing,
-        };
-        let probes = recovery.episode.probe.replaces_time_out();
-        if ack.sets_timer && !(probes && tx.schedule_loss_probe(now, true, control, recovery)) {
-            tx.resume_timer(now);
-        }
-        if tx.sampler.is_some() {
-            tx.sample(now, before, recovery.state(), ack, control);
-            if control.steers() {
-                return self.send_again(rexmit, now, wire);
-            }
-        }
-        if recovery.is_reducing() {
-            let lost = (tx.board.lost_total - before.lost) as u32;
-            recovery.episode.reduction.step(ack, lost, ack.entered_recovery, control, &tx.board);
-            tx.follow_window(control);
-            self.send_again(rexmit, now, wire);
-        } else if control.grows_before_sending() {
-            self.grow(now, before.in_flight, ack);
-            self.transmission.follow_window(&self.control);
-            self.send_again(rexmit, now, wire);
-        } else {
-            self.send_again(rexmit, now, wire);
-            self.grow(now, before.in_flight, ack);
-            self.transmission.follow_window(&self.control);
-        }
-    }
-
-    fn grow(&mut self, now: Now, prior_in_flight: u32, ack: &Findings) {
-        let Self { transmission: tx, recovery, control, .. } = self;
-        let reordering = &recovery.episode.reordering;
-        // Where there is much reordering, whatever is delivered counts.
-        let counts = if reordering.is_raised() { ack.forward_progress() } else { ack.data_acked() };
-        if counts {
-            let packets = control.growth_of(ack);
-            let news = || ack.news(packets, now, recovery.state(), &tx.queue);
-            control.grow(now, prior_in_flight, reordering.degree(), news);
-        }
-    }
-
-    /// Takes an acknowledgment as ns-2 does: the window grows whether it was used or not, up to the largest.
-    fn on_ack_ns2(&mut self, now: Now, header: &Header, wire: &mut impl Wire) {
-        let Self { transmission: tx, recovery, control, .. } = self;
-        if header.ack > tx.queue.nxt() || header.ack < tx.queue.una() {
-            return;
-        }
-        let advanced = tx.queue.acknowledge(header.ack) > 0;
-        let blocks: &[Block] = header.sack.blocks();
-        if !blocks.is_empty() && !tx.board.is_reno() && recovery.reads_sacks_ns2(&control.cc) {
-            recovery.on_sacks(header, &tx.queue, &mut tx.board, |_, _, _| {});
-        }
-        if tx.board.packets_out() > 0 {
-            // It takes nothing for reordering.
-            let (una, state) = (tx.queue.una(), recovery.state());
-            let restarts = !recovery.keeps_timer(una, &tx.board);
-            let partial = advanced && recovery.goes_on_ns2(una, &tx.board, &control.cc);
-            if partial {
-                tx.rtt.on_partial_acknowledgment(una, !tx.board.is_reno());
-            }
-            let acked = advanced.then(|| tx.clean_in(now, header, !partial, restarts));
-            let echo = tx.ecn.is_echo(header);
-            if echo {
-                recovery.on_echo_ns2(&mut tx.cx(now, control));
-            }
-            let progress = recovery.on_ack_ns2(acked.as_ref(), blocks, &mut tx.cx(now, control));
-            if recovery.state() == State::Recovery && state != State::Recovery {
-                tx.rtt.forget_timing();
-            }
-            if let Some(acked) = acked.filter(|_| progress.grows && !echo) {
-                let news = || tx.news(now, acked.packets, acked.sent_once(), recovery.state());
-                control.acked(news);
-                control.increase(news);
-                control.limit(tx.offered.segments(control.window.mss));
-            }
-            self.send_again(progress.rexmit, now, wire);
-            if matches!(progress.rexmit, Rexmit::ByPipe | Rexmit::HeadAlone | Rexmit::Hold) {
-                return;
-            }
-        }
-        self.send_new(now, wire);
-    }
-
     /// An event is over: a host that watches is told the rest of it.
     #[inline(always)]
     fn show(&mut self, wire: &mut impl Wire) {
@@ -622,20 +360,32 @@ impl Sender {
         }
     }
 
-    /// Sends what recovery asks for.
+    /// Sends what recovery asks for (`tcp_xmit_recovery`).
+    #[inline(always)]
     fn send_again(&mut self, rexmit: Rexmit, now: Now, wire: &mut impl Wire) {
         match rexmit {
-            Rexmit::Nothing | Rexmit::Hold => return,
-            Rexmit::ByPipe => return self.transmission.send_by_pipe(now, &mut self.control, &mut self.recovery, wire),
-            Rexmit::Lost => {}
+            Rexmit::Nothing | Rexmit::Hold => {}
+            Rexmit::Lost => {
+                let cwnd = self.control.window.cwnd;
+                self.transmission.retransmit_lost(now, cwnd, &self.control, &mut self.recovery, wire);
+            }
+            _ => self.send_more_than_lost(rexmit, now, wire),
+        }
+    }
+
+    #[inline(never)]
+    fn send_more_than_lost(&mut self, rexmit: Rexmit, now: Now, wire: &mut impl Wire) {
+        match rexmit {
+            Rexmit::Nothing | Rexmit::Hold | Rexmit::Lost => {}
+            Rexmit::ByPipe => self.transmission.send_by_pipe(now, &mut self.control, &mut self.recovery, wire),
             Rexmit::LostBeyond(more) => {
                 let limit = self.control.window.cwnd + more;
                 self.transmission.retransmit_lost(now, limit, &self.control, &mut self.recovery, wire);
                 // `send_one`: behind what has been sent before comes what has not.
-                return self.transmission.send_beyond(limit, now, &mut self.control, &mut self.recovery, wire);
+                self.transmission.send_beyond(limit, now, &mut self.control, &mut self.recovery, wire);
             }
             Rexmit::Head | Rexmit::HeadAlone => {
-                return self.transmission.retransmit(0, 1, now, &mut self.recovery.episode, wire);
+                self.transmission.retransmit(0, 1, now, &mut self.recovery.episode, wire);
             }
             Rexmit::New => {
                 self.send_new(now, wire);
@@ -643,9 +393,9 @@ impl Sender {
                     return;
                 }
                 self.recovery.end_test();
+                self.send_again(Rexmit::Lost, now, wire);
             }
         }
-        self.transmission.retransmit_lost(now, self.control.window.cwnd, &self.control, &mut self.recovery, wire);
     }
 }
 

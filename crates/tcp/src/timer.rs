@@ -56,13 +56,6 @@ impl RetransmitTimer {
         self.set(Purpose::Retransmit, now, rtt.rto());
     }
 
-    /// The same of one that is not exact and on no wheel.
-    #[inline(always)]
-    pub fn restart_in_ticks(&mut self, now: Now, rtt: &RoundTrip) {
-        debug_assert!(self.exact.is_none() && !self.wheel);
-        (self.purpose, self.expiry) = (Purpose::Retransmit, Some(now.tick + rtt.rto()));
-    }
-
     /// Back from another use to the time-out, which has been running all the time for the oldest segment, sent at
     /// `head`.
     pub fn resume(&mut self, now: Now, head: Option<Instant>, rtt: &RoundTrip) {

@@ -3,7 +3,7 @@
 //! Source: Linux `tcp_schedule_loss_probe`, `tcp_send_loss_probe`, `tcp_process_tlp_ack`; RFC 8985 §7.
 
 use crate::Ticks;
-use crate::ack::{Findings, Probed};
+use crate::ack::{AckInfo, Probed};
 use crate::context::Cx;
 use crate::round_trip::RoundTrip;
 use crate::stack::{ProbeTimeout, Stack};
@@ -111,13 +111,13 @@ impl LossProbe {
     }
 
     /// Whether the D-SACK of an acknowledgment reports the probe.
-    pub fn is_reported(&self, ack: &Findings) -> bool {
+    pub fn is_reported(&self, ack: &AckInfo) -> bool {
         ack.duplicate_end == self.high_seq
     }
 
     /// An acknowledgment up to `una`. Returns what it tells of the probe.
     #[inline]
-    pub fn on_ack(&mut self, ack: &Findings, una: u64) -> Probed {
+    pub fn on_ack(&mut self, ack: &AckInfo, una: u64) -> Probed {
         let Some(high_seq) = self.high_seq.filter(|&seq| una >= seq) else { return Probed::Nothing };
         let nothing_new = !ack.advanced && !ack.data_acked() && !ack.sacked.new;
         let needless = match self.form {
@@ -167,18 +167,15 @@ const MARGIN: Duration = Duration::from_millis(2);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ack::Ack;
     use crate::segment::Sacked;
 
     fn probe(stack: &str) -> LossProbe {
         LossProbe::new(Stack::find(stack).expect("a stack"))
     }
 
-    fn of_data(duplicate_end: Option<u64>) -> Findings {
+    fn of_data(duplicate_end: Option<u64>) -> AckInfo {
         let sacked = Sacked { duplicate: duplicate_end.is_some(), ..Sacked::default() };
-        let mut findings = Findings::default();
-        (findings.ack, findings.duplicate_end) = (Ack { advanced: true, sacked, ..Ack::default() }, duplicate_end);
-        findings
+        AckInfo { advanced: true, sacked, duplicate_end, ..AckInfo::default() }
     }
 
     #[test]
@@ -196,7 +193,7 @@ mod tests {
     #[test]
     fn a_probe_that_no_duplicate_reports_repaired_a_loss() {
         for stack in ["linux-3.13", "linux-6.1"] {
-            let repaired = |ack: Findings, una| {
+            let repaired = |ack: AckInfo, una| {
                 let mut probe = probe(stack);
                 probe.sent_again(5_000);
                 (probe.on_ack(&ack, una), probe.is_out())

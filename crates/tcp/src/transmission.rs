@@ -4,12 +4,9 @@
 //! `segmentation.rs`, how bursts go out in `in_bursts.rs`; what is sent again is in `again.rs`.
 
 mod again;
-mod any_ack;
 mod below;
 mod by_pipe;
-mod expected;
 mod in_bursts;
-mod next_sacked;
 mod report;
 mod writing;
 
@@ -19,6 +16,7 @@ use crate::context::Books;
 use crate::context::Cx;
 use crate::control::Control;
 use crate::ecn::EcnSender;
+use crate::kind::{Any, Kind};
 use crate::offered::OfferedWindow;
 use crate::output::Output;
 use crate::pacing::Pacer;
@@ -43,7 +41,7 @@ use sojourn_aqm::{Instant, Rate};
 #[repr(C)]
 #[derive(Debug)]
 pub(crate) struct Transmission {
-    /// Nothing is suspicious: the next acknowledgment may be one that [is expected](Self::expects).
+    /// Nothing is suspicious: the next acknowledgment may be [`Expected`](crate::kind::Expected).
     pub is_calm: bool,
     /// The stack has none of the mechanisms after Linux 2.6: the common case, told by one look.
     pub is_plain: bool,
@@ -156,9 +154,29 @@ impl Transmission {
     /// Sends what the windows allow.
     #[inline(always)]
     pub fn send_new(&mut self, now: Now, control: &mut Control, recovery: &mut Recovery, wire: &mut impl Wire) {
-        if self.is_plain {
-            return self.send_plain(now, control, recovery, wire);
+        self.send_new_after::<Any<false>>(now, control, recovery, wire);
+    }
+
+    /// The same after an acknowledgment of a kind.
+    #[inline(always)]
+    pub fn send_new_after<K: Kind>(
+        &mut self,
+        now: Now,
+        control: &mut Control,
+        recovery: &mut Recovery,
+        wire: &mut impl Wire,
+    ) {
+        if !self.is_plain {
+            self.send_any(now, control, recovery, wire);
+        } else if K::CALM {
+            self.send_plain_here::<K>(now, control, recovery, wire);
+        } else if self.board.room(control.window.cwnd) > 0 || self.queue.is_dry() {
+            self.send_plain(now, control, recovery, wire);
         }
+    }
+
+    #[inline(always)]
+    fn send_any(&mut self, now: Now, control: &mut Control, recovery: &mut Recovery, wire: &mut impl Wire) {
         self.after_pause(now, control, recovery);
         if self.bursts.are_used() && self.is_held(now) {
             self.after_waiting(now, control, recovery);
@@ -178,12 +196,12 @@ impl Transmission {
     /// Sends what the windows allow, with none of the mechanisms after Linux 2.6, from where speed matters less.
     #[inline(never)]
     fn send_plain(&mut self, now: Now, control: &mut Control, recovery: &mut Recovery, wire: &mut impl Wire) {
-        self.send_plain_here::<false>(now, control, recovery, wire);
+        self.send_plain_here::<Any<false>>(now, control, recovery, wire);
     }
 
-    /// The same, compiled into the caller, where of what is out nothing is known if the sender is `CALM`.
+    /// The same, compiled into the caller.
     #[inline(always)]
-    fn send_plain_here<const CALM: bool>(
+    fn send_plain_here<K: Kind>(
         &mut self,
         now: Now,
         control: &mut Control,
@@ -192,13 +210,13 @@ impl Transmission {
     ) {
         self.after_pause(now, control, recovery);
         let episode = &mut recovery.episode;
-        let right_edge = self.right_edge();
+        let (right_edge, first) = (self.right_edge(), self.queue.nxt());
         // With every segment that is sent there is one more in flight, and nothing else changes.
         let cwnd = control.window.cwnd;
-        let mut room = if CALM { cwnd.saturating_sub(self.board.packets_out()) } else { self.board.room(cwnd) };
+        let mut room = if K::CALM { cwnd.saturating_sub(self.board.packets_out()) } else { self.board.room(cwnd) };
         while room > 0 && wire.has_room() {
             match self.queue.take_full(right_edge, now.at) {
-                Some(segment) => self.send_taken::<true>(segment, now, control, episode, wire),
+                Some(segment) => self.send_taken::<K, true>(segment, now, control, episode, wire),
                 None => match self.queue.next(right_edge) {
                     Some(len) => self.send_last(len, now, control, episode, wire),
                     None => break,
@@ -208,8 +226,7 @@ impl Transmission {
         }
         debug_assert_eq!(room, self.board.room(control.window.cwnd));
         if self.queue.is_dry() {
-            let sent = self.output.last_sent() == now.at;
-            self.after_sending(now, sent, false, control, recovery);
+            self.after_sending(now, self.queue.nxt() > first, false, control, recovery);
         }
     }
 
@@ -254,23 +271,18 @@ impl Transmission {
         self.output.pure_ack(self.queue.nxt(), self.ecn.of_ack(), now, wire);
     }
 
-    /// Removes what is acknowledged, takes the RTT sample and restarts the timer.
-    #[inline(always)]
-    pub fn clean(&mut self, now: Now, header: &Header) -> Acked {
-        self.clean_in(now, header, true, true)
-    }
-
-    /// The same; whether it `samples` and `restarts` the timer is said.
+    /// Removes what is acknowledged; `samples` the RTT and `restarts` the timer.
     #[inline(always)]
     pub fn clean_in(&mut self, now: Now, header: &Header, samples: bool, restarts: bool) -> Acked {
         let una = self.queue.una();
-        let acked = self.board.acknowledge(una, |_| {});
+        let acked = self.board.acknowledge::<Any<false>>(una, |_, _| {});
         self.cleaned(now, header, acked.packets, samples, restarts);
         acked
     }
 
+    /// So many packets were removed: `samples` the RTT by the timestamp echoed and `restarts` the timer.
     #[inline(always)]
-    fn cleaned(&mut self, now: Now, header: &Header, packets: u32, samples: bool, restarts: bool) {
+    pub fn cleaned(&mut self, now: Now, header: &Header, packets: u32, samples: bool, restarts: bool) {
         let una = self.queue.una();
         if packets == 0 {
             return;
@@ -317,12 +329,12 @@ impl Transmission {
         wire: &mut impl Wire,
     ) {
         let segment = self.queue.take(len, now.at);
-        self.send_taken::<PLAIN>(segment, now, control, episode, wire);
+        self.send_taken::<Any<false>, PLAIN>(segment, now, control, episode, wire);
     }
 
     /// Sends a new segment that was taken out of the queue.
     #[inline(always)]
-    fn send_taken<const PLAIN: bool>(
+    fn send_taken<K: Kind, const PLAIN: bool>(
         &mut self,
         segment: Segment,
         now: Now,
@@ -335,15 +347,15 @@ impl Transmission {
         }
         self.board.push(segment);
         let (mut flags, ecn) = self.ecn.of_new();
+        if !K::CALM && episode.is_reducing() {
+            episode.reduction.sent(1);
+        }
+        self.bursts.on_sent(now.at);
         if !PLAIN {
             self.rtt.on_sent(now, &segment);
-            if episode.is_reducing() {
-                episode.reduction.sent(1);
-            }
             if let Some(rack) = &mut episode.rack {
                 rack.on_sent(&segment);
             }
-            self.bursts.on_sent(now.at);
             if let Some(sampler) = &mut self.sampler {
                 let (out, in_flight) = (self.board.packets_out() - 1, self.board.in_flight());
                 sampler.on_sent_new(&segment, Sent { out, in_flight, lost: self.board.lost_total });

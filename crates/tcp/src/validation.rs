@@ -79,11 +79,6 @@ impl Usage {
         }
     }
 
-    /// Whether a window is limited that was full before an acknowledgment.
-    pub fn is_by_flight(&self) -> bool {
-        self.form != Validation::Round
-    }
-
     /// Whether it is told of every transmission, and not only of those after which the application had nothing more.
     #[inline]
     pub fn watches_every_send(&self) -> bool {

@@ -57,22 +57,6 @@ pub(crate) fn increase(window: &mut Window, mut packets: u32) {
     }
 }
 
-/// The same of an acknowledgment where these count.
-#[inline(always)]
-pub(crate) fn count(window: &mut Window) {
-    debug_assert_eq!(window.counting, Counting::Acknowledgments);
-    if window.cwnd > window.ssthresh && window.cwnd_cnt < window.cwnd {
-        window.cwnd_cnt += 1;
-    } else {
-        count_step(window);
-    }
-}
-
-#[inline(never)]
-fn count_step(window: &mut Window) {
-    increase(window, 1);
-}
-
 /// Half the window, at least two segments.
 pub(super) fn halved(window: &Window) -> u32 {
     (window.cwnd / 2).max(2)

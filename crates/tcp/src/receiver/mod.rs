@@ -7,6 +7,7 @@
 
 mod delay;
 mod ecn;
+mod kind;
 mod reassembly;
 #[cfg(test)]
 mod tests;
@@ -19,6 +20,7 @@ use super::stack::Stack;
 use super::{Block, Clock, FIRST_BYTE, Flags, Header, Ticks, Wire, is_newer, wide};
 use delay::Delay;
 use ecn::{Asked, Codepoints, EcnReceiver};
+use kind::{Any, Growth, Kind, Next};
 use reassembly::{Place, Reassembly};
 use sojourn_aqm::{Ecn, Instant};
 
@@ -144,58 +146,17 @@ impl Receiver {
     #[inline(always)]
     pub fn on_segment(&mut self, now: Instant, header: &Header, ecn: Ecn, wire: &mut impl Wire) {
         if self.calm_under.has(ecn) && self.reassembly.is_next(header) {
-            self.on_next(now, header, wire);
+            self.on_data_here::<Next>(self.clock.ticks(now), header, ecn, wire);
         } else {
             self.on_any_segment(now, header, ecn, wire);
         }
-    }
-
-    /// Takes the next segment in order where no more than its acknowledgment is to be thought of.
-    #[inline(always)]
-    fn on_next(&mut self, now: Instant, header: &Header, wire: &mut impl Wire) {
-        let now = self.clock.ticks(now);
-        debug_assert_eq!((self.ecn.of_ack(), self.pushed), ((Flags::ACK, Ecn::NotEct), false));
-        self.note_time(header);
-        let nxt = header.seq + u64::from(header.len);
-        self.reassembly.advance_to(nxt);
-        self.delay.adapt(now, || self.rtt.rto());
-        if nxt - self.rcv_wup > self.mss.into() || self.delay.is_over() || self.delay.wait(now) {
-            self.delay.sent();
-            self.rcv_wup = nxt;
-            let header = Header { seq: FIRST_BYTE, flags: Flags::ACK, ..self.blank(now) };
-            wire.send_ack(&header, self.ack_len, Ecn::NotEct);
-        }
-    }
-
-    /// Takes the next segment behind a hole where no more than its acknowledgment is to be thought of, which goes at once.
-    #[inline(never)]
-    fn on_growth(&mut self, now: Instant, header: &Header, wire: &mut impl Wire) {
-        let now = self.clock.ticks(now);
-        if self.stack.quickacks_on_reordering {
-            self.delay.be_quick_on_trouble();
-        }
-        self.reassembly.grow_to(header.seq + u64::from(header.len));
-        self.tell_of_holes(now, wire);
-    }
-
-    /// Acknowledges at once what lies behind a hole, of which there is no more to tell.
-    #[inline(never)]
-    fn tell_of_holes(&mut self, now: Ticks, wire: &mut impl Wire) {
-        debug_assert_eq!((self.ecn.of_ack(), self.pushed), ((Flags::ACK, Ecn::NotEct), false));
-        self.delay.sent();
-        self.rcv_wup = self.reassembly.nxt();
-        let sack = self.reassembly.most_recent();
-        let len = self.ack_len + sack.ip_len_of(self.stack);
-        let header = Header { seq: FIRST_BYTE, flags: Flags::ACK, sack, ..self.blank(now) };
-        debug_assert_eq!(len, header.ip_len_of(self.stack));
-        wire.send_ack(&header, len, Ecn::NotEct);
     }
 
     #[inline(never)]
     fn on_any_segment(&mut self, now: Instant, header: &Header, ecn: Ecn, wire: &mut impl Wire) {
         // Asked here and not in `on_segment`, which is compiled into the loop of events.
         if self.grows_under.has(ecn) && self.reassembly.grows(header) {
-            return self.on_growth(now, header, wire);
+            return self.on_data::<Growth>(self.clock.ticks(now), header, ecn, wire);
         }
         self.at = now;
         let now = self.clock.ticks(now);
@@ -205,7 +166,7 @@ impl Receiver {
         } else if self.open {
             self.measure_handshake(now, header);
             if header.end_seq() > header.seq {
-                self.on_data(now, header, ecn, wire);
+                self.on_data_here::<Any>(now, header, ecn, wire);
             } else if self.ecn.is_on() {
                 self.ecn.on_pure_ack(header, ecn);
             }
@@ -308,31 +269,56 @@ impl Receiver {
         self.ts_recent = if earliest { header.ts_val } else { self.ts_recent };
     }
 
-    fn on_data(&mut self, now: Ticks, header: &Header, ecn: Ecn, wire: &mut impl Wire) {
-        self.note_time(header);
-        let asked = self.ecn.is_on() && self.on_codepoint(now, header, ecn, wire);
-        let place = self.reassembly.place(header);
+    /// [`Self::on_data_here`], compiled out of the caller.
+    #[inline(never)]
+    fn on_data<K: Kind>(&mut self, now: Ticks, header: &Header, ecn: Ecn, wire: &mut impl Wire) {
+        self.on_data_here::<K>(now, header, ecn, wire);
+    }
+
+    /// Takes a segment with data or a FIN (`tcp_data_queue`).
+    #[inline(always)]
+    fn on_data_here<K: Kind>(&mut self, now: Ticks, header: &Header, ecn: Ecn, wire: &mut impl Wire) {
+        debug_assert!(!K::CALM || (self.ecn.of_ack(), self.pushed) == ((Flags::ACK, Ecn::NotEct), false));
+        if K::PLACE != Some(Place::Beyond) {
+            // What lies beyond a hole is not the earliest segment that waits for its acknowledgment.
+            self.note_time(header);
+        }
+        let end = if K::CALM { header.seq + u64::from(header.len) } else { header.end_seq() };
+        let asked = !K::CALM && self.ecn.is_on() && self.on_codepoint(now, header, ecn, wire);
+        let place = K::PLACE.unwrap_or_else(|| self.reassembly.place(header));
         if place == Place::Duplicate {
             // RFC 2883: report the duplicate, at once.
             self.delay.be_quick_on_trouble();
             self.send_ack(now, wire);
             return;
         }
-        let (waiting, beyond) = (self.reassembly.waiting(), place == Place::Beyond);
-        let grew = self.raised.as_mut().is_some_and(|raised| raised.arrived(now, header, waiting, beyond));
-        if beyond {
-            // Without SACK a duplicate acknowledgment has to look like one.
-            self.delay.be_quick_once(grew && self.sack);
+        let grew = !K::CALM && self.raise(now, header, place == Place::Beyond);
+        if place == Place::Beyond {
+            if !K::CALM {
+                // Without SACK a duplicate acknowledgment has to look like one.
+                self.delay.be_quick_once(grew && self.sack);
+            }
             let at_once = asked && self.ecn.is_prompt();
-            self.on_out_of_order((header.seq, header.end_seq()), at_once, now, wire);
+            let block = (header.seq, end);
+            if K::CALM {
+                return self.on_out_of_order_here::<K>(block, at_once, now, wire);
+            }
+            self.on_out_of_order(block, at_once, now, wire);
             return self.read_late();
         }
-        let had_hole = self.reassembly.has_hole();
-        self.reassembly.advance(header.end_seq());
+        let had_hole = !K::CALM && self.reassembly.has_hole();
+        if K::CALM {
+            self.reassembly.advance_to(end);
+        } else {
+            self.reassembly.advance(end);
+        }
         if had_hole {
             self.fill();
         }
         self.delay.adapt(now, || self.rtt.rto());
+        if K::CALM {
+            return self.acknowledge::<K>(now, false, false, wire);
+        }
         self.delay.be_quick_once(grew);
         let hole_left = had_hole && self.reassembly.has_hole();
         // A burst has ended: the application has read all of it and nothing more may come soon.
@@ -342,11 +328,18 @@ impl Receiver {
             self.acknowledge_and_read(now, (had_hole, hole_left), asked, wire);
         } else {
             let pushed = self.pushed && !self.reads_later;
-            self.acknowledge(now, asked || pushed, hole_left, wire);
+            self.acknowledge::<K>(now, asked || pushed, hole_left, wire);
             if !hole_left && self.reassembly.is_calm() {
                 self.calm_under = self.codepoints_of_no_interest();
             }
         }
+    }
+
+    /// A segment may raise the window. Returns whether it did.
+    #[inline(always)]
+    fn raise(&mut self, now: Ticks, header: &Header, beyond: bool) -> bool {
+        let waiting = self.reassembly.waiting();
+        self.raised.as_mut().is_some_and(|raised| raised.arrived(now, header, waiting, beyond))
     }
 
     /// Under which codepoints a segment that the reassembly expects needs nothing else than its acknowledgment: none, unless the
@@ -370,9 +363,9 @@ impl Receiver {
         let Some(raised) = &mut self.raised else { return };
         // Where the window would be smaller than it was the application reads first.
         if had_hole && !asked && !raised.holds(nxt, self.reassembly.waiting()) {
-            self.wait_or_acknowledge(now, false, hole_left, wire);
+            self.wait_or_acknowledge::<Any>(now, false, hole_left, wire);
         } else {
-            self.acknowledge(now, asked, hole_left, wire);
+            self.acknowledge::<Any>(now, asked, hole_left, wire);
         }
         if self.reads_later {
             return;
@@ -380,7 +373,7 @@ impl Receiver {
         let Some(raised) = &mut self.raised else { return };
         raised.read(self.at, nxt);
         if nxt > self.rcv_wup && self.is_due_after_read(hole_left) {
-            self.send_ack_here(now, wire);
+            self.send_ack_here::<Any>(now, wire);
         }
     }
 
@@ -412,7 +405,7 @@ impl Receiver {
     fn on_codepoint(&mut self, now: Ticks, header: &Header, ecn: Ecn, wire: &mut impl Wire) -> bool {
         if self.ecn.parts(ecn) && self.delay.is_waiting() {
             // What waits goes under the old mark; it is acknowledged once more with this packet (`__tcp_send_ack`).
-            self.tell(now, wire);
+            self.tell::<Any>(now, wire);
         }
         let Asked { now, quick } = self.ecn.on_data(header, ecn);
         if quick {
@@ -423,38 +416,42 @@ impl Receiver {
 
     #[inline(never)]
     fn on_out_of_order(&mut self, block: Block, at_once: bool, now: Ticks, wire: &mut impl Wire) {
+        self.on_out_of_order_here::<Any>(block, at_once, now, wire);
+    }
+
+    /// The same, compiled into the caller.
+    #[inline(always)]
+    fn on_out_of_order_here<K: Kind>(&mut self, block: Block, at_once: bool, now: Ticks, wire: &mut impl Wire) {
         if self.stack.quickacks_on_reordering {
             // The sender is about to recover: acknowledge everything for a while.
             self.delay.be_quick_on_trouble();
         }
-        let flushed = self.compression.is_some() && self.flush_compressed(block, now, wire);
+        let flushed = !K::CALM && self.compression.is_some() && self.flush_compressed(block, now, wire);
         self.reassembly.queue(block, self.stack.forgets_blocks);
-        if self.sack && self.compression.is_none() && self.reassembly.is_calm_but_for_holes() {
+        if !K::CALM && self.sack && self.compression.is_none() && self.reassembly.is_calm_but_for_holes() {
             self.grows_under = self.codepoints_of_no_interest();
-            if self.grows_under != Codepoints::NONE {
-                return self.tell_of_holes(now, wire);
-            }
         }
         // That it was due for this segment, too, is forgotten with what is sent (`inet_csk_ack_scheduled`).
         if !flushed {
-            self.acknowledge(now, at_once, true, wire);
+            self.acknowledge::<K>(now, at_once, true, wire);
         }
     }
 
     /// Acknowledges now or later; at once where that was `asked` for, as by what fills a hole.
     #[inline(always)]
-    fn acknowledge(&mut self, now: Ticks, asked: bool, hole_left: bool, wire: &mut impl Wire) {
+    fn acknowledge<K: Kind>(&mut self, now: Ticks, asked: bool, hole_left: bool, wire: &mut impl Wire) {
         let unacknowledged = self.reassembly.nxt() - self.rcv_wup;
         let asked = asked || unacknowledged > self.mss as u64;
-        self.wait_or_acknowledge(now, asked, hole_left, wire);
+        self.wait_or_acknowledge::<K>(now, asked, hole_left, wire);
     }
 
     /// The same without regard to how much has come.
     #[inline(always)]
-    fn wait_or_acknowledge(&mut self, now: Ticks, asked: bool, hole_left: bool, wire: &mut impl Wire) {
-        let at_once = asked || self.delay.is_over() || self.reassembly.has_ended();
-        if at_once || (hole_left && !self.may_wait()) || (!hole_left && self.delay.wait(now)) {
-            self.send_ack_here(now, wire);
+    fn wait_or_acknowledge<K: Kind>(&mut self, now: Ticks, asked: bool, hole_left: bool, wire: &mut impl Wire) {
+        let at_once = asked || self.delay.is_over() || (!K::CALM && self.reassembly.has_ended());
+        let may_wait = |receiver: &mut Self| !K::CALM && receiver.may_wait();
+        if at_once || (hole_left && !may_wait(self)) || (!hole_left && self.delay.wait(now)) {
+            self.send_ack_here::<K>(now, wire);
         }
     }
 
@@ -482,23 +479,35 @@ impl Receiver {
 
     #[inline(never)]
     fn send_ack(&mut self, now: Ticks, wire: &mut impl Wire) {
-        self.send_ack_here(now, wire);
+        self.send_ack_here::<Any>(now, wire);
     }
 
     #[inline(always)]
-    fn send_ack_here(&mut self, now: Ticks, wire: &mut impl Wire) {
-        if let Some(compression) = &mut self.compression {
+    fn send_ack_here<K: Kind>(&mut self, now: Ticks, wire: &mut impl Wire) {
+        if let Some(compression) = self.compression.as_mut().filter(|_| !K::CALM) {
             compression.sent();
         }
         self.delay.sent();
-        self.pushed = false;
+        if !K::CALM {
+            self.pushed = false;
+        }
         self.rcv_wup = self.reassembly.nxt();
-        self.tell(now, wire);
+        self.tell::<K>(now, wire);
     }
 
-    /// An acknowledgment of all that has arrived.
+    /// Sends an acknowledgment of all that has arrived.
     #[inline(always)]
-    fn tell(&mut self, now: Ticks, wire: &mut impl Wire) {
+    fn tell<K: Kind>(&mut self, now: Ticks, wire: &mut impl Wire) {
+        if K::CALM {
+            let mut header = Header { seq: FIRST_BYTE, flags: Flags::ACK, ..self.blank(now) };
+            let mut len = self.ack_len;
+            if K::PLACE == Some(Place::Beyond) {
+                header.sack = self.reassembly.most_recent();
+                len += header.sack.ip_len_of(self.stack);
+            }
+            debug_assert_eq!(len, header.ip_len_of(self.stack));
+            return wire.send_ack(&header, len, Ecn::NotEct);
+        }
         let (flags, ecn) = self.ecn.of_ack();
         let (nxt, waiting) = (self.reassembly.nxt(), self.reassembly.waiting());
         let (window, is_tight) = self.raised.as_mut().map_or((0, false), |raised| raised.advertise(nxt, waiting));

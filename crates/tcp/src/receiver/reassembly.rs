@@ -125,15 +125,6 @@ impl Reassembly {
         follows & (header.len > 0) & !header.flags.has_any(TOLD)
     }
 
-    /// What has arrived last ends there now, where a segment [has come behind it](Self::grows).
-    #[inline(always)]
-    pub fn grow_to(&mut self, to: u64) {
-        if let (Some(last), Some(told)) = (self.out_of_order.last_mut(), self.sacks.first_mut()) {
-            self.waiting += to - last.1;
-            (last.1, told.1) = (to, to);
-        }
-    }
-
     /// Whether a segment of data is the next one.
     #[inline(always)]
     pub fn is_next(&self, header: &Header) -> bool {
@@ -170,6 +161,7 @@ impl Reassembly {
 
     /// `block` lies beyond a hole. The SACK option tells what it joins: of the blocks that the option remembers if it `forgets`
     /// others, else of all that has arrived.
+    #[inline(always)]
     pub fn queue(&mut self, block: Block, forgets: bool) {
         let payload = self.payload_of(block);
         if let (Some(last), Some(told)) = (self.out_of_order.last_mut(), self.sacks.first_mut()) {

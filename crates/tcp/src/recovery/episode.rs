@@ -4,7 +4,7 @@
 //! `tcp_time_to_recover`.
 
 use crate::Now;
-use crate::ack::{Ack, Findings};
+use crate::ack::AckInfo;
 use crate::context::Cx;
 use crate::early_retransmit::EarlyRetransmit;
 use crate::queue::SendQueue;
@@ -107,7 +107,7 @@ impl Episode {
     }
 
     /// D-SACKs that are not of a probe widen RACK's window, where reordering was seen.
-    pub fn widen_reordering_window(&mut self, ack: &Findings, queue: &SendQueue) {
+    pub fn widen_reordering_window(&mut self, ack: &AckInfo, queue: &SendQueue) {
         let Some(rack) = self.rack.as_mut().filter(|_| ack.sacked.new || ack.sacked.duplicate) else { return };
         let duplicate = ack.sacked.duplicate && self.reordering.is_seen() && !self.probe.is_reported(ack);
         rack.update_window(queue.una(), queue.nxt(), duplicate);
@@ -203,13 +203,7 @@ impl Episode {
     /// Whether an acknowledgment is enough to enter recovery, by the number of duplicates or by the age of the oldest
     /// segment, if `by_age`. Where early retransmit has to wait first, its timer is set.
     #[inline(always)]
-    pub fn is_time_to_recover(&mut self, by_age: bool, ack: &Ack, cx: &mut Cx) -> bool {
-        self.is_time_by_count(by_age, cx) || self.retransmits_early(ack, cx)
-    }
-
-    /// The same without early retransmit.
-    #[inline(always)]
-    pub fn is_time_by_count(&self, by_age: bool, cx: &Cx) -> bool {
+    pub fn is_time_to_recover(&mut self, by_age: bool, ack: &AckInfo, cx: &mut Cx) -> bool {
         let board = &*cx.board;
         let degree = self.reordering.degree();
         let duplicates = if self.reordering.uses_fack() { board.fackets_out } else { board.sacked_out + 1 };
@@ -217,18 +211,13 @@ impl Episode {
         // Nothing more will come to tell of the loss: the connection is limited by its application.
         let application_limited =
             out <= degree && board.sacked_out >= (out / 2).max(self.reordering.initial()) && !cx.may_send_now();
-        board.lost_out > 0 || duplicates > degree || (by_age && cx.head_timed_out()) || application_limited
+        let by_count = board.lost_out > 0 || duplicates > degree;
+        by_count || (by_age && cx.head_timed_out()) || application_limited || self.retransmits_early(ack, cx)
     }
 
     /// What the number of SACKs or duplicates tells of losses; with `by_age` also what is older than the time-out.
-    #[inline(never)]
-    pub fn mark_by_count(&self, by_age: bool, fast_retransmit: bool, cx: &mut Cx) {
-        self.mark_by_count_here(by_age, fast_retransmit, cx);
-    }
-
-    /// The same, compiled into the caller.
     #[inline(always)]
-    pub fn mark_by_count_here(&self, by_age: bool, fast_retransmit: bool, cx: &mut Cx) {
+    pub fn mark_by_count(&self, by_age: bool, fast_retransmit: bool, cx: &mut Cx) {
         let beyond = self.marks_beyond_high_seq && !cx.board.is_reno();
         let (upto_seq, degree) = (if beyond { cx.queue.nxt() } else { self.high_seq }, self.reordering.degree());
         let board = &mut *cx.board;
@@ -267,7 +256,7 @@ impl Episode {
                 return true;
             }
             // As if one segment had been delivered, with losses.
-            let ack = Ack { delivered: 1, ..Ack::default() };
+            let ack = AckInfo { delivered: 1, ..AckInfo::default() };
             self.reduction.step(&ack, 1, false, cx.control, cx.board);
         }
         true
@@ -295,12 +284,12 @@ impl Episode {
     }
 
     #[inline(always)]
-    fn retransmits_early(&self, ack: &Ack, cx: &mut Cx) -> bool {
+    fn retransmits_early(&self, ack: &AckInfo, cx: &mut Cx) -> bool {
         self.early.is_used(self.reordering.is_seen()) && self.may_retransmit_early(ack, cx)
     }
 
     #[inline(never)]
-    fn may_retransmit_early(&self, ack: &Ack, cx: &mut Cx) -> bool {
+    fn may_retransmit_early(&self, ack: &AckInfo, cx: &mut Cx) -> bool {
         if !self.early.fits(cx.board, cx.may_send_now()) {
             return false;
         }

@@ -4,10 +4,10 @@
 //! on the stack's mechanisms.
 
 use super::episode::Episode;
-use crate::ack::Ack;
+use crate::ack::AckInfo;
 use crate::context::{Cx, Rexmit};
 use crate::frto::{Frto, Outcome};
-use crate::reduction;
+use crate::kind::Kind;
 use crate::stack::{Moderation, Stack};
 use crate::state::State;
 
@@ -25,11 +25,12 @@ impl Linux2_6 {
 
     /// Runs on every acknowledgment that is not plain progress in the open state.
     #[inline(always)]
-    pub fn on_ack(&mut self, episode: &mut Episode, ack: &Ack, cx: &mut Cx) -> Rexmit {
-        let is_dupack = ack.is_duplicate();
+    pub fn on_ack<K: Kind>(&mut self, episode: &mut Episode, ack: &AckInfo, cx: &mut Cx) -> Rexmit {
+        let advanced = K::ADVANCES.unwrap_or(ack.advanced);
+        let is_dupack = K::ADVANCES.map_or_else(|| ack.is_duplicate(), |advances| !advances);
         let mut do_lost = is_dupack || (ack.sacked.new && cx.board.reach() > episode.reordering.degree());
         // A congestion mark: the reduction is required and cannot be undone.
-        if ack.ece {
+        if K::MAY_ECHO && ack.ece {
             episode.undo.restore_nothing();
         }
         if self.leave_finished_state(episode, ack, cx) {
@@ -37,7 +38,7 @@ impl Linux2_6 {
         }
         let recovers = episode.state == State::Recovery;
         if recovers {
-            if ack.advanced {
+            if advanced {
                 do_lost = self.on_partial_ack(episode, ack, cx);
                 // Reno without SACK is through: the window does not fall below the threshold.
                 if episode.state == State::Open {
@@ -48,11 +49,11 @@ impl Linux2_6 {
             }
         } else {
             if episode.state == State::Loss {
-                if let Some(rexmit) = self.on_ack_in_loss(episode, ack, cx) {
+                if let Some(rexmit) = self.on_ack_in_loss::<K>(episode, ack, cx) {
                     return rexmit;
                 }
             }
-            if !self.finish_or_enter(episode, ack, is_dupack, cx) {
+            if !self.finish_or_enter::<K>(episode, ack, cx) {
                 return Rexmit::Nothing;
             }
         }
@@ -63,69 +64,6 @@ impl Linux2_6 {
         }
         episode.reduction.step(ack, 0, fast_retransmit, cx.control, cx.board);
         Rexmit::Lost
-    }
-
-    /// The same of a duplicate that told of the next segment, without SACK's absence or a test of a time-out; `None`, and
-    /// nothing is done, where more may follow than from most of them.
-    #[inline(always)]
-    pub fn on_next_sacked(&self, episode: &mut Episode, ack: &Ack, cx: &mut Cx) -> Option<Rexmit> {
-        let (by_age, is_over) = (episode.reordering.uses_fack(), cx.queue.una() >= episode.high_seq);
-        match episode.state {
-            State::Open | State::Disorder => {
-                let is_open = episode.state == State::Open;
-                let may_end = !is_open && (is_over || episode.undo.by_duplicates());
-                if may_end || episode.early.is_on() || episode.is_time_by_count(by_age, cx) {
-                    return None;
-                }
-                if is_open || cx.board.retrans_out == 0 {
-                    episode.undo.forget_stamp();
-                }
-                self.stay_open(episode, cx);
-                Some(Rexmit::Nothing)
-            }
-            State::Recovery if !is_over && episode.reduction.is_by_halves() => {
-                episode.mark_by_count_here(by_age, false, cx);
-                reduction::halve(ack, cx.control, cx.board);
-                Some(Rexmit::Lost)
-            }
-            State::Loss if !is_over && !episode.undo.is_due(cx.now.echoed(ack.ts_ecr), true) => {
-                moderate(episode, cx);
-                Some(Rexmit::Lost)
-            }
-            State::Cwr | State::Recovery | State::Loss => None,
-        }
-    }
-
-    /// The same of an acknowledgment of new data that told nothing else; `None`, and nothing is done, unless with it a hole is
-    /// filled or a recovery is over, and nothing above is SACKed or lost.
-    #[inline(always)]
-    pub fn on_progress(&self, episode: &mut Episode, ack: &Ack, cx: &mut Cx) -> Option<Rexmit> {
-        let (una, board) = (cx.queue.una(), &*cx.board);
-        let is_known = board.is_reno() | (board.sacked_out | board.lost_out | board.fackets_out != 0);
-        let by_age = episode.reordering.uses_fack();
-        if is_known || episode.early.is_on() || (by_age && cx.head_timed_out()) {
-            return None;
-        }
-        let is_over = una >= episode.high_seq;
-        match episode.state {
-            State::Disorder if !episode.undo.by_duplicates() => {
-                let stays = episode.undo.is_open() && una == episode.high_seq;
-                if is_over && episode.stays_disordered() && !stays {
-                    episode.undo.forget();
-                    episode.state = State::Open;
-                }
-            }
-            State::Recovery if is_over && !episode.undo.is_due(cx.now.echoed(ack.ts_ecr), true) => {
-                episode.state = State::Open;
-                episode.end_reduction(cx);
-            }
-            _ => return None,
-        }
-        if cx.board.retrans_out == 0 {
-            episode.undo.forget_stamp();
-        }
-        self.stay_open(episode, cx);
-        Some(Rexmit::Nothing)
     }
 
     /// A time-out: everything is lost, unless F-RTO tests first whether it is.
@@ -148,7 +86,7 @@ impl Linux2_6 {
     }
 
     /// An acknowledgment during F-RTO's test. Returns whether the window must not grow on it.
-    pub fn test_time_out(&mut self, episode: &mut Episode, ack: &Ack, cx: &mut Cx) -> bool {
+    pub fn test_time_out(&mut self, episode: &mut Episode, ack: &AckInfo, cx: &mut Cx) -> bool {
         if ack.data_acked() {
             episode.timeouts = 0;
         }
@@ -160,7 +98,7 @@ impl Linux2_6 {
         held
     }
 
-    fn continue_test(&mut self, episode: &mut Episode, ack: &Ack, cx: &mut Cx) -> bool {
+    fn continue_test(&mut self, episode: &mut Episode, ack: &AckInfo, cx: &mut Cx) -> bool {
         match self.frto.on_ack(ack, cx.queue.una()) {
             Outcome::Wait => cx.control.limit(cx.board.in_flight()),
             Outcome::SendTwo => {
@@ -224,7 +162,7 @@ impl Linux2_6 {
 
     /// Ends a state whose `high_seq` is acknowledged. Returns whether that was all there is to do.
     #[inline(always)]
-    fn leave_finished_state(&mut self, episode: &mut Episode, ack: &Ack, cx: &mut Cx) -> bool {
+    fn leave_finished_state(&mut self, episode: &mut Episode, ack: &AckInfo, cx: &mut Cx) -> bool {
         if episode.state == State::Open {
             episode.undo.forget_stamp();
             return false;
@@ -266,11 +204,11 @@ impl Linux2_6 {
 
     /// An acknowledgment in the loss state. Returns what to send again, unless the state was left for the open one.
     #[inline(always)]
-    fn on_ack_in_loss(&mut self, episode: &mut Episode, ack: &Ack, cx: &mut Cx) -> Option<Rexmit> {
+    fn on_ack_in_loss<K: Kind>(&mut self, episode: &mut Episode, ack: &AckInfo, cx: &mut Cx) -> Option<Rexmit> {
         if ack.data_acked() {
             episode.timeouts = 0;
         }
-        if ack.advanced {
+        if K::ADVANCES.unwrap_or(ack.advanced) {
             cx.board.forget_duplicates();
         }
         if !self.try_undo_loss(episode, ack, cx) {
@@ -282,12 +220,12 @@ impl Linux2_6 {
 
     /// Decides between the harmless states and recovery. Returns whether recovery was entered.
     #[inline(always)]
-    fn finish_or_enter(&mut self, episode: &mut Episode, ack: &Ack, is_dupack: bool, cx: &mut Cx) -> bool {
+    fn finish_or_enter<K: Kind>(&mut self, episode: &mut Episode, ack: &AckInfo, cx: &mut Cx) -> bool {
         if cx.board.is_reno() {
-            if ack.advanced {
+            if K::ADVANCES.unwrap_or(ack.advanced) {
                 cx.board.forget_duplicates();
             }
-            if is_dupack {
+            if ack.is_duplicate() {
                 episode.add_duplicate(cx.board);
             }
         }
@@ -295,31 +233,28 @@ impl Linux2_6 {
             self.try_undo_by_duplicates(episode, cx);
         }
         let by_age = episode.reordering.uses_fack();
-        if !self.frto.is_active() && episode.is_time_to_recover(by_age, ack, cx) {
+        let tests = K::MAY_TEST && self.frto.is_active();
+        if !tests && episode.is_time_to_recover(by_age, ack, cx) {
             episode.enter_recovery(ack.ece, cx);
             return true;
         }
-        self.try_to_open(episode, ack, cx);
+        self.try_to_open::<K>(episode, ack, cx);
         false
     }
 
     #[inline(always)]
-    fn try_to_open(&self, episode: &mut Episode, ack: &Ack, cx: &mut Cx) {
-        if !self.frto.is_active() && cx.board.retrans_out == 0 {
+    fn try_to_open<K: Kind>(&self, episode: &mut Episode, ack: &AckInfo, cx: &mut Cx) {
+        let tests = K::MAY_TEST && self.frto.is_active();
+        if !tests && cx.board.retrans_out == 0 {
             episode.undo.forget_stamp();
         }
-        if ack.ece {
+        if K::MAY_ECHO && ack.ece {
             episode.enter_cwr(true, cx);
         }
         if episode.state == State::Cwr {
             episode.reduction.step(ack, 0, false, cx.control, cx.board);
-        } else {
-            self.stay_open(episode, cx);
+            return;
         }
-    }
-
-    #[inline(always)]
-    fn stay_open(&self, episode: &mut Episode, cx: &mut Cx) {
         episode.keep_open(cx);
         if self.moderation == Moderation::Always || episode.state != State::Open {
             moderate(episode, cx);
@@ -328,7 +263,7 @@ impl Linux2_6 {
 
     /// A partial acknowledgment in recovery. Returns whether the next hole is to be marked lost.
     #[inline(always)]
-    fn on_partial_ack(&mut self, episode: &mut Episode, ack: &Ack, cx: &mut Cx) -> bool {
+    fn on_partial_ack(&mut self, episode: &mut Episode, ack: &AckInfo, cx: &mut Cx) -> bool {
         if cx.board.is_reno() && cx.control.cc.partial_ack_ends_recovery() {
             cx.board.forget_duplicates();
             episode.end_reduction(cx);
@@ -351,7 +286,7 @@ impl Linux2_6 {
 
     /// Returns whether the old state is held (without SACK, until something above `high_seq` is acknowledged).
     #[inline(always)]
-    fn try_undo_recovery(&mut self, episode: &mut Episode, ack: &Ack, cx: &mut Cx) -> bool {
+    fn try_undo_recovery(&mut self, episode: &mut Episode, ack: &AckInfo, cx: &mut Cx) -> bool {
         if episode.undo.is_due(cx.now.echoed(ack.ts_ecr), true) {
             self.undo(episode, true, cx);
             episode.undo.forget();
@@ -366,7 +301,7 @@ impl Linux2_6 {
     }
 
     #[inline(always)]
-    fn try_undo_loss(&mut self, episode: &mut Episode, ack: &Ack, cx: &mut Cx) -> bool {
+    fn try_undo_loss(&mut self, episode: &mut Episode, ack: &AckInfo, cx: &mut Cx) -> bool {
         if !episode.undo.is_due(cx.now.echoed(ack.ts_ecr), true) {
             return false;
         }

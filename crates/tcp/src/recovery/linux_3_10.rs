@@ -4,7 +4,7 @@
 //! the window moves, follows after it.
 
 use super::episode::Episode;
-use crate::ack::{Ack, Findings};
+use crate::ack::AckInfo;
 use crate::context::{Cx, Rexmit};
 use crate::frto::FrtoInLoss;
 use crate::segment::Tags;
@@ -30,8 +30,7 @@ impl Linux3_10 {
     }
 
     /// Runs on every acknowledgment that is not plain progress in the open state.
-    pub fn on_ack(&mut self, episode: &mut Episode, ack: &mut Findings, cx: &mut Cx) -> Rexmit {
-        let duplicates = cx.board.is_reno() && ack.is_duplicate() && !ack.sacked.duplicate;
+    pub fn on_ack(&mut self, episode: &mut Episode, ack: &mut AckInfo, cx: &mut Cx) -> Rexmit {
         let do_lost = ack.is_duplicate() || (ack.sacked.new && cx.board.reach() > episode.reordering.degree());
         if ack.ece {
             episode.undo.restore_nothing();
@@ -40,7 +39,7 @@ impl Linux3_10 {
             return Rexmit::Nothing;
         }
         if episode.state == State::Recovery {
-            return self.on_ack_in_recovery(episode, ack, duplicates, do_lost, cx);
+            return self.on_ack_in_recovery(episode, ack, do_lost, cx);
         }
         if episode.state == State::Loss {
             let rexmit = self.on_ack_in_loss(episode, ack, cx);
@@ -53,7 +52,7 @@ impl Linux3_10 {
             if ack.advanced {
                 cx.board.forget_duplicates();
             }
-            if duplicates {
+            if is_counted_duplicate(ack, cx) {
                 episode.add_duplicate(cx.board);
             }
         }
@@ -114,13 +113,12 @@ impl Linux3_10 {
     fn on_ack_in_recovery(
         &mut self,
         episode: &mut Episode,
-        ack: &mut Findings,
-        duplicates: bool,
+        ack: &mut AckInfo,
         mut do_lost: bool,
         cx: &mut Cx,
     ) -> Rexmit {
         if !ack.advanced {
-            if duplicates {
+            if is_counted_duplicate(ack, cx) {
                 episode.add_duplicate(cx.board);
             }
         } else if self.try_undo_partial(episode, ack, &mut do_lost, cx) {
@@ -145,7 +143,7 @@ impl Linux3_10 {
         Rexmit::Lost
     }
 
-    fn on_ack_in_loss(&mut self, episode: &mut Episode, ack: &Findings, cx: &mut Cx) -> Rexmit {
+    fn on_ack_in_loss(&mut self, episode: &mut Episode, ack: &AckInfo, cx: &mut Cx) -> Rexmit {
         let recovered = cx.queue.una() >= episode.high_seq;
         let needs_progress = episode.undo.needs_progress();
         if ack.advanced && needs_progress && try_undo_loss(episode, ack, false, cx) {
@@ -186,7 +184,7 @@ impl Linux3_10 {
     }
 
     /// A partial acknowledgment in recovery. Returns whether that was all there is to do.
-    fn try_undo_partial(&mut self, episode: &mut Episode, ack: &Ack, do_lost: &mut bool, cx: &mut Cx) -> bool {
+    fn try_undo_partial(&mut self, episode: &mut Episode, ack: &AckInfo, do_lost: &mut bool, cx: &mut Cx) -> bool {
         if !episode.undo.is_due_by_echo(cx.now.echoed(ack.ts_ecr), stamp_holds(episode, cx)) {
             *do_lost = cx.board.is_reno() || cx.board.reach() > episode.reordering.degree();
             return false;
@@ -205,7 +203,12 @@ impl Linux3_10 {
     }
 }
 
-fn leave_finished_state(episode: &mut Episode, ack: &Ack, cx: &mut Cx) -> bool {
+/// Whether an acknowledgment counts as a duplicate: without SACK, unless it reports a segment received twice.
+fn is_counted_duplicate(ack: &AckInfo, cx: &Cx) -> bool {
+    cx.board.is_reno() && ack.is_duplicate() && !ack.sacked.duplicate
+}
+
+fn leave_finished_state(episode: &mut Episode, ack: &AckInfo, cx: &mut Cx) -> bool {
     if episode.state == State::Open {
         episode.undo.forget_stamp();
     } else if cx.queue.una() >= episode.high_seq {
@@ -229,7 +232,7 @@ fn leave_finished_state(episode: &mut Episode, ack: &Ack, cx: &mut Cx) -> bool {
 }
 
 /// Looks for losses by time; without SACK RACK has the three duplicates and partial acknowledgments to go by.
-fn identify_loss(episode: &mut Episode, ack: &mut Findings, cx: &mut Cx) {
+fn identify_loss(episode: &mut Episode, ack: &mut AckInfo, cx: &mut Cx) {
     let eager = episode.is_eager(cx.board);
     let Some(rack) = episode.rack.as_mut().filter(|_| cx.board.packets_out() > 0) else { return };
     if cx.board.is_reno() {
@@ -250,7 +253,7 @@ fn identify_loss(episode: &mut Episode, ack: &mut Findings, cx: &mut Cx) {
     ack.lost_retransmission |= retransmissions > cx.board.retrans_out;
 }
 
-fn try_to_open(episode: &mut Episode, ack: &Ack, cx: &mut Cx) {
+fn try_to_open(episode: &mut Episode, ack: &AckInfo, cx: &mut Cx) {
     if !cx.board.any_retransmission_out() {
         episode.undo.forget_stamp();
     }
@@ -263,7 +266,7 @@ fn try_to_open(episode: &mut Episode, ack: &Ack, cx: &mut Cx) {
 }
 
 /// Returns whether the old state is held (without SACK, until something above `high_seq` is acknowledged).
-fn try_undo_recovery(episode: &mut Episode, ack: &Ack, cx: &mut Cx) -> bool {
+fn try_undo_recovery(episode: &mut Episode, ack: &AckInfo, cx: &mut Cx) -> bool {
     if episode.undo.is_due(cx.now.echoed(ack.ts_ecr), stamp_holds(episode, cx)) {
         undo(episode, false, cx);
     } else if let Some(rack) = &mut episode.rack {
@@ -284,7 +287,7 @@ fn try_undo_by_duplicates(episode: &mut Episode, cx: &mut Cx) -> bool {
     due
 }
 
-fn try_undo_loss(episode: &mut Episode, ack: &Ack, spurious: bool, cx: &mut Cx) -> bool {
+fn try_undo_loss(episode: &mut Episode, ack: &AckInfo, spurious: bool, cx: &mut Cx) -> bool {
     if !spurious && !episode.undo.is_due(cx.now.echoed(ack.ts_ecr), stamp_holds(episode, cx)) {
         return false;
     }

@@ -16,9 +16,10 @@ mod tests;
 pub(crate) use episode::Episode;
 pub(crate) use retransmission::{Marked, Walk};
 
-use crate::ack::{Ack, Findings, Probed};
+use crate::ack::{AckInfo, Probed};
 use crate::cc::AnyCc;
 use crate::context::{Cx, Progress, Rexmit};
+use crate::kind::Kind;
 use crate::queue::SendQueue;
 use crate::scoreboard::Scoreboard;
 use crate::segment::{Acked, Sacked, Segment};
@@ -85,7 +86,7 @@ impl Recovery {
     }
 
     /// An acknowledgment during that test. Returns whether the window must not grow on it.
-    pub fn test_time_out(&mut self, ack: &Ack, cx: &mut Cx) -> bool {
+    pub fn test_time_out(&mut self, ack: &AckInfo, cx: &mut Cx) -> bool {
         match &mut self.machine {
             Machine::Linux2_6(machine) => machine.test_time_out(&mut self.episode, ack, cx),
             Machine::Linux3_10(_) | Machine::Ns2(_) => false,
@@ -94,7 +95,7 @@ impl Recovery {
 
     /// The SACK option of an acknowledgment, and FACK's consequences for retransmissions; `each` sees what is newly
     /// SACKed, and its position.
-    #[inline]
+    #[inline(always)]
     pub fn on_sacks(
         &mut self,
         header: &Header,
@@ -114,38 +115,13 @@ impl Recovery {
         told
     }
 
-    /// An acknowledgment that is not plain progress in the open state, up to Linux 3.9.
-    #[inline(never)]
-    pub fn on_ack(&mut self, ack: &Ack, cx: &mut Cx) -> Rexmit {
-        match &mut self.machine {
-            Machine::Linux2_6(machine) => machine.on_ack(&mut self.episode, ack, cx),
-            Machine::Linux3_10(_) | Machine::Ns2(_) => Rexmit::Nothing,
-        }
-    }
-
-    /// The same of one that brought new data and told nothing else; `None` where [`Self::on_ack`] has to decide.
+    /// An acknowledgment that is not plain progress in the open state.
     #[inline(always)]
-    pub fn on_progress(&mut self, ack: &Ack, cx: &mut Cx) -> Option<Rexmit> {
-        match &self.machine {
-            Machine::Linux2_6(machine) => machine.on_progress(&mut self.episode, ack, cx),
-            Machine::Linux3_10(_) | Machine::Ns2(_) => None,
-        }
-    }
-
-    /// The same of a duplicate that told of the next segment; `None` where [`Self::on_ack`] has to decide.
-    #[inline(always)]
-    pub fn on_next_sacked(&mut self, ack: &Ack, cx: &mut Cx) -> Option<Rexmit> {
-        match &self.machine {
-            Machine::Linux2_6(machine) => machine.on_next_sacked(&mut self.episode, ack, cx),
-            Machine::Linux3_10(_) | Machine::Ns2(_) => None,
-        }
-    }
-
-    /// An acknowledgment that is not plain progress in the open state, from Linux 3.10 on.
-    pub fn on_findings(&mut self, ack: &mut Findings, cx: &mut Cx) -> Rexmit {
-        match &mut self.machine {
-            Machine::Linux3_10(machine) => machine.on_ack(&mut self.episode, ack, cx),
-            Machine::Linux2_6(_) | Machine::Ns2(_) => Rexmit::Nothing,
+    pub fn on_ack<K: Kind>(&mut self, ack: &mut AckInfo, cx: &mut Cx) -> Rexmit {
+        match (K::RECOVERY_FIRST, &mut self.machine) {
+            (false, Machine::Linux2_6(machine)) => machine.on_ack::<K>(&mut self.episode, ack, cx),
+            (true, Machine::Linux3_10(machine)) => machine.on_ack(&mut self.episode, ack, cx),
+            _ => Rexmit::Nothing,
         }
     }
 
@@ -202,7 +178,7 @@ impl Recovery {
     /// An acknowledgment while a probe may be out. Returns whether that repaired a loss, for which the window is to be
     /// [reduced](Episode::reduce_at_once).
     #[inline]
-    pub fn judge_probe(&mut self, ack: &mut Findings, una: u64) -> bool {
+    pub fn judge_probe(&mut self, ack: &mut AckInfo, una: u64) -> bool {
         ack.probe = self.episode.probe.on_ack(ack, una);
         ack.probe == Probed::Repaired
     }

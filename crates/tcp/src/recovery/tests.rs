@@ -5,6 +5,7 @@ use crate::cc::{AnyCc, Needs};
 use crate::context::{Before, Books};
 use crate::control::Control;
 use crate::ecn::EcnSender;
+use crate::kind::Any;
 use crate::round_trip::RoundTrip;
 use crate::segment::{Segment, Tags};
 use crate::timer::RetransmitTimer;
@@ -59,34 +60,34 @@ impl Rig {
             header.sack.push((1 + 1000 * block.0, 1 + 1000 * block.1));
         }
         let now = self.rtt.clock().now(at(self.now_ms));
-        let before = Before::of(&self.queue, &self.board);
+        let before = Before::of::<Any<true>>(&self.queue, &self.board);
         let advanced = self.queue.acknowledge(header.ack) > 0;
         let has_sack = !header.sack.blocks().is_empty();
         if matches!(self.recovery.machine, Machine::Linux3_10(_)) {
-            let mut ack = Findings::of(&header, before.una);
+            let mut ack = AckInfo::of(&header, before.una);
             if has_sack {
                 let books = Books { queue: &self.queue, board: &mut self.board, rtt: &mut self.rtt, sampler: None };
-                ack.take_sacks(&header, now, &mut self.recovery, books);
+                ack.take_sacks::<Any<true>>(&header, now, &mut self.recovery, books);
             }
             ack.ece = ece;
             let books = Books { queue: &self.queue, board: &mut self.board, rtt: &mut self.rtt, sampler: None };
-            ack.take_acknowledged(&before, now, &mut self.recovery, books);
+            ack.take_acknowledged::<Any<true>>(&before, now, &mut self.recovery, books);
             let (recovery, mut cx) = self.split();
-            return recovery.on_findings(&mut ack, &mut cx);
+            return recovery.on_ack::<Any<true>>(&mut ack, &mut cx);
         }
         let mut sacked = Sacked::default();
         if has_sack {
             sacked = self.recovery.on_sacks(&header, &self.queue, &mut self.board, |_, _, _| {});
         }
         let fackets = self.board.fackets_out;
-        let acked = self.board.acknowledge(self.queue.una(), |_| {});
+        let acked = self.board.acknowledge::<Any<false>>(self.queue.una(), |_, _| {});
         if acked.packets > 0 {
             self.recovery.episode.on_acknowledged(&acked, fackets, before.fackets, &mut self.board);
         }
         let delivered = acked.packets + self.board.sacked_out - before.sacked.min(self.board.sacked_out);
-        let ack = Ack { advanced, acked, sacked, ece, ts_ecr, delivered };
+        let mut ack = AckInfo { advanced, acked, sacked, ece, ts_ecr, delivered, ..AckInfo::default() };
         let (recovery, mut cx) = self.split();
-        recovery.on_ack(&ack, &mut cx)
+        recovery.on_ack::<Any<false>>(&mut ack, &mut cx)
     }
 
     /// What a walk sends again, at `now_ms`.
@@ -206,7 +207,7 @@ fn ns2_halves_at_once_and_asks_for_the_head() {
     assert_eq!(rig.window(), (State::Recovery, 6, 6));
     // A partial acknowledgment: the next hole, and the window deflated by what it acknowledged.
     rig.queue.acknowledge(1 + 2_000);
-    let acked = rig.board.acknowledge(rig.queue.una(), |_| {});
+    let acked = rig.board.acknowledge::<Any<false>>(rig.queue.una(), |_, _| {});
     let (recovery, mut cx) = rig.split();
     let progress = recovery.on_ack_ns2(Some(&acked), &[], &mut cx);
     assert_eq!(progress, Progress { grows: false, rexmit: Rexmit::Head });
@@ -235,13 +236,13 @@ fn sack1_of_ns2_counts_its_pipe_and_sends_every_hole_once() {
     assert_eq!((rig.board.lost_out, rig.board.sacked_out), (2, 7), "both holes, after one SACK above the second");
     // A partial acknowledgment counts twice.
     rig.queue.acknowledge(1 + 4_000);
-    let acked = rig.board.acknowledge(rig.queue.una(), |_| {});
+    let acked = rig.board.acknowledge::<Any<false>>(rig.queue.una(), |_, _| {});
     let (recovery, mut cx) = rig.split();
     assert_eq!(recovery.on_ack_ns2(Some(&acked), &[], &mut cx).rexmit, Rexmit::ByPipe);
     assert_eq!(rig.recovery.room_in_pipe(6), 3);
     // The end of the recovery leaves the window and forgets what was SACKed.
     rig.queue.acknowledge(1 + 12_000);
-    let acked = rig.board.acknowledge(rig.queue.una(), |_| {});
+    let acked = rig.board.acknowledge::<Any<false>>(rig.queue.una(), |_, _| {});
     let (recovery, mut cx) = rig.split();
     assert_eq!(recovery.on_ack_ns2(Some(&acked), &[], &mut cx), Progress { grows: false, rexmit: Rexmit::Lost });
     assert_eq!(rig.window(), (State::Open, 6, 6));

@@ -1,36 +1,41 @@
-//! The SACK that most are while a hole is open: the next segment above all that has arrived has arrived, too.
+//! The SACK that most are while a hole is open: the next segment above all that has arrived has arrived, too. The general
+//! path of [`Scoreboard::tag`] gives the same result; this one neither sorts blocks nor walks segments.
 
-use super::Scoreboard;
+use super::{Scoreboard, is_duplicate};
 use crate::Block;
-use crate::segment::Tags;
+use crate::segment::{Sacked, Tags};
 
 impl Scoreboard {
     /// The position of the segment of which the blocks beside a duplicate acknowledgment of `una` tell, if they tell of one and
     /// of nothing else: nothing was known of it, and nothing above it has arrived.
     #[inline(always)]
-    pub fn next_sacked(&self, blocks: &[Block], una: u64) -> Option<usize> {
+    pub(super) fn next_sacked(&self, blocks: &[Block], una: u64) -> Option<usize> {
         let (&(first, end), others) = blocks.split_first()?;
         // The most recent block has grown at its end, or a new one lies before those that were told.
         let grown = first == self.seen[0].0;
         let (from, known) = if grown { (self.seen[0].1, &self.seen[1..]) } else { (first, &self.seen[..]) };
-        if first < una || from < self.highest_sack || others.iter().zip(known).any(|(told, seen)| told != seen) {
+        if is_duplicate(blocks, una)
+            || from < self.highest_sack
+            || others.iter().zip(known).any(|(told, seen)| told != seen)
+        {
             return None;
         }
         // Without a division where it follows on the highest.
         let i = if from == self.highest_sack { self.fackets_out as usize } else { self.position(from) };
         let segment = self.segments.get(i)?;
-        let is_whole = (segment.seq == from) & (segment.end() == end);
-        (self.sack & is_whole & (segment.tags == Tags::default())).then_some(i)
+        ((segment.end() == end) & (segment.tags == Tags::default())).then_some(i)
     }
 
     /// Tags the segment in position `i` after [`Self::next_sacked`].
     #[inline(always)]
-    pub fn sack_next(&mut self, i: usize, blocks: &[Block]) {
+    pub(super) fn sack_next(&mut self, i: usize, blocks: &[Block], frto_highmark: u64) -> Sacked {
         let segment = &mut self.segments[i];
         segment.tags.set(Tags::SACKED);
         self.highest_sack = segment.end();
         self.sacked_out += 1;
         self.fackets_out = i as u32 + 1;
         self.seen = std::array::from_fn(|n| blocks.get(n).copied().unwrap_or_default());
+        self.part_at(i + 1);
+        Sacked { new: true, only_original: self.highest_sack <= frto_highmark, ..Sacked::default() }
     }
 }

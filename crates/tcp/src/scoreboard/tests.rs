@@ -1,6 +1,7 @@
 //! The scoreboard alone: blocks and acknowledgments in, counters out.
 
 use super::*;
+use crate::kind::Any;
 use sojourn_aqm::Rng;
 
 /// `n` segments of a thousand bytes from zero on.
@@ -23,7 +24,7 @@ fn what_is_in_flight_is_neither_sacked_nor_lost_or_was_sent_again() {
     board.retransmitted(0, 10_000);
     board.resent(0, Instant::from_nanos(99));
     assert_eq!((board.retrans_out, board.in_flight()), (1, 3));
-    let acked = board.acknowledge(1_000, |_| {});
+    let acked = board.acknowledge::<Any<true>>(1_000, |_, _| {});
     assert_eq!((acked.packets, board.lost_out, board.retrans_out, board.in_flight()), (1, 4, 0, 2));
 }
 
@@ -57,7 +58,7 @@ fn what_was_sent_again_is_touched_until_it_is_acknowledged() {
     let mut board = board(10, true);
     board.resent(2, Instant::from_nanos(99));
     let untouched = |board: &mut Scoreboard, una| {
-        board.acknowledge(una, |_| {});
+        board.acknowledge::<Any<true>>(una, |_, _| {});
         board.is_untouched_from(una)
     };
     assert_eq!([0, 2_000, 3_000].map(|una| untouched(&mut board, una)), [false, false, true]);
@@ -68,7 +69,7 @@ fn the_next_segment_is_the_one_above_all_that_have_arrived() {
     let mut board = board(10, true);
     let first = [(4_000, 5_000)];
     assert_eq!([0, 4_001].map(|una| board.next_sacked(&first, una)), [Some(4), None]);
-    board.sack_next(4, &first);
+    board.sack_next(4, &first, 0);
     assert_eq!((board.sacked_out, board.fackets_out, board.highest_sack), (1, 5, 5_000));
     assert!(!board.is_untouched_from(0));
     let of_one = |board: &Scoreboard, blocks: &[Block]| board.next_sacked(blocks, 0);
@@ -88,6 +89,55 @@ fn the_next_segment_is_the_one_above_all_that_have_arrived() {
 }
 
 #[test]
+fn the_next_segment_is_tagged_as_blocks_in_any_order_are() {
+    let mut rng = Rng::stream(1, "next", 0);
+    let mut next = 0;
+    for _ in 0..3_000 {
+        let mut quick = board(2 + rng.below(12), true);
+        (0..rng.below(3)).for_each(|_| quick.mark_lost(rng.below(quick.packets_out().into()) as usize));
+        let mut slow = quick.clone();
+        let (mut una, mut blocks): (u64, Vec<Block>) = (0, Vec::new());
+        for step in 0..16 {
+            let out = u64::from(quick.packets_out());
+            let ends = una / 1_000 + out;
+            match rng.below(8) {
+                // The newest block grows, or there is a new one.
+                0..4 if !blocks.is_empty() => blocks[0].1 += 1_000 * (1 + rng.below(7) / 6),
+                4..6 => {
+                    let from = 1_000 * (una / 1_000 + rng.below(out + 1)) + rng.below(40) / 39 * 500;
+                    blocks.insert(0, (from, from + 1_000));
+                    blocks.truncate(3);
+                }
+                6 => blocks.reverse(),
+                _ => {
+                    una = (una + 1_000 * rng.below(3)).min(1_000 * ends);
+                    blocks.retain(|block| block.0 >= una || step % 5 == 0);
+                }
+            }
+            if out > 0 && rng.below(9) == 0 {
+                let i = rng.below(out) as usize;
+                for board in [&mut quick, &mut slow] {
+                    board.join_last();
+                    board.retransmitted(i, 1_000 * ends);
+                    board.resent(i, Instant::from_nanos(50 + step));
+                }
+            }
+            let highmark = 1_000 * rng.below(14);
+            next += u32::from(quick.next_sacked(&blocks, una).is_some());
+            let (mut seen, mut expected) = (Vec::new(), Vec::new());
+            let told = quick.tag(&blocks, una, highmark, |i, segment| seen.push((i, *segment)));
+            let any = slow.tag_any(&blocks, una, highmark, &mut |i, segment| expected.push((i, *segment)));
+            assert_eq!(format!("{told:?} {seen:?}"), format!("{any:?} {expected:?}"), "{blocks:?} at {una}");
+            for board in [&mut quick, &mut slow] {
+                board.acknowledge::<Any<true>>(una, |_, _| {});
+            }
+            assert_eq!(format!("{quick:?}"), format!("{slow:?}"), "{blocks:?} at {una}");
+        }
+    }
+    assert!(next > 3_000, "{next}");
+}
+
+#[test]
 fn what_is_marked_step_by_step_is_what_a_walk_from_the_hint_marks() {
     let mut rng = Rng::stream(1, "marks", 0);
     let mut marked = 0;
@@ -103,7 +153,7 @@ fn what_is_marked_step_by_step_is_what_a_walk_from_the_hint_marks() {
             for board in [&mut quick, &mut slow] {
                 let _ = match what {
                     0 => board.tag(&[(from, from + 2_000)], 0, 0, |_, _| {}).new,
-                    1 if una < 8_000 => board.acknowledge(una, |_| {}).retransmitted,
+                    1 if una < 8_000 => board.acknowledge::<Any<true>>(una, |_, _| {}).retransmitted,
                     2 => board.mark_all_lost(false),
                     _ => false,
                 };
@@ -136,7 +186,7 @@ fn without_sack_duplicates_count_until_there_are_more_than_can_be() {
     let mut board = board(4, false);
     assert_eq!([(); 4].map(|()| board.add_duplicate()), [0, 0, 0, 4], "the fourth was caused by no segment of four");
     assert_eq!((board.sacked_out, board.reach(), board.in_flight()), (3, 4, 1));
-    board.acknowledge(2_000, |_| {});
+    board.acknowledge::<Any<true>>(2_000, |_, _| {});
     assert_eq!((board.remove_duplicates(2), board.sacked_out), (4, 1));
     board.forget_duplicates();
     assert_eq!(board.sacked_out, 0);

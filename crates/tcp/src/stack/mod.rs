@@ -276,16 +276,11 @@ impl Stack {
         self.machine == Machine::Linux3_10
     }
 
-    /// Whether the sender has no mechanism that Linux 2.6.29 lacks.
+    /// Whether its senders have no mechanism that follows every segment sent: bursts, the use of the window, the
+    /// timing of single segments, and what only the machine from 3.10 on has (RACK, rate samples, pacing).
     pub(super) fn is_plain(&self) -> bool {
-        let later = self.bursts
-            || self.timer_wheel
-            || self.paces
-            || self.validates_every_send
-            || self.early_retransmit
-            || self.loss_probe.is_some();
-        let old = self.reduction == Reduction::RateHalving && self.validation == Validation::InFlight;
-        self.machine == Machine::Linux2_6 && self.timestamps && old && !later
+        let follows = self.bursts || self.validates_every_send || !self.timestamps;
+        self.machine == Machine::Linux2_6 && !follows
     }
 
     /// The tick at which a timer expires that is set at `now` for `ticks` from then.

@@ -1,12 +1,13 @@
-//! The short ways of acknowledgments, beside the long one that any takes.
+//! The kinds of acknowledgment that are compiled, beside the one in which nothing is excluded.
+//!
+//! Two senders get the same events. One classifies what it receives and sends as its stack can; the other takes every
+//! acknowledgment as [`Any`](crate::kind::Any) and sends as if its stack had every mechanism. All that they know is compared.
 
 use super::*;
-use crate::cc::Window;
-use crate::handshake::Phase;
-use crate::stack::Machine;
+use crate::cc::{self, Window};
+use crate::sender::ack::Class;
 use crate::{Receiver, ReceiverConfig, Sack, Sender, SenderConfig};
-use sojourn_aqm::Duration;
-use sojourn_aqm::Rng;
+use sojourn_aqm::{Duration, Rate, Rng};
 use std::collections::BTreeMap;
 
 /// What is under way: when it arrives, whether at the receiver, and the segment.
@@ -22,7 +23,7 @@ enum Event {
     Wakes,
 }
 
-/// Does it to a sender. Returns what that sends; one that is not `quick` takes the long way with all that it hears.
+/// Does it to a sender. Returns what that sends; one that is not `quick` takes any acknowledgment for any.
 fn act(sender: &mut Sender, quick: bool, now: Instant, event: Event) -> Vec<(Header, Ecn)> {
     let mut sent = Vec::new();
     let mut wire = |header: &Header, ecn: Ecn| sent.push((*header, ecn));
@@ -34,11 +35,7 @@ fn act(sender: &mut Sender, quick: bool, now: Instant, event: Event) -> Vec<(Hea
         Event::Hears(header) if quick => sender.on_segment(now, &header, &mut wire),
         Event::Hears(header) => {
             let now = sender.enter(now);
-            let is_answer = header.flags.contains(Flags::SYN) || sender.handshake.phase() != Phase::Established;
-            match sender.machine {
-                Machine::Linux3_10 if !is_answer => sender.on_ack_recovery_first(now, &header, &mut wire),
-                _ => sender.on_any_segment(now, &header, &mut wire),
-            }
+            sender.on_segment_of(Class::Any, now, &header, &mut wire);
         }
     }
     sent
@@ -51,32 +48,11 @@ fn seen(sender: &Sender) -> impl PartialEq + std::fmt::Debug + use<> {
     (sender.deadline(), window, sender.state(), sender.srtt_s(), *sender.stats(), sender.in_flight())
 }
 
-/// All that is known to it, but for whether a short way may be taken, and what a stack without the mechanisms after Linux 2.6
-/// does not ask for: bursts, what was sent in a reduction, how the window was used before.
+/// All that is known to a sender, but for what it excludes.
 fn everything(sender: &Sender) -> String {
-    let Sender { transmission: tx, recovery, control, handshake, .. } = sender;
-    let episode = &recovery.episode;
-    let sending = (&tx.queue, &tx.output, &tx.timer, &tx.rtt, &tx.offered, &tx.ecn, &tx.board);
-    let state = (episode.state, episode.timeouts, episode.high_seq, episode.tests_time_out);
-    let recovering = (&episode.reordering, &episode.undo, &episode.rack, &episode.probe, handshake);
-    let controlling = (&control.window, &control.cc);
-    format!("{sending:?} {state:?} {recovering:?} {controlling:?}")
-}
-
-/// The short way that a sender would take, by what is asked for before it.
-fn short_way(sender: &Sender, header: &Header) -> Option<(&'static str, State)> {
-    let (tx, state) = (&sender.transmission, sender.state());
-    let (una, is_established) = (tx.queue.una(), sender.handshake.phase() == Phase::Established);
-    let is_next = || tx.board.next_sacked(header.sack.blocks(), una).is_some();
-    match sender.machine {
-        Machine::Linux2_6 if tx.expects(header) => Some(("expected", state)),
-        Machine::Linux2_6 if tx.is_progress(header, &sender.recovery) => Some(("progress", state)),
-        Machine::Linux2_6 if tx.may_tell_of_next(header) && is_next() => Some(("next", state)),
-        Machine::Linux3_10 if is_established && sender.needs_no_findings() && sender.is_expected(header) => {
-            Some(("expected, recovery first", state))
-        }
-        _ => None,
-    }
+    let mut sender = sender.clone();
+    (sender.transmission.is_calm, sender.transmission.is_plain) = (false, false);
+    format!("{sender:?}")
 }
 
 /// Makes an acknowledgment tell what receivers do not tell, all of which is true: less than has arrived, in another order, a
@@ -108,24 +84,43 @@ fn twisted(mut header: Header, sack: bool, rng: &mut Rng) -> Header {
     header
 }
 
+/// What no receiver sends, and no sender takes for true: data acknowledged that were not sent, a SYN behind the handshake.
+fn wrong(header: Header, nxt: u64, rng: &mut Rng) -> Header {
+    match rng.below(3) {
+        0 => Header { ack: nxt + 1 + rng.below(3 * MSS), ..header },
+        1 => Header { ack: header.ack.max(1), flags: Flags::ACK, ..header },
+        _ => Header { flags: header.flags.with(Flags::SYN), ..header },
+    }
+}
+
 /// How a path treats packets for a while.
 #[derive(Clone, Copy, Default)]
 struct Bout {
-    /// Of a hundred, how many are lost, late, marked, twisted, and of acknowledgments lost.
+    /// Of a hundred, how many are lost, late, marked, twisted, and of acknowledgments lost and late.
     lost: u64,
     late: u64,
     marked: u64,
     twisted: u64,
     acks_lost: u64,
+    acks_late: u64,
     /// Late by this at the most.
     most: u64,
+    /// All segments come later by this.
+    slow: u64,
 }
 
 impl Bout {
     fn draw(rng: &mut Rng) -> Self {
         let (rare, many) = (1 + rng.below(4), 5 + rng.below(12));
-        match rng.below(8) {
+        let slow = 20_000_000 + rng.below(130_000_000);
+        match rng.below(12) {
             0 => Self::default(),
+            10 => Self { slow, ..Self::default() },
+            11 => Self { slow, late: many, most: 3_000_000, ..Self::default() },
+            8 => Self { acks_late: many, late: many, most: 150_000_000, ..Self::default() },
+            9 => {
+                Self { acks_late: 3 * many, lost: rare, late: rare, twisted: rare, most: 40_000_000, ..Self::default() }
+            }
             1 => Self { lost: many, ..Self::default() },
             2 => Self { lost: rare, late: rare, most: 4_000_000, ..Self::default() },
             3 => Self { late: many, most: 30_000_000, ..Self::default() },
@@ -139,48 +134,89 @@ impl Bout {
     }
 }
 
-/// One of the registry, or, half of the time, one without the mechanisms after Linux 2.6, of whose own some may be off.
+/// One of the registry; half of the time Linux 2.6.29, or one of whose mechanisms some are off, or others on.
 fn drawn_stack(rng: &mut Rng) -> &'static Stack {
     let name = |place: u64| stack::NAMES[place as usize].0;
     let drawn = Stack::find(name(rng.below(stack::NAMES.len() as u64))).expect("a stack");
     let plain = Stack::find("linux-2.6.29").expect("a stack");
-    let [fack, frto, forward_retransmit, disorder_while_undoable] =
-        [0.8, 0.6, 0.7, 0.8].map(|share| rng.uniform() < share);
-    match rng.below(4) {
-        0 | 1 => drawn,
-        2 => plain,
-        _ => Box::leak(Box::new(Stack { fack, frto, forward_retransmit, disorder_while_undoable, ..*plain })),
+    let mut has = |share: f64| rng.uniform() < share;
+    let without = Stack { fack: has(0.8), frto: has(0.6), forward_retransmit: has(0.7), ..*plain };
+    let without = Stack { disorder_while_undoable: has(0.8), timestamps: has(0.9), ..without };
+    let with = Stack { bursts: has(0.3), validates_every_send: has(0.3), early_retransmit: has(0.3), ..without };
+    // A machine from 3.10 on without the mechanisms that mark it otherwise.
+    let later = Stack { bursts: false, validates_every_send: false, loss_probe: None, ..*drawn };
+    match rng.below(8) {
+        0..4 => drawn,
+        4 => plain,
+        5 => Box::leak(Box::new(without)),
+        6 => Box::leak(Box::new(with)),
+        _ => Box::leak(Box::new(later)),
     }
 }
 
+/// A stack and a control: in every second connection Reno, else each of the registry in turn.
+fn drawn_pair(seed: u64, rng: &mut Rng) -> (&'static Stack, AnyCc) {
+    let (name, _) = cc::NAMES[(seed / 2) as usize % cc::NAMES.len()];
+    let cc = AnyCc::new(if seed % 2 == 0 { name } else { "reno" }).expect("a control");
+    let drawn = drawn_stack(rng);
+    let stack = if cc.needs().fit(drawn) {
+        Some(drawn)
+    } else {
+        Stack::find(["linux-3.13", "linux-6.1"][rng.below(2) as usize])
+    };
+    (stack.expect("a stack"), cc)
+}
+
+/// A connection, with options that its stack has, and its receiver.
+fn drawn_connection(seed: u64, rng: &mut Rng) -> (Sender, Receiver, bool) {
+    let (stack, cc) = drawn_pair(seed, rng);
+    let shares = [0.9, 0.7, 0.3, 0.1, 0.2, 0.2, 0.2, 0.1];
+    let [sack, delayed_ack, ecn, counts_bytes, offloads, paced, buffered, nagle] =
+        shares.map(|share| rng.uniform() < share);
+    let (initial_window, mss, needs) = (None, MSS as u32, cc.needs());
+    let receive_window = (rng.below(3) == 0).then(|| 5_000 + rng.below(90_000));
+    let mut sender = Sender::new(SenderConfig { stack, cc, mss, sack, ecn, initial_window, receive_window });
+    if counts_bytes && stack.has_byte_counting() {
+        sender = sender.with_byte_counting(2);
+    }
+    if offloads && stack.has_segmentation_offload() {
+        sender = sender.with_segmentation_offload();
+    }
+    if paced && stack.may_be_paced() {
+        sender = sender.with_pacing(Some(Rate::from_bps(3_000_000 + rng.below(90_000_000))), stack);
+    }
+    if buffered && stack.has_send_buffer() {
+        sender = sender.with_send_buffer(20_000 + rng.below(400_000));
+    }
+    if nagle {
+        sender = sender.with_nagle();
+    }
+    let config = ReceiverConfig { stack, mss, sack, delayed_ack, ecn, receive_window };
+    (sender, Receiver::new(config).serving(&needs), sack)
+}
+
 #[test]
-fn an_acknowledgment_on_a_short_way_does_what_it_does_on_the_long_one() {
-    let mut short = BTreeMap::new();
+fn an_acknowledgment_of_every_kind_does_what_it_does_as_any() {
+    let (mut classes, mut controls) = (BTreeMap::new(), BTreeMap::new());
     for seed in 0..CONNECTIONS {
         let mut rng = Rng::stream(seed, "short ways", 0);
-        let stack = drawn_stack(&mut rng);
-        let [sack, delayed_ack, ecn, counts_bytes, writes, ends] =
-            [0.9, 0.7, 0.3, 0.1, 0.3, 0.5].map(|share| rng.uniform() < share);
-        let cc = AnyCc::new(if rng.below(3) == 0 { "cubic" } else { "reno" }).expect("a control");
-        let (initial_window, mss) = (None, MSS as u32);
-        let receive_window = (rng.below(3) == 0).then(|| 5_000 + rng.below(90_000));
-        let mut quick = Sender::new(SenderConfig { stack, cc, mss, sack, ecn, initial_window, receive_window });
-        if counts_bytes && stack.has_byte_counting() {
-            quick = quick.with_byte_counting(2);
-        }
+        let (mut quick, mut receiver, sack) = drawn_connection(seed, &mut rng);
+        let [writes, ends] = [0.3, 0.5].map(|share| rng.uniform() < share);
+        let (machine, control) = (quick.machine, format!("{:?}", quick.control.cc));
+        *controls.entry(control.split([' ', '(']).next().unwrap_or_default().to_string()).or_insert(0) += 1;
         let mut slow = quick.clone();
         slow.transmission.is_plain = false;
-        let mut receiver = Receiver::new(ReceiverConfig { stack, mss, sack, delayed_ack, ecn, receive_window });
         let (mut now, mut pipe, mut bout) = (Instant::ZERO, Pipe::new(), Bout::default());
         let bytes = ends.then(|| 1_000 + rng.below(2_000_000));
         let mut event = if writes { Event::Connects } else { Event::Opens(bytes) };
         for n in 0..EVENTS {
             if let Event::Hears(header) = event {
-                *short.entry(short_way(&quick, &header)).or_insert(0) += 1;
+                let class = (format!("{machine:?}"), quick.classify(&header), quick.state());
+                *classes.entry(class).or_insert(0) += 1;
             }
             let (sent, other) = (act(&mut quick, true, now, event), act(&mut slow, false, now, event));
             assert_eq!((&sent, seen(&quick)), (&other, seen(&slow)), "seed {seed}, event {n}: {event:?}");
-            if n % 8 == 0 || n + 1 == EVENTS {
+            if n % 16 == 0 || n + 1 == EVENTS {
                 assert_eq!(everything(&quick), everything(&slow), "seed {seed}, event {n}: {event:?}");
             }
             if rng.below(150) == 0 {
@@ -191,7 +227,7 @@ fn an_acknowledgment_on_a_short_way_does_what_it_does_on_the_long_one() {
                 let (is_lost, is_late) = (happens(bout.lost), happens(bout.late));
                 let ecn = if ecn != Ecn::NotEct && happens(bout.marked) { Ecn::Ce } else { ecn };
                 if !is_lost {
-                    let late = if is_late { bout.most * (1 + n % 16) / 16 } else { 0 };
+                    let late = bout.slow + if is_late { bout.most * (1 + n % 16) / 16 } else { 0 };
                     pipe.push((
                         now + Duration::from_nanos((10_000_000 + n % 997 * 1_000 + late) as i64),
                         true,
@@ -219,6 +255,10 @@ fn an_acknowledgment_on_a_short_way_does_what_it_does_on_the_long_one() {
                 if now == arrival {
                     let (_, to_receiver, header, ecn) = pipe.remove(0);
                     if !to_receiver {
+                        if rng.below(400) == 0 || (n < 3 && rng.below(3) == 0) {
+                            pipe.push((now + Duration::from_nanos(1), false, header, ecn));
+                            break Event::Hears(wrong(header, quick.transmission.queue.nxt(), &mut rng));
+                        }
                         let is_twisted = !header.flags.contains(Flags::SYN) && rng.below(100) < bout.twisted;
                         break Event::Hears(if is_twisted { twisted(header, sack, &mut rng) } else { header });
                     }
@@ -228,29 +268,34 @@ fn an_acknowledgment_on_a_short_way_does_what_it_does_on_the_long_one() {
                 } else {
                     receiver.on_timer(now, &mut wire);
                 }
-                let at = now + Duration::from_nanos(10_000_000);
                 answers.retain(|_| rng.below(100) >= bout.acks_lost);
-                pipe.extend(answers.into_iter().map(|(header, ecn)| (at, false, header, ecn)));
+                for (header, ecn) in answers {
+                    let late = if rng.below(100) < bout.acks_late { rng.below(bout.most) } else { 0 };
+                    pipe.push((now + Duration::from_nanos((10_000_000 + late) as i64), false, header, ecn));
+                }
             };
         }
     }
-    for (way, state, least) in [
-        ("expected", State::Open, 20_000),
-        ("expected, recovery first", State::Open, 10_000),
-        ("progress", State::Disorder, 2_000),
-        ("progress", State::Recovery, 2_000),
-        ("progress", State::Loss, 500),
-        ("next", State::Open, 1_000),
-        ("next", State::Disorder, 2_000),
-        ("next", State::Cwr, 20),
-        ("next", State::Recovery, 5_000),
-        ("next", State::Loss, 300),
+    for (machine, class, state, least) in [
+        ("Linux2_6", Class::Expected, State::Open, 20_000),
+        ("Linux3_10", Class::Expected, State::Open, 10_000),
+        ("Linux2_6", Class::NewData, State::Open, 500),
+        ("Linux2_6", Class::NewData, State::Disorder, 2_000),
+        ("Linux2_6", Class::NewData, State::Cwr, 100),
+        ("Linux2_6", Class::NewData, State::Recovery, 2_000),
+        ("Linux2_6", Class::NewData, State::Loss, 500),
+        ("Linux2_6", Class::Duplicate, State::Open, 1_000),
+        ("Linux2_6", Class::Duplicate, State::Disorder, 2_000),
+        ("Linux2_6", Class::Duplicate, State::Cwr, 50),
+        ("Linux2_6", Class::Duplicate, State::Recovery, 5_000),
+        ("Linux2_6", Class::Duplicate, State::Loss, 300),
     ] {
-        let taken = short.get(&Some((way, state))).copied().unwrap_or(0);
-        assert!(taken >= least, "{way} in {state:?}: {taken} acknowledgments of {short:?}");
+        let taken = classes.get(&(machine.to_string(), class, state)).copied().unwrap_or(0);
+        assert!(taken >= least, "{class:?} of {machine} in {state:?}: {taken} acknowledgments of {classes:?}");
     }
+    assert_eq!(controls.len(), cc::NAMES.len(), "every control: {controls:?}");
 }
 
 /// Connections, and what happens to the sender of each.
-const CONNECTIONS: u64 = 120;
+const CONNECTIONS: u64 = 210;
 const EVENTS: u64 = 3_000;

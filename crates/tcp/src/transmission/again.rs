@@ -13,7 +13,7 @@ use crate::{Now, Wire};
 
 impl Transmission {
     /// Sends again what recovery believes lost, as a window of `cwnd` allows.
-    #[inline]
+    #[inline(always)]
     pub fn retransmit_lost(
         &mut self,
         now: Now,
@@ -22,6 +22,9 @@ impl Transmission {
         recovery: &mut Recovery,
         wire: &mut impl Wire,
     ) {
+        if self.is_plain {
+            return self.retransmit_lost_plain(now, cwnd, recovery, wire);
+        }
         // A pacer that holds leaves no more to do, but for the walk that begins anew with every look.
         if recovery.walks_forward() || !self.is_held(now) {
             let together = |tx: &Self, i, episode: &_| tx.together(i, cwnd, control, episode);
@@ -31,7 +34,7 @@ impl Transmission {
 
     /// The same where there is no pacer and every segment is a burst of its own, without a walk that would find nothing.
     #[inline(always)]
-    pub(super) fn retransmit_lost_plain(&mut self, now: Now, cwnd: u32, recovery: &mut Recovery, wire: &mut impl Wire) {
+    fn retransmit_lost_plain(&mut self, now: Now, cwnd: u32, recovery: &mut Recovery, wire: &mut impl Wire) {
         if !recovery.sends_nothing_again(cwnd, &self.queue, self.right_edge(), &mut self.board) {
             self.retransmit_as_allowed::<true>(now, cwnd, |_, _, _| 1, recovery, wire);
         }

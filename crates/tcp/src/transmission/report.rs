@@ -1,7 +1,7 @@
 //! Reports of acknowledgments for a control that asks for them.
 
 use super::Transmission;
-use crate::ack::Findings;
+use crate::ack::AckInfo;
 use crate::cc;
 use crate::state::State;
 use crate::{Header, Now};
@@ -9,7 +9,7 @@ use crate::{Header, Now};
 impl Transmission {
     /// What the control hears of an acknowledgment.
     #[inline(never)]
-    pub(crate) fn report(&self, now: Now, header: &Header, ack: &Findings, state: State) -> cc::Ack {
+    pub(crate) fn report(&self, now: Now, header: &Header, ack: &AckInfo, state: State) -> cc::Ack {
         cc::Ack {
             now: now.at,
             packets: ack.acked.packets,

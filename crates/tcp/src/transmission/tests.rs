@@ -73,7 +73,7 @@ impl Rig {
     fn clean(&mut self, ms: u64, upto: u64) -> (u32, Option<u64>) {
         let (now, header) = (self.now(ms), Header { ack: FIRST_BYTE + upto * MSS, ts_ecr: 0, ..Header::default() });
         self.tx.queue.acknowledge(header.ack);
-        (self.tx.clean(now, &header).packets, self.tx.timer.expiry())
+        (self.tx.clean_in(now, &header, true, true).packets, self.tx.timer.expiry())
     }
 }
 

@@ -1,0 +1,312 @@
+//! The path of an acknowledgment: one function, compiled for the [kinds](Kind) of acknowledgment that pay for it.
+//!
+//! Source: Linux 6.1 and 2.6.29 `tcp_ack`. Up to Linux 3.9 the window grows before recovery is considered; from 3.10 on
+//! recovery decides first, then the window moves, then segments go out.
+//!
+//! Decisions beside Linux's `tcp_input.c`:
+//!
+//! | decision | here | there |
+//! |---|---|---|
+//! | kind of the acknowledgment | `Sender::classify` | header prediction in `tcp_rcv_established`, `flag` in `tcp_ack` |
+//! | duplicate | [`AckInfo::is_duplicate`], read by the machines' `on_ack` | `FLAG_NOT_DUP` in `tcp_ack`, `tcp_fastretrans_alert` |
+//! | … reported by D-SACK | [`is_duplicate`](crate::scoreboard::is_duplicate), counted by `Undo::count_duplicate` | `tcp_check_dsack` |
+//! | SACK, also a partial one | `Recovery::on_sacks`, `Scoreboard::tag` | `tcp_sacktag_write_queue`, `tcp_sacktag_one` |
+//! | partial acknowledgment in recovery | `Linux3_10::try_undo_partial`, `Linux2_6::on_partial_ack` | `tcp_try_undo_partial` |
+//! | loss by time (RACK), and its timer | `identify_loss` of `recovery/linux_3_10.rs`, `Rack::look`; `Episode::on_reordering_timeout` | `tcp_identify_packet_loss`, `tcp_rack_mark_lost`, `tcp_rack_reo_timeout` |
+//! | loss by count | `Episode::is_time_to_recover`, `Episode::mark_by_count` | `tcp_time_to_recover`, `tcp_update_scoreboard` |
+//! | tail loss probe: outcome | `Recovery::judge_probe` | `tcp_process_tlp_ack` |
+//! | … schedule and expiry | `LossProbe::schedule`, `Transmission::send_loss_probe` of `expiry.rs` | `tcp_schedule_loss_probe`, `tcp_send_loss_probe` (`tcp_output.c`) |
+//! | spurious time-out (F-RTO) | `Linux3_10::on_ack_in_loss`; up to 3.9 `Recovery::test_time_out` | `tcp_process_loss`; `tcp_process_frto` |
+//! | end of a state | `leave_finished_state` of the machine | `tcp_fastretrans_alert`, step D |
+//! | retransmission and new data | `Sender::send_again`, `Sender::send_new` | `tcp_xmit_recovery`, `tcp_data_snd_check` |
+
+use super::Sender;
+use crate::ack::AckInfo;
+use crate::context::{Before, Rexmit};
+use crate::handshake::Phase;
+use crate::kind::{Any, Duplicate, Expected, Kind, NewData};
+use crate::stack::Machine;
+use crate::state::State;
+use crate::{Event, Flags, Header, Now, Wire};
+use sojourn_aqm::Instant;
+
+/// Class of an acknowledgment by its header and the sender's state; the machine makes it a [`Kind`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Class {
+    Expected,
+    NewData,
+    Duplicate,
+    Any,
+}
+
+impl Sender {
+    /// Takes a segment from the receiver.
+    pub fn on_segment(&mut self, now: Instant, header: &Header, wire: &mut impl Wire) {
+        let now = self.enter(now);
+        wire.tell(|| Event::Received { header, len: self.transmission.output.len_of(header) });
+        match (self.machine, self.classify(header)) {
+            (Machine::Linux2_6, Class::Expected) => self.on_ack_here::<Expected<false>>(now, header, wire),
+            (Machine::Linux2_6, Class::NewData) => self.on_ack::<NewData>(now, header, wire),
+            (Machine::Linux2_6, Class::Duplicate) => self.on_ack::<Duplicate>(now, header, wire),
+            (_, class) => self.on_segment_of(class, now, header, wire),
+        }
+        self.show(wire);
+    }
+
+    /// Class of a segment from the receiver.
+    #[inline(always)]
+    pub(super) fn classify(&self, header: &Header) -> Class {
+        let tx = &self.transmission;
+        let una = tx.queue.una();
+        let advances = (una < header.ack) & (header.ack <= tx.queue.nxt());
+        let is_usual = !header.flags.has_any(Flags::SYN.with(Flags::ECE));
+        if tx.is_calm & advances & header.sack.is_empty() & is_usual {
+            Class::Expected
+        } else if !is_usual | self.recovery.tests_time_out() | !self.handshake.is_established() {
+            Class::Any
+        } else if advances {
+            Class::NewData
+        } else if header.ack == una {
+            Class::Duplicate
+        } else {
+            Class::Any
+        }
+    }
+
+    /// Takes a segment of a class for which no more is excluded.
+    #[inline(never)]
+    pub(super) fn on_segment_of(&mut self, class: Class, now: Now, header: &Header, wire: &mut impl Wire) {
+        if self.transmission.pacer.is_some() {
+            self.expire_pacer(now, wire);
+        }
+        match self.handshake.phase() {
+            Phase::Closed => {}
+            Phase::SynSent => self.on_syn_ack(now, header, wire),
+            // The handshake's last acknowledgment was lost: the receiver asks again.
+            Phase::Established if header.flags.contains(Flags::SYN) => self.transmission.send_pure_ack(now, wire),
+            Phase::Established => match (self.machine, class) {
+                (Machine::Linux2_6, _) => self.on_ack::<Any<false>>(now, header, wire),
+                (Machine::Linux3_10, Class::Expected) => self.on_ack::<Expected<true>>(now, header, wire),
+                (Machine::Linux3_10, _) => self.on_ack::<Any<true>>(now, header, wire),
+                (Machine::Ns2, _) => self.on_ack_ns2(now, header, wire),
+            },
+        }
+    }
+
+    /// Sends what the pacing timer has held, if it expires now: Linux runs expired timers before it takes in what a device
+    /// has received meanwhile. Acknowledgments of a paced flow arrive at just these instants.
+    #[inline(never)]
+    fn expire_pacer(&mut self, now: Now, wire: &mut impl Wire) {
+        let Self { transmission: tx, recovery, control, .. } = self;
+        if tx.pacer.as_mut().is_some_and(|pacer| pacer.wake(now.at)) {
+            tx.send_held(now, control, recovery, wire);
+        }
+    }
+
+    /// Whether the next acknowledgment can be of the kind [`Expected`]: the state is Open, no segment has a tag, and nobody
+    /// asks for more than its segments and their RTT.
+    #[inline(always)]
+    fn look_for_calm(&mut self) {
+        let Self { transmission: tx, recovery, control, .. } = self;
+        let is_open = !tx.counts && recovery.state() == State::Open;
+        tx.is_calm = is_open && {
+            let is_untouched = tx.board.is_untouched_from(tx.queue.una()) && tx.board.retransmit_hint.is_none();
+            is_untouched && !recovery.tests_time_out() && !control.hears() && !recovery.episode.probe.is_out()
+        };
+    }
+
+    /// [`Self::on_ack_here`], compiled out of the caller.
+    #[inline(never)]
+    fn on_ack<K: Kind>(&mut self, now: Now, header: &Header, wire: &mut impl Wire) {
+        self.on_ack_here::<K>(now, header, wire);
+        if !K::CALM {
+            self.look_for_calm();
+        }
+    }
+
+    /// Takes an acknowledgment (`tcp_ack`).
+    #[inline(always)]
+    fn on_ack_here<K: Kind>(&mut self, now: Now, header: &Header, wire: &mut impl Wire) {
+        let Self { transmission: tx, recovery, control, .. } = self;
+        if K::ADVANCES.is_none() && header.ack > tx.queue.nxt() {
+            return;
+        }
+        if K::RECOVERY_FIRST && !K::CALM && tx.counts {
+            tx.note(header);
+        }
+        tx.output.heard(header.ts_val);
+        let before = Before::of::<K>(&tx.queue, &tx.board);
+        let mut ack = AckInfo::of(header, before.una);
+        ack.advanced = K::ADVANCES.unwrap_or(ack.advanced);
+        let has_sack = !K::CALM && !header.sack.is_empty() && !tx.board.is_reno();
+        if K::ADVANCES.is_none() && header.ack < before.una {
+            // An old acknowledgment can still bring SACKs.
+            if has_sack {
+                self.on_old_sacks::<K>(&mut ack, now, header, wire);
+            }
+            return;
+        }
+        if ack.advanced {
+            let bytes = tx.queue.acknowledge(header.ack);
+            if K::RECOVERY_FIRST {
+                recovery.episode.timeouts = 0;
+            } else {
+                control.count_bytes(bytes, if K::CALM { State::Open } else { recovery.state() });
+            }
+        }
+        if K::RECOVERY_FIRST {
+            tx.offered.told(tx.queue.una(), header.window);
+        }
+        if has_sack {
+            recovery.episode.undo.count_duplicate(header, before.una, &tx.board);
+            ack.take_sacks::<K>(header, now, recovery, tx.books());
+        }
+        ack.ece = K::MAY_ECHO && tx.ecn.is_echo(header);
+        if K::ADVANCES != Some(true) && tx.board.packets_out() == 0 {
+            if K::RECOVERY_FIRST {
+                self.on_ack_of_nothing::<K>(&mut ack, now);
+            }
+        } else {
+            ack.take_acknowledged::<K>(&before, now, recovery, tx.books());
+            if K::RECOVERY_FIRST {
+                tx.free_buffer();
+                self.notify::<K>(&mut ack, now, header);
+                self.recover_then_grow::<K>(&before, &mut ack, now, wire);
+            } else {
+                tx.cleaned(now, header, ack.acked.packets, true, true);
+                self.grow_then_recover::<K>(&before, &mut ack, now, wire);
+            }
+        }
+        let Self { transmission: tx, recovery, control, .. } = self;
+        tx.send_new_after::<K>(now, control, recovery, wire);
+        if K::RECOVERY_FIRST {
+            tx.make_room(now, control, recovery, wire);
+            if recovery.episode.probe.follows_every_ack() && tx.timer.expiry().is_some() {
+                tx.schedule_loss_probe(now, false, control, recovery);
+            }
+        }
+    }
+
+    /// SACKs of an acknowledgment below SND.UNA.
+    #[inline(never)]
+    fn on_old_sacks<K: Kind>(&mut self, ack: &mut AckInfo, now: Now, header: &Header, wire: &mut impl Wire) {
+        let Self { transmission: tx, recovery, control, .. } = self;
+        ack.take_sacks::<K>(header, now, recovery, tx.books());
+        if K::RECOVERY_FIRST {
+            if let Some(sampler) = &mut tx.sampler {
+                // As Linux, which does not count what is delivered by it.
+                sampler.discard();
+            }
+            let rexmit = recovery.on_ack::<K>(ack, &mut tx.cx(now, control));
+            self.send_again(rexmit, now, wire);
+        }
+    }
+
+    /// An acknowledgment while nothing is out: it can report a duplicate, or tell the outcome of a probe.
+    #[inline(never)]
+    fn on_ack_of_nothing<K: Kind>(&mut self, ack: &mut AckInfo, now: Now) {
+        let Self { transmission: tx, recovery, control, .. } = self;
+        if ack.sacked.duplicate {
+            recovery.on_ack::<K>(ack, &mut tx.cx(now, control));
+        }
+        if recovery.judge_probe(ack, tx.queue.una()) {
+            recovery.episode.reduce_at_once(&mut tx.cx(now, control));
+        }
+    }
+
+    /// Notifies the control before recovery and the window are considered (`pkts_acked`, `in_ack_event`).
+    #[inline(always)]
+    fn notify<K: Kind>(&mut self, ack: &mut AckInfo, now: Now, header: &Header) {
+        let Self { transmission: tx, recovery, control, .. } = self;
+        let state = if K::CALM { State::Open } else { recovery.state() };
+        if ack.data_acked() {
+            control.acked(|| ack.news(ack.acked.packets, now, state, &tx.queue));
+        }
+        if !K::CALM && control.hears() {
+            control.report(&tx.report(now, header, ack, state));
+        }
+        if !K::CALM && tx.counts {
+            tx.count(now, header, ack, state, control);
+        }
+    }
+
+    /// Up to Linux 3.9: the window, then recovery and what it sends.
+    #[inline(always)]
+    fn grow_then_recover<K: Kind>(&mut self, before: &Before, ack: &mut AckInfo, now: Now, wire: &mut impl Wire) {
+        let Self { transmission: tx, recovery, control, .. } = self;
+        let tests = K::MAY_TEST && recovery.tests_time_out();
+        let held = tests && recovery.test_time_out(ack, &mut tx.cx(now, control));
+        let state = if K::CALM { State::Open } else { recovery.state() };
+        let is_duplicate = K::ADVANCES.map_or_else(|| ack.is_duplicate(), |advances| !advances);
+        let suspicious = !K::CALM && (is_duplicate || ack.sacked.new || ack.ece || state != State::Open);
+        if ack.acked.packets > 0 {
+            let (window, ece) = (&control.window, ack.ece);
+            let may_raise = || (!ece || window.cwnd < window.ssthresh) && !recovery.is_reducing();
+            let may_grow = !held && (!suspicious || may_raise());
+            let (packets, last) = (ack.acked.packets, ack.acked.sent_once());
+            let news = || tx.news(now, packets, last, state);
+            control.hear(packets, may_grow, (before.in_flight, recovery.reordering()), news);
+        }
+        if suspicious {
+            ack.delivered = (ack.acked.packets + tx.board.sacked_out).saturating_sub(before.sacked);
+            let rexmit = recovery.on_ack::<K>(ack, &mut tx.cx(now, control));
+            self.send_again(rexmit, now, wire);
+        }
+    }
+
+    /// From Linux 3.10 on: recovery, the window, and what recovery sends.
+    #[inline(always)]
+    fn recover_then_grow<K: Kind>(&mut self, before: &Before, ack: &mut AckInfo, now: Now, wire: &mut impl Wire) {
+        let Self { transmission: tx, recovery, control, .. } = self;
+        let mut rexmit = Rexmit::Nothing;
+        if !K::CALM {
+            recovery.episode.widen_reordering_window(ack, &tx.queue);
+            if recovery.judge_probe(ack, tx.queue.una()) {
+                recovery.episode.reduce_at_once(&mut tx.cx(now, control));
+                tx.tell_repair(now, recovery.state(), control);
+            }
+            let told = ack.is_duplicate() || ack.sacked.new || ack.sacked.duplicate || ack.ece;
+            if told || recovery.state() != State::Open {
+                rexmit = recovery.on_ack::<K>(ack, &mut tx.cx(now, control));
+            }
+        }
+        let probes = recovery.episode.probe.replaces_time_out();
+        if ack.sets_timer && !(probes && tx.schedule_loss_probe(now, true, control, recovery)) {
+            tx.resume_timer(now);
+        }
+        if !K::CALM && tx.sampler.is_some() {
+            tx.sample(now, before, recovery.state(), ack, control);
+            if control.steers() {
+                return self.send_again(rexmit, now, wire);
+            }
+        }
+        if !K::CALM && recovery.is_reducing() {
+            let lost = (tx.board.lost_total - before.lost) as u32;
+            recovery.episode.reduction.step(ack, lost, ack.entered_recovery, control, &tx.board);
+            tx.follow_window(control);
+            self.send_again(rexmit, now, wire);
+        } else if control.grows_before_sending() {
+            self.grow::<K>(before.in_flight, ack, now);
+            self.send_again(rexmit, now, wire);
+        } else {
+            self.send_again(rexmit, now, wire);
+            self.grow::<K>(before.in_flight, ack, now);
+        }
+    }
+
+    /// The window grows, and the pacing rate follows it.
+    #[inline(always)]
+    fn grow<K: Kind>(&mut self, prior_in_flight: u32, ack: &AckInfo, now: Now) {
+        let Self { transmission: tx, recovery, control, .. } = self;
+        let reordering = &recovery.episode.reordering;
+        // Where there is much reordering, whatever is delivered counts.
+        let counts = if reordering.is_raised() { ack.forward_progress() } else { ack.data_acked() };
+        if counts {
+            let packets = control.growth_of(ack);
+            let state = if K::CALM { State::Open } else { recovery.state() };
+            let news = || ack.news(packets, now, state, &tx.queue);
+            control.grow(now, prior_in_flight, reordering.degree(), news);
+        }
+        tx.follow_window(control);
+    }
+}

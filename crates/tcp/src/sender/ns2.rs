@@ -1,0 +1,52 @@
+//! The path of an acknowledgment in ns-2.
+//!
+//! Source: ns-2 `tcp.cc` (`TcpAgent::recv`, `recv_newack_helper`), `tcp-sack1.cc`.
+
+use super::Sender;
+use crate::context::Rexmit;
+use crate::state::State;
+use crate::{Block, Header, Now, Wire};
+
+impl Sender {
+    /// Takes an acknowledgment as ns-2 does: the window grows whether it was used or not, up to the largest.
+    pub(super) fn on_ack_ns2(&mut self, now: Now, header: &Header, wire: &mut impl Wire) {
+        let Self { transmission: tx, recovery, control, .. } = self;
+        if header.ack > tx.queue.nxt() || header.ack < tx.queue.una() {
+            return;
+        }
+        let advanced = tx.queue.acknowledge(header.ack) > 0;
+        let blocks: &[Block] = header.sack.blocks();
+        if !blocks.is_empty() && !tx.board.is_reno() && recovery.reads_sacks_ns2(&control.cc) {
+            recovery.on_sacks(header, &tx.queue, &mut tx.board, |_, _, _| {});
+        }
+        if tx.board.packets_out() > 0 {
+            // It takes nothing for reordering.
+            let (una, state) = (tx.queue.una(), recovery.state());
+            let restarts = !recovery.keeps_timer(una, &tx.board);
+            let partial = advanced && recovery.goes_on_ns2(una, &tx.board, &control.cc);
+            if partial {
+                tx.rtt.on_partial_acknowledgment(una, !tx.board.is_reno());
+            }
+            let acked = advanced.then(|| tx.clean_in(now, header, !partial, restarts));
+            let echo = tx.ecn.is_echo(header);
+            if echo {
+                recovery.on_echo_ns2(&mut tx.cx(now, control));
+            }
+            let progress = recovery.on_ack_ns2(acked.as_ref(), blocks, &mut tx.cx(now, control));
+            if recovery.state() == State::Recovery && state != State::Recovery {
+                tx.rtt.forget_timing();
+            }
+            if let Some(acked) = acked.filter(|_| progress.grows && !echo) {
+                let news = || tx.news(now, acked.packets, acked.sent_once(), recovery.state());
+                control.acked(news);
+                control.increase(news);
+                control.limit(tx.offered.segments(control.window.mss));
+            }
+            self.send_again(progress.rexmit, now, wire);
+            if matches!(progress.rexmit, Rexmit::ByPipe | Rexmit::HeadAlone | Rexmit::Hold) {
+                return;
+            }
+        }
+        self.send_new(now, wire);
+    }
+}
