@@ -173,7 +173,7 @@ impl<A: Aqm, P> FlowQueue<A, P> {
         (&mut flow.aqm, cx, view)
     }
 
-    /// The same where packets are left out: the object-safe twin of the manager, and the queue without them.
+    /// The same where packets are left out: the manager, and the queue without them.
     fn lend_excluding<T>(
         &mut self,
         now: Instant,
