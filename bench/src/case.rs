@@ -44,47 +44,50 @@ const FIRST: (&str, &str) = ("linux-2.6.29", "reno");
 
 /// The measured set-ups.
 pub const CASES: &[Case] = &[
-    Case::tcp("a", "10 Mbit/s, RTT 10 ms, 16 flows, 2000 s", "10 Mbit/s", 16, 2000.0, (20.0, 60.0)),
+    Case::tcp("a", "10 Mbit/s, RTT 10 ms, 16 flows, 2000 s", ("10 Mbit/s", 16), 2000.0, (20.0, 60.0)),
     Case {
         aqm: "fq_codel",
-        ..Case::tcp("b", "100 Mbit/s, RTT 10 ms, 64 flows, FQ-CoDel, 200 s", "100 Mbit/s", 64, 200.0, (2.0, 6.0))
+        ..Case::tcp("b", "100 Mbit/s, RTT 10 ms, 64 flows, FQ-CoDel, 200 s", ("100 Mbit/s", 64), 200.0, (2.0, 6.0))
     },
-    Case::tcp("c", "1 Gbit/s, RTT 10 ms, 128 flows, 20 s", "1 Gbit/s", 128, 20.0, (0.5, 0.9)),
-    Case::tcp("d", "1 Gbit/s, RTT 10 ms, 1000 flows, 10 s", "1 Gbit/s", 1000, 10.0, (0.5, 0.9)),
-    Case::tcp("t", "1 Gbit/s, RTT 10 ms, 1024 flows, 10 s", "1 Gbit/s", 1024, 10.0, (0.5, 0.9)),
-    Case::tcp("e", "10 Mbit/s, RTT 10 ms, 1 flow, 2000 s", "10 Mbit/s", 1, 2000.0, (20.0, 60.0)),
+    Case::tcp("c", "1 Gbit/s, RTT 10 ms, 128 flows, 20 s", ("1 Gbit/s", 128), 20.0, (0.5, 0.9)),
+    Case::tcp("d", "1 Gbit/s, RTT 10 ms, 1000 flows, 10 s", ("1 Gbit/s", 1000), 10.0, (0.5, 0.9)),
+    Case::tcp("t", "1 Gbit/s, RTT 10 ms, 1024 flows, 10 s", ("1 Gbit/s", 1024), 10.0, (0.5, 0.9)),
+    Case::tcp("e", "10 Mbit/s, RTT 10 ms, 1 flow, 2000 s", ("10 Mbit/s", 1), 2000.0, (20.0, 60.0)),
     Case {
         aqm: "codel ecn",
         traffic: "kind = \"tcp\"\necn = true",
-        ..Case::tcp("r", "as a, with ECN", "10 Mbit/s", 16, 2000.0, (20.0, 60.0))
+        ..Case::tcp("r", "as a, with ECN", ("10 Mbit/s", 16), 2000.0, (20.0, 60.0))
     },
     Case {
         aqm: "codel ecn",
         traffic: "kind = \"tcp\"\necn = true",
         sender: ("linux-2.6.29", "cubic"),
-        ..Case::tcp("k", "as r, with CUBIC", "10 Mbit/s", 16, 2000.0, (20.0, 60.0))
+        ..Case::tcp("k", "as r, with CUBIC", ("10 Mbit/s", 16), 2000.0, (20.0, 60.0))
     },
     Case {
         sender: (stack::NEWEST, cc::DEFAULT),
-        ..Case::tcp("n", "as a, CUBIC of linux-6.1", "10 Mbit/s", 16, 2000.0, (20.0, 60.0))
+        ..Case::tcp("n", "as a, CUBIC of linux-6.1", ("10 Mbit/s", 16), 2000.0, (20.0, 60.0))
     },
-    Case { sender: (stack::NEWEST, "bbr"), ..Case::tcp("p", "as n, with BBR", "10 Mbit/s", 16, 2000.0, (20.0, 60.0)) },
-    Case::tcp("m", "10 Gbit/s, RTT 10 ms, 10,000 flows, 1 s", "10 Gbit/s", 10_000, 1.0, (0.4, 0.45)),
+    Case {
+        sender: (stack::NEWEST, "bbr"),
+        ..Case::tcp("p", "as n, with BBR", ("10 Mbit/s", 16), 2000.0, (20.0, 60.0))
+    },
+    Case::tcp("m", "10 Gbit/s, RTT 10 ms, 10,000 flows, 1 s", ("10 Gbit/s", 10_000), 1.0, (0.4, 0.45)),
     Case {
         traffic: "kind = \"packmime\"\nconnections_per_second = 80",
-        ..Case::tcp("w", "100 Mbit/s, RTT 10 ms, PackMime 80/s, 300 s", "100 Mbit/s", 1, 300.0, (3.0, 30.0))
+        ..Case::tcp("w", "100 Mbit/s, RTT 10 ms, PackMime 80/s, 300 s", ("100 Mbit/s", 1), 300.0, (3.0, 30.0))
     },
     Case {
         lies: Lies::DumbbellByHop,
-        ..Case::tcp("h", "200 Mbit/s, RTT 10 ms, 200 flows, by hop, 100 s", "200 Mbit/s", 200, 100.0, (1.0, 3.0))
+        ..Case::tcp("h", "200 Mbit/s, RTT 10 ms, 200 flows, by hop, 100 s", ("200 Mbit/s", 200), 100.0, (1.0, 3.0))
     },
     Case {
         lies: Lies::Graph,
-        ..Case::tcp("g", "20 nodes, 60 links, 200 flows, by hop, 20 s", "20 Mbit/s", 1, 20.0, (0.5, 1.0))
+        ..Case::tcp("g", "20 nodes, 60 links, 200 flows, by hop, 20 s", ("20 Mbit/s", 1), 20.0, (0.5, 1.0))
     },
     Case {
         lies: Lies::Wireless,
-        ..Case::tcp("l", "802.11g, 4 stations, 5 flows, by hop, 500 s", "", 5, 500.0, (5.0, 25.0))
+        ..Case::tcp("l", "802.11g, 4 stations, 5 flows, by hop, 500 s", ("", 5), 500.0, (5.0, 25.0))
     },
 ];
 
@@ -114,8 +117,7 @@ impl Case {
     const fn tcp(
         name: &'static str,
         set_up: &'static str,
-        rate: &'static str,
-        flows: u32,
+        (rate, flows): (&'static str, u32),
         seconds: f64,
         counted: (f64, f64),
     ) -> Self {

@@ -248,7 +248,7 @@ impl Control {
     /// Data is to be sent into an empty network at `now`; the last was sent at `last_sent`.
     #[inline]
     pub fn restart_after_idle(&mut self, now: Now, last_sent: Instant, state: State, rtt: &RoundTrip) {
-        self.usage.restart(now, last_sent, state, rtt, &mut self.window);
+        self.usage.restart((now, last_sent), state, rtt, &mut self.window);
     }
 
     /// The threshold that matters in `state`: three quarters of an open window, if that is more (`tcp_current_ssthresh`).

@@ -46,7 +46,7 @@ impl Transmission {
     pub fn send_held(&mut self, now: Now, control: &mut Control, recovery: &mut Recovery, wire: &mut impl Wire) {
         let cwnd = control.window.cwnd;
         if self.board.lost_out > self.board.retrans_out && self.board.in_flight() < cwnd {
-            self.retransmit_lost(now, cwnd, control, recovery, wire);
+            self.retransmit_lost(now, cwnd, (control, recovery), wire);
         }
         self.send_new(now, control, recovery, wire);
     }
@@ -68,7 +68,7 @@ impl Transmission {
         recovery.on_time_out(&mut self.cx(now, control));
         self.tell_losses(now, recovery.state(), cwnd, control);
         self.tell_state(now, recovery.state(), control);
-        self.retransmit(0, 1, now, &mut recovery.episode, wire);
+        self.retransmit((0, 1), now, &mut recovery.episode, wire);
         recovery.episode.timeouts += 1;
         self.rtt.back_off();
         self.timer.restart(now, &self.rtt);
@@ -87,10 +87,10 @@ impl Transmission {
             if self.is_held(now) {
                 return self.resume_timer(now);
             }
-            self.send_one(len, now, control, episode, wire);
+            self.send_one(len, now, (control, episode), wire);
             episode.probe.sent_new(self.queue.nxt());
         } else if !episode.probe.is_out() {
-            self.retransmit_uncounted(self.board.packets_out() as usize - 1, 1, now, episode, wire);
+            self.retransmit_uncounted((self.board.packets_out() as usize - 1, 1), now, episode, wire);
             episode.probe.sent_again(self.queue.nxt());
         }
         // The time-out runs from the probe.

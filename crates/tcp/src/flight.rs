@@ -115,7 +115,7 @@ impl Transmission {
 
     /// Counts what an acknowledgment delivered, and its marks.
     #[inline(always)]
-    pub fn count(&mut self, now: Now, header: &Header, ack: &mut AckInfo, state: State, control: &mut Control) {
+    pub fn count(&mut self, now: Now, header: &Header, (ack, state): (&mut AckInfo, State), control: &mut Control) {
         match self.ecn.counter() {
             Some(counter) => {
                 ack.ce = counter.take(header.flags, ack.delivered, ack.forward_progress());
@@ -134,7 +134,7 @@ impl Transmission {
     }
 
     /// The rate sample of an acknowledgment; a control that steers gets it.
-    pub fn sample(&mut self, now: Now, before: &Before, state: State, ack: &AckInfo, control: &mut Control) {
+    pub fn sample(&mut self, now: Now, before: &Before, (ack, state): (&AckInfo, State), control: &mut Control) {
         let cwnd = control.window.cwnd;
         self.tell_losses(now, state, cwnd, control);
         let Some(sampler) = &mut self.sampler else { return };

@@ -63,15 +63,21 @@ impl Reduction {
 
     /// A step; `lost` segments were newly marked, `first` asks for the first fast retransmission.
     #[inline(always)]
-    pub fn step(&mut self, ack: &AckInfo, lost: u32, first: bool, control: &mut Control, board: &Scoreboard) {
+    pub fn step(&mut self, ack: &AckInfo, (lost, first): (u32, bool), control: &mut Control, board: &Scoreboard) {
         if self.form == stack::Reduction::RateHalving {
             return halve(ack, control, board);
         }
-        self.step_in_proportion(ack, lost, first, control, board);
+        self.step_in_proportion(ack, (lost, first), control, board);
     }
 
     #[inline(never)]
-    fn step_in_proportion(&mut self, ack: &AckInfo, lost: u32, first: bool, control: &mut Control, board: &Scoreboard) {
+    fn step_in_proportion(
+        &mut self,
+        ack: &AckInfo,
+        (lost, first): (u32, bool),
+        control: &mut Control,
+        board: &Scoreboard,
+    ) {
         let careful = self.form == stack::Reduction::CarefulPrr;
         if careful && ack.delivered == 0 {
             return;
@@ -193,11 +199,11 @@ mod tests {
         reduction.begin(&mut control.window);
         let ack = AckInfo { advanced: true, ..AckInfo::default() };
         let mut step = |_| {
-            reduction.step(&ack, 0, false, &mut control, &board);
+            reduction.step(&ack, (0, false), &mut control, &board);
             control.window.cwnd
         };
         assert_eq!([(); 16].map(&mut step), [8, 7, 7, 6, 6, 5, 5, 4, 4, 3, 3, 2, 2, 2, 2, 2], "half the threshold");
-        reduction.step(&AckInfo::default(), 0, false, &mut control, &Scoreboard::new(true));
+        reduction.step(&AckInfo::default(), (0, false), &mut control, &Scoreboard::new(true));
         assert_eq!(control.window.cwnd, 2, "a duplicate that tells of nothing is no step");
     }
 

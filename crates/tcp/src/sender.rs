@@ -367,7 +367,7 @@ impl Sender {
             Rexmit::Nothing | Rexmit::Hold => {}
             Rexmit::Lost => {
                 let cwnd = self.control.window.cwnd;
-                self.transmission.retransmit_lost(now, cwnd, &self.control, &mut self.recovery, wire);
+                self.transmission.retransmit_lost(now, cwnd, (&self.control, &mut self.recovery), wire);
             }
             _ => self.send_more_than_lost(rexmit, now, wire),
         }
@@ -380,12 +380,12 @@ impl Sender {
             Rexmit::ByPipe => self.transmission.send_by_pipe(now, &mut self.control, &mut self.recovery, wire),
             Rexmit::LostBeyond(more) => {
                 let limit = self.control.window.cwnd + more;
-                self.transmission.retransmit_lost(now, limit, &self.control, &mut self.recovery, wire);
+                self.transmission.retransmit_lost(now, limit, (&self.control, &mut self.recovery), wire);
                 // `send_one`: behind what has been sent before comes what has not.
-                self.transmission.send_beyond(limit, now, &mut self.control, &mut self.recovery, wire);
+                self.transmission.send_beyond(limit, now, (&mut self.control, &mut self.recovery), wire);
             }
             Rexmit::Head | Rexmit::HeadAlone => {
-                self.transmission.retransmit(0, 1, now, &mut self.recovery.episode, wire);
+                self.transmission.retransmit((0, 1), now, &mut self.recovery.episode, wire);
             }
             Rexmit::New => {
                 self.send_new(now, wire);

@@ -181,7 +181,7 @@ impl Transmission {
         if self.bursts.are_used() && self.is_held(now) {
             self.after_waiting(now, control, recovery);
         } else {
-            self.send_as_stack(u32::MAX, now, control, recovery, wire);
+            self.send_as_stack(u32::MAX, now, (control, recovery), wire);
         }
     }
 
@@ -216,9 +216,9 @@ impl Transmission {
         let mut room = if K::CALM { cwnd.saturating_sub(self.board.packets_out()) } else { self.board.room(cwnd) };
         while room > 0 && wire.has_room() {
             match self.queue.take_full(right_edge, now.at) {
-                Some(segment) => self.send_taken::<K, true>(segment, now, control, episode, wire),
+                Some(segment) => self.send_taken::<K, true>(segment, now, (control, episode), wire),
                 None => match self.queue.next(right_edge) {
-                    Some(len) => self.send_last(len, now, control, episode, wire),
+                    Some(len) => self.send_last(len, now, (control, episode), wire),
                     None => break,
                 },
             }
@@ -226,15 +226,21 @@ impl Transmission {
         }
         debug_assert_eq!(room, self.board.room(control.window.cwnd));
         if self.queue.is_dry() {
-            self.after_sending(now, self.queue.nxt() > first, false, control, recovery);
+            self.after_sending(now, self.queue.nxt() > first, false, (control, recovery));
         }
     }
 
     /// Sends the next new segment, from where speed matters less; a burst of its own.
-    pub fn send_one(&mut self, len: u16, now: Now, control: &mut Control, episode: &mut Episode, wire: &mut impl Wire) {
+    pub fn send_one(
+        &mut self,
+        len: u16,
+        now: Now,
+        (control, episode): (&mut Control, &mut Episode),
+        wire: &mut impl Wire,
+    ) {
         let (first, begins) = (self.queue.nxt(), self.next_begins(wire));
-        self.send_of_burst(len, now, control, episode, wire);
-        self.handed_down(now, begins, 1, self.queue.payload_since(first), wire);
+        self.send_of_burst(len, now, (control, episode), wire);
+        self.handed_down(now, begins, (1, self.queue.payload_since(first)), wire);
         self.after_burst(now, 1, first);
         self.look_for_room(control, episode.reordering.degree());
     }
@@ -244,13 +250,12 @@ impl Transmission {
         &mut self,
         limit: u32,
         now: Now,
-        control: &mut Control,
-        recovery: &mut Recovery,
+        (control, recovery): (&mut Control, &mut Recovery),
         wire: &mut impl Wire,
     ) {
         let next = self.queue.next(self.right_edge()).filter(|_| self.board.in_flight() < limit && wire.has_room());
         if let Some(len) = next {
-            self.send_one(len, now, control, &mut recovery.episode, wire);
+            self.send_one(len, now, (control, &mut recovery.episode), wire);
         }
     }
 
@@ -276,13 +281,13 @@ impl Transmission {
     pub fn clean_in(&mut self, now: Now, header: &Header, samples: bool, restarts: bool) -> Acked {
         let una = self.queue.una();
         let acked = self.board.acknowledge::<Any<false>>(una, |_, _| {});
-        self.cleaned(now, header, acked.packets, samples, restarts);
+        self.cleaned(now, header, acked.packets, (samples, restarts));
         acked
     }
 
     /// So many packets were removed: `samples` the RTT by the timestamp echoed and `restarts` the timer.
     #[inline(always)]
-    pub fn cleaned(&mut self, now: Now, header: &Header, packets: u32, samples: bool, restarts: bool) {
+    pub fn cleaned(&mut self, now: Now, header: &Header, packets: u32, (samples, restarts): (bool, bool)) {
         let una = self.queue.una();
         if packets == 0 {
             return;
@@ -315,8 +320,14 @@ impl Transmission {
 
     /// Sends a new segment that is not full, or the last one.
     #[inline(never)]
-    fn send_last(&mut self, len: u16, now: Now, control: &mut Control, episode: &mut Episode, wire: &mut impl Wire) {
-        self.send_next::<true>(len, now, control, episode, wire);
+    fn send_last(
+        &mut self,
+        len: u16,
+        now: Now,
+        (control, episode): (&mut Control, &mut Episode),
+        wire: &mut impl Wire,
+    ) {
+        self.send_next::<true>(len, now, (control, episode), wire);
     }
 
     #[inline(always)]
@@ -324,12 +335,11 @@ impl Transmission {
         &mut self,
         len: u16,
         now: Now,
-        control: &mut Control,
-        episode: &mut Episode,
+        (control, episode): (&mut Control, &mut Episode),
         wire: &mut impl Wire,
     ) {
         let segment = self.queue.take(len, now.at);
-        self.send_taken::<Any<false>, PLAIN>(segment, now, control, episode, wire);
+        self.send_taken::<Any<false>, PLAIN>(segment, now, (control, episode), wire);
     }
 
     /// Sends a new segment that was taken out of the queue.
@@ -338,8 +348,7 @@ impl Transmission {
         &mut self,
         segment: Segment,
         now: Now,
-        control: &mut Control,
-        episode: &mut Episode,
+        (control, episode): (&mut Control, &mut Episode),
         wire: &mut impl Wire,
     ) {
         if self.board.packets_out() == 0 || self.timer.purpose() != Purpose::Retransmit {
@@ -381,8 +390,14 @@ impl Transmission {
     }
 
     #[inline(never)]
-    fn after_sending(&mut self, now: Now, sent: bool, limited: bool, control: &mut Control, recovery: &mut Recovery) {
-        self.after_sending_here(now, sent, limited, control, recovery);
+    fn after_sending(
+        &mut self,
+        now: Now,
+        sent: bool,
+        limited: bool,
+        (control, recovery): (&mut Control, &mut Recovery),
+    ) {
+        self.after_sending_here(now, sent, limited, (control, recovery));
     }
 
     /// The same, compiled into the caller.
@@ -392,8 +407,7 @@ impl Transmission {
         now: Now,
         sent: bool,
         limited: bool,
-        control: &mut Control,
-        recovery: &mut Recovery,
+        (control, recovery): (&mut Control, &mut Recovery),
     ) {
         let limited = limited || self.board.in_flight() >= control.window.cwnd;
         if !sent && !limited {

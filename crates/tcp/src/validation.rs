@@ -116,14 +116,20 @@ impl Usage {
     /// Data is to be sent into an empty network. RFC 5681 §4.1 and RFC 2861: after a pause since `last_sent` that was
     /// longer than the time-out the window is halved for each of them.
     #[inline]
-    pub fn restart(&mut self, now: Now, last_sent: Instant, state: State, rtt: &RoundTrip, window: &mut Window) {
+    pub fn restart(&mut self, (now, last_sent): (Now, Instant), state: State, rtt: &RoundTrip, window: &mut Window) {
         if self.restarts {
-            self.restart_after_idle(now, last_sent, state, rtt, window);
+            self.restart_after_idle((now, last_sent), state, rtt, window);
         }
     }
 
     #[inline(never)]
-    fn restart_after_idle(&mut self, now: Now, last_sent: Instant, state: State, rtt: &RoundTrip, window: &mut Window) {
+    fn restart_after_idle(
+        &mut self,
+        (now, last_sent): (Now, Instant),
+        state: State,
+        rtt: &RoundTrip,
+        window: &mut Window,
+    ) {
         let rto = rtt.rto() as i64;
         let mut idle = now.tick as i64 - rtt.clock().ticks(last_sent) as i64;
         if last_sent == Instant::ZERO || idle <= rto {
@@ -205,11 +211,11 @@ mod tests {
         // The time-out is 300 ms.
         for (idle_ms, cwnd) in [(300, 40), (301, 20), (601, 10), (5_000, 10)] {
             let (mut usage, rtt, mut window) = parts("linux-3.8", 40);
-            usage.restart(at(1_000 + idle_ms), at(1_000).at, State::Open, &rtt, &mut window);
+            usage.restart((at(1_000 + idle_ms), at(1_000).at), State::Open, &rtt, &mut window);
             assert_eq!(window.cwnd, cwnd, "{idle_ms} ms");
         }
         let (mut usage, rtt, mut window) = parts("ns2", 40);
-        usage.restart(at(90_000), at(1_000).at, State::Open, &rtt, &mut window);
+        usage.restart((at(90_000), at(1_000).at), State::Open, &rtt, &mut window);
         assert_eq!(window.cwnd, 40, "ns-2 does not");
     }
 

@@ -101,7 +101,7 @@ impl Endpoints for QuicFlow {
             return self.sender.on_handshake(now, header, host);
         }
         let Some(frame) = self.receiver.take(header) else { return };
-        self.sender.on_ack(now, header, packet.len, &frame, host);
+        self.sender.on_ack(now, (header, packet.len), &frame, host);
         self.receiver.reuse(frame);
         if self.open && self.sender.is_finished() {
             self.open = false;

@@ -115,7 +115,7 @@ impl Congestion {
         self.packets_in_flight -= acked.len() as u32;
         let path = self.path(place);
         if let Kind::Registered(control) = &mut self.kind {
-            control.heard(&path, acked, ce as u32, rtt, &mut self.pacer);
+            control.heard(&path, (acked, ce as u32), rtt, &mut self.pacer);
         }
     }
 

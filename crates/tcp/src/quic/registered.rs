@@ -103,7 +103,7 @@ impl Registered {
 
     /// `acked` are acknowledged anew, `ce` of those that arrived since the last time carried a mark; losses were not
     /// considered yet.
-    pub fn heard(&mut self, path: &Path, acked: &[Packet], ce: u32, rtt: Option<Duration>, pacer: &mut Pacer) {
+    pub fn heard(&mut self, path: &Path, (acked, ce): (&[Packet], u32), rtt: Option<Duration>, pacer: &mut Pacer) {
         let packets = acked.len() as u32;
         if let Some(sampler) = &mut self.sampler {
             acked.iter().for_each(|packet| sampler.on_sacked(&segment(packet)));

@@ -97,7 +97,7 @@ impl Sender {
     }
 
     /// A packet of the receiver with an ACK frame has come, of `len` IP bytes.
-    pub fn on_ack(&mut self, now: Instant, header: &Header, len: u32, frame: &AckFrame, wire: &mut impl Wire) {
+    pub fn on_ack(&mut self, now: Instant, (header, len): (&Header, u32), frame: &AckFrame, wire: &mut impl Wire) {
         if !matches!(self.phase, Phase::Open) {
             return;
         }

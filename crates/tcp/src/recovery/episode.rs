@@ -257,7 +257,7 @@ impl Episode {
             }
             // As if one segment had been delivered, with losses.
             let ack = AckInfo { delivered: 1, ..AckInfo::default() };
-            self.reduction.step(&ack, 1, false, cx.control, cx.board);
+            self.reduction.step(&ack, (1, false), cx.control, cx.board);
         }
         true
     }

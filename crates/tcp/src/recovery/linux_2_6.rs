@@ -62,7 +62,7 @@ impl Linux2_6 {
         if do_lost || (by_age && cx.head_timed_out()) {
             episode.mark_by_count(by_age, fast_retransmit, cx);
         }
-        episode.reduction.step(ack, 0, fast_retransmit, cx.control, cx.board);
+        episode.reduction.step(ack, (0, fast_retransmit), cx.control, cx.board);
         Rexmit::Lost
     }
 
@@ -252,7 +252,7 @@ impl Linux2_6 {
             episode.enter_cwr(true, cx);
         }
         if episode.state == State::Cwr {
-            episode.reduction.step(ack, 0, false, cx.control, cx.board);
+            episode.reduction.step(ack, (0, false), cx.control, cx.board);
             return;
         }
         episode.keep_open(cx);

@@ -173,7 +173,7 @@ impl Sender {
                 self.notify::<K>(&mut ack, now, header);
                 self.recover_then_grow::<K>(&before, &mut ack, now, wire);
             } else {
-                tx.cleaned(now, header, ack.acked.packets, true, true);
+                tx.cleaned(now, header, ack.acked.packets, (true, true));
                 self.grow_then_recover::<K>(&before, &mut ack, now, wire);
             }
         }
@@ -226,7 +226,7 @@ impl Sender {
             control.report(&tx.report(now, header, ack, state));
         }
         if !K::CALM && tx.counts {
-            tx.count(now, header, ack, state, control);
+            tx.count(now, header, (ack, state), control);
         }
     }
 
@@ -275,14 +275,14 @@ impl Sender {
             tx.resume_timer(now);
         }
         if !K::CALM && tx.sampler.is_some() {
-            tx.sample(now, before, recovery.state(), ack, control);
+            tx.sample(now, before, (ack, recovery.state()), control);
             if control.steers() {
                 return self.send_again(rexmit, now, wire);
             }
         }
         if !K::CALM && recovery.is_reducing() {
             let lost = (tx.board.lost_total - before.lost) as u32;
-            recovery.episode.reduction.step(ack, lost, ack.entered_recovery, control, &tx.board);
+            recovery.episode.reduction.step(ack, (lost, ack.entered_recovery), control, &tx.board);
             tx.follow_window(control);
             self.send_again(rexmit, now, wire);
         } else if control.grows_before_sending() {

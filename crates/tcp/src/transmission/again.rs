@@ -18,8 +18,7 @@ impl Transmission {
         &mut self,
         now: Now,
         cwnd: u32,
-        control: &Control,
-        recovery: &mut Recovery,
+        (control, recovery): (&Control, &mut Recovery),
         wire: &mut impl Wire,
     ) {
         if self.is_plain {
@@ -28,7 +27,7 @@ impl Transmission {
         // A pacer that holds leaves no more to do, but for the walk that begins anew with every look.
         if recovery.walks_forward() || !self.is_held(now) {
             let together = |tx: &Self, i, episode: &_| tx.together(i, cwnd, control, episode);
-            self.retransmit_as_allowed::<false>(now, cwnd, together, recovery, wire);
+            self.retransmit_as_allowed::<false>((now, cwnd), together, recovery, wire);
         }
     }
 
@@ -36,25 +35,24 @@ impl Transmission {
     #[inline(always)]
     fn retransmit_lost_plain(&mut self, now: Now, cwnd: u32, recovery: &mut Recovery, wire: &mut impl Wire) {
         if !recovery.sends_nothing_again(cwnd, &self.queue, self.right_edge(), &mut self.board) {
-            self.retransmit_as_allowed::<true>(now, cwnd, |_, _, _| 1, recovery, wire);
+            self.retransmit_as_allowed::<true>((now, cwnd), |_, _, _| 1, recovery, wire);
         }
     }
 
     #[inline(never)]
     fn retransmit_as_allowed<const PLAIN: bool>(
         &mut self,
-        now: Now,
-        cwnd: u32,
+        (now, cwnd): (Now, u32),
         together: impl Fn(&Self, usize, &Episode) -> u32,
         recovery: &mut Recovery,
         wire: &mut impl Wire,
     ) {
         match recovery.walk(&self.queue, self.right_edge(), &mut self.board) {
             Walk::Marked(mut walk) => {
-                self.follow::<PLAIN>(|board| walk.next(cwnd, board), together, now, recovery, wire);
+                self.follow::<PLAIN>((|board| walk.next(cwnd, board), together), now, recovery, wire);
             }
             Walk::AndUnmissed(mut walk) => {
-                self.follow::<PLAIN>(|board| walk.next(cwnd, board), together, now, recovery, wire);
+                self.follow::<PLAIN>((|board| walk.next(cwnd, board), together), now, recovery, wire);
             }
         }
     }
@@ -64,8 +62,7 @@ impl Transmission {
     #[inline(always)]
     fn follow<const PLAIN: bool>(
         &mut self,
-        mut next: impl FnMut(&mut Scoreboard) -> Option<usize>,
-        together: impl Fn(&Self, usize, &Episode) -> u32,
+        (mut next, together): (impl FnMut(&mut Scoreboard) -> Option<usize>, impl Fn(&Self, usize, &Episode) -> u32),
         now: Now,
         recovery: &mut Recovery,
         wire: &mut impl Wire,
@@ -77,7 +74,7 @@ impl Transmission {
                 true => self.retransmit_plain(i, now, &mut recovery.episode, wire),
                 false => {
                     let segments = together(self, i, &recovery.episode);
-                    self.retransmit(i, segments, now, &mut recovery.episode, wire);
+                    self.retransmit((i, segments), now, &mut recovery.episode, wire);
                 }
             }
             head_sent |= i == 0;
@@ -88,9 +85,9 @@ impl Transmission {
     }
 
     /// Sends so many segments of the queue again from segment `i` on, as one burst.
-    pub fn retransmit(&mut self, i: usize, segments: u32, now: Now, episode: &mut Episode, wire: &mut impl Wire) {
+    pub fn retransmit(&mut self, (i, segments): (usize, u32), now: Now, episode: &mut Episode, wire: &mut impl Wire) {
         (i..i + segments as usize).for_each(|i| self.count_again(i, now, episode));
-        self.retransmit_uncounted(i, segments, now, episode, wire);
+        self.retransmit_uncounted((i, segments), now, episode, wire);
     }
 
     /// Sends segment `i` again where that is all.
@@ -116,8 +113,7 @@ impl Transmission {
     /// them is parted from them.
     pub fn retransmit_uncounted(
         &mut self,
-        first: usize,
-        segments: u32,
+        (first, segments): (usize, u32),
         now: Now,
         episode: &mut Episode,
         wire: &mut impl Wire,
@@ -134,7 +130,7 @@ impl Transmission {
         if is_joined {
             wire.end_burst();
         }
-        self.handed_down(now, begins, segments, payload, wire);
+        self.handed_down(now, begins, (segments, payload), wire);
         self.pace_burst(now, segments, payload);
     }
 

@@ -27,7 +27,7 @@ impl Transmission {
 
     /// So many `segments` with so many bytes of payload were handed down, whose transmission begins at `begins`.
     #[inline]
-    pub(super) fn handed_down(&mut self, now: Now, begins: Instant, segments: u32, payload: u64, wire: &impl Wire) {
+    pub(super) fn handed_down(&mut self, now: Now, begins: Instant, (segments, payload): (u32, u64), wire: &impl Wire) {
         if let Some(small) = self.small.as_mut().filter(|_| payload > 0) {
             // A device that takes super-packets has it whole.
             let segments = if self.offloads { 1 } else { segments };

@@ -12,9 +12,9 @@ impl Transmission {
         let mut lost = Marked::new();
         while room > 0 {
             if let Some(i) = lost.next(u32::MAX, &mut self.board) {
-                self.retransmit(i, 1, now, &mut recovery.episode, wire);
+                self.retransmit((i, 1), now, &mut recovery.episode, wire);
             } else if let Some(len) = self.queue.next(self.right_edge()).filter(|_| wire.has_room()) {
-                self.send_one(len, now, control, &mut recovery.episode, wire);
+                self.send_one(len, now, (control, &mut recovery.episode), wire);
             } else {
                 break;
             }

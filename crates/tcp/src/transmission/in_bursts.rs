@@ -23,25 +23,24 @@ impl Transmission {
         &mut self,
         many: u32,
         now: Now,
-        control: &mut Control,
-        recovery: &mut Recovery,
+        (control, recovery): (&mut Control, &mut Recovery),
         wire: &mut impl Wire,
     ) {
         let right_edge = self.right_edge();
         let first = self.queue.nxt();
         let mut limited = false;
         if self.bursts.are_used() {
-            limited = self.send_bursts(right_edge, many, now, control, &mut recovery.episode, wire);
+            limited = self.send_bursts((right_edge, many), now, (control, &mut recovery.episode), wire);
         } else {
             let episode = &mut recovery.episode;
             while self.board.in_flight() < control.window.cwnd {
                 let next = self.queue.next(right_edge).filter(|_| wire.has_room() && !self.is_held(now));
                 let Some(len) = next else { break };
-                self.send_one(len, now, control, episode, wire);
+                self.send_one(len, now, (control, episode), wire);
             }
         }
         if control.usage.watches_every_send() || self.queue.is_dry() {
-            self.after_sending_here(now, self.queue.nxt() > first, limited, control, recovery);
+            self.after_sending_here(now, self.queue.nxt() > first, limited, (control, recovery));
         }
     }
 
@@ -50,7 +49,7 @@ impl Transmission {
     pub(super) fn after_waiting(&mut self, now: Now, control: &mut Control, recovery: &mut Recovery) {
         let is_watched = control.usage.watches_every_send() || self.queue.is_dry();
         if is_watched && self.board.in_flight() >= control.window.cwnd {
-            self.after_sending(now, false, true, control, recovery);
+            self.after_sending(now, false, true, (control, recovery));
         }
     }
 
@@ -59,11 +58,9 @@ impl Transmission {
     #[inline(always)]
     fn send_bursts(
         &mut self,
-        right_edge: u64,
-        many: u32,
+        (right_edge, many): (u64, u32),
         now: Now,
-        control: &mut Control,
-        episode: &mut Episode,
+        (control, episode): (&mut Control, &mut Episode),
         wire: &mut impl Wire,
     ) -> bool {
         let mut most = None;
@@ -77,7 +74,7 @@ impl Transmission {
                 return true;
             }
             let first = self.queue.nxt();
-            let turn = self.next_burst(right_edge, (&mut most, many == 1), now, control, episode);
+            let turn = self.next_burst(right_edge, (&mut most, many == 1), now, (control, episode));
             let (segments, left, pushed) = match turn {
                 Turn::Burst { segments, left, pushed } => (segments, left, pushed),
                 Turn::WaitsForWindow => return true,
@@ -98,7 +95,7 @@ impl Transmission {
                 let Some(len) = next.filter(|_| wire.has_room()) else { break };
                 let len = (end - self.queue.nxt()).min(len.into()) as u16;
                 self.bursts.begin(sent, segments, (left, pushed));
-                self.send_of_burst(len, now, control, episode, wire);
+                self.send_of_burst(len, now, (control, episode), wire);
                 if sent > 0 {
                     self.board.join_last();
                 }
@@ -107,7 +104,7 @@ impl Transmission {
             if self.offloads {
                 wire.end_burst();
             }
-            self.handed_down(now, begins, sent, self.queue.payload_since(first), wire);
+            self.handed_down(now, begins, (sent, self.queue.payload_since(first)), wire);
             self.bursts.end(sent, left);
             self.after_burst(now, sent, first);
             self.look_for_room(control, episode.reordering.degree());
@@ -125,8 +122,7 @@ impl Transmission {
         right_edge: u64,
         (most, at_once): (&mut Option<u32>, bool),
         now: Now,
-        control: &Control,
-        episode: &Episode,
+        (control, episode): (&Control, &Episode),
     ) -> Turn {
         let Self { bursts, queue, board, offered, rtt, buffer, pacer, sampler, rate, .. } = self;
         let outlook = Outlook {
@@ -167,12 +163,11 @@ impl Transmission {
         &mut self,
         len: u16,
         now: Now,
-        control: &mut Control,
-        episode: &mut Episode,
+        (control, episode): (&mut Control, &mut Episode),
         wire: &mut impl Wire,
     ) {
         let now = self.stamp(now, wire);
-        self.send_next::<false>(len, now, control, episode, wire);
+        self.send_next::<false>(len, now, (control, episode), wire);
     }
 
     /// A burst of `segments` was sent that began with `first`.

@@ -114,10 +114,10 @@ fn what_is_lost_goes_first_and_the_head_restarts_the_timer() {
         rig.tx.board.tag(sack.blocks(), FIRST_BYTE, 0, |_, _| {});
         [0, 2].into_iter().for_each(|i| rig.tx.board.mark_lost(i));
         let now = rig.now(150);
-        rig.tx.retransmit_lost(now, 2, &rig.control, &mut rig.recovery, &mut Host(&mut rig.sent, u64::MAX));
+        rig.tx.retransmit_lost(now, 2, (&rig.control, &mut rig.recovery), &mut Host(&mut rig.sent, u64::MAX));
         assert_eq!((rig.take(), rig.tx.board.in_flight()), (vec![0], 2), "{name}: as the window allows");
         assert!(rig.tx.timer.expiry() >= Some(450), "{name}: {:?}", rig.tx.timer.expiry());
-        rig.tx.retransmit_lost(now, 3, &rig.control, &mut rig.recovery, &mut Host(&mut rig.sent, u64::MAX));
+        rig.tx.retransmit_lost(now, 3, (&rig.control, &mut rig.recovery), &mut Host(&mut rig.sent, u64::MAX));
         assert_eq!((rig.take(), rig.tx.output.stats.retransmissions), (vec![2], 2), "{name}");
     }
 }
@@ -150,7 +150,7 @@ fn sent_again(sacked: &[Block], lost: Range<usize>, cwnd: u32) -> Vec<Vec<u64>> 
     let mut now = rig.now(150);
     let mut bursts = Vec::new();
     loop {
-        rig.tx.retransmit_lost(now, cwnd, &rig.control, &mut rig.recovery, &mut Host(&mut rig.sent, u64::MAX));
+        rig.tx.retransmit_lost(now, cwnd, (&rig.control, &mut rig.recovery), &mut Host(&mut rig.sent, u64::MAX));
         let burst = rig.take();
         if burst.is_empty() {
             return bursts;
@@ -178,7 +178,7 @@ fn a_burst_waits_by_when_the_last_one_lets_the_next_go_be_it_sent_again() {
     assert_eq!(rig.tx.bursts.last_sent(), departure(&rig));
     let now = rig.now(150);
     rig.tx.board.mark_lost(0);
-    rig.tx.retransmit_lost(now, 16, &rig.control, &mut rig.recovery, &mut Host(&mut rig.sent, u64::MAX));
+    rig.tx.retransmit_lost(now, 16, (&rig.control, &mut rig.recovery), &mut Host(&mut rig.sent, u64::MAX));
     assert!(departure(&rig) > now.at, "{:?}", departure(&rig));
     assert_eq!(rig.tx.bursts.last_sent(), departure(&rig));
 }
@@ -193,10 +193,10 @@ fn a_held_burst_waits_for_its_departure_and_so_does_what_is_lost() {
         assert!(wakes > Instant::ZERO && wakes < Instant::NEVER, "{wakes:?}");
         rig.tx.board.mark_lost(0);
         let now = rig.now(0);
-        rig.tx.retransmit_lost(now, 16, &rig.control, &mut rig.recovery, &mut Host(&mut rig.sent, u64::MAX));
+        rig.tx.retransmit_lost(now, 16, (&rig.control, &mut rig.recovery), &mut Host(&mut rig.sent, u64::MAX));
         assert_eq!(rig.take(), []);
         let now = rig.tx.rtt.clock().now(wakes);
-        rig.tx.retransmit_lost(now, 16, &rig.control, &mut rig.recovery, &mut Host(&mut rig.sent, u64::MAX));
+        rig.tx.retransmit_lost(now, 16, (&rig.control, &mut rig.recovery), &mut Host(&mut rig.sent, u64::MAX));
         assert_eq!(rig.take(), [0], "it takes the place of a new one");
         assert!(rig.tx.is_held(now));
     }

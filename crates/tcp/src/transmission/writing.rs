@@ -67,8 +67,8 @@ impl Transmission {
             match buffer.write(&mut self.queue, control.window.mss, self.offered.most()) {
                 Wrote::Nothing => break,
                 Wrote::Ahead => {}
-                Wrote::Head => self.send_as_stack(1, now, control, recovery, wire),
-                Wrote::Pushed => self.send_as_stack(u32::MAX, now, control, recovery, wire),
+                Wrote::Head => self.send_as_stack(1, now, (control, recovery), wire),
+                Wrote::Pushed => self.send_as_stack(u32::MAX, now, (control, recovery), wire),
             }
         }
         if let Some(buffer) = &mut self.buffer {

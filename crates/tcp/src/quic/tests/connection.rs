@@ -98,7 +98,7 @@ impl Path {
                 if Receiver::is_of_handshake(&header) {
                     sender.on_handshake(next, &header, &mut ToReceiver(self));
                 } else if let Some(frame) = receiver.take(&header) {
-                    sender.on_ack(next, &header, len, &frame, &mut ToReceiver(self));
+                    sender.on_ack(next, (&header, len), &frame, &mut ToReceiver(self));
                     receiver.reuse(frame);
                 }
             } else {
