@@ -4,11 +4,11 @@
 //! `tcp_mark_lost_retrans`); the counters carry its names. Positions are counted from the oldest
 //! segment that is not acknowledged; the hints survive acknowledgments because they are sequence numbers.
 
+mod holes;
 mod log;
 mod marks;
 mod next;
 mod pieces;
-mod sacks;
 #[cfg(test)]
 mod tests;
 
@@ -293,7 +293,7 @@ impl Scoreboard {
         each: &mut impl FnMut(usize, &Segment),
     ) -> Sacked {
         let mut told = Sacked::default();
-        let duplicate = is_duplicate(blocks, ack);
+        let duplicate = reports_dsack(blocks, ack);
         told.duplicate = duplicate;
         let mut seen = [(0, 0); 3];
         if duplicate {
@@ -454,7 +454,7 @@ impl Scoreboard {
 
 /// RFC 2883 §4: the first block lies below the acknowledgment, or inside the second block.
 #[inline]
-pub(crate) fn is_duplicate(blocks: &[Block], ack: u64) -> bool {
+pub(crate) fn reports_dsack(blocks: &[Block], ack: u64) -> bool {
     match blocks {
         [first, ..] if first.0 < ack => true,
         [first, second, ..] => second.0 <= first.0 && first.1 <= second.1,

@@ -4,7 +4,7 @@
 
 use crate::control::Control;
 use crate::ecn::EcnSender;
-use crate::scoreboard::{Scoreboard, is_duplicate};
+use crate::scoreboard::{Scoreboard, reports_dsack};
 use crate::stack::{Stack, UndoneWindow};
 use crate::{Block, Header, Ticks};
 
@@ -102,7 +102,7 @@ impl Undo {
     #[inline]
     pub fn count_duplicate(&mut self, header: &Header, prior_una: u64, board: &Scoreboard) {
         let blocks = header.sack.blocks();
-        if let Some(marker) = self.marker.filter(|_| is_duplicate(blocks, header.ack)) {
+        if let Some(marker) = self.marker.filter(|_| reports_dsack(blocks, header.ack)) {
             self.count_duplicate_beyond(marker, blocks, prior_una, board);
         }
     }

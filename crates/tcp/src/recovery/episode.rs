@@ -1,7 +1,7 @@
 //! What the state machines of loss recovery have in common: the state, and what leads from one to another.
 //!
 //! Source: Linux `tcp_enter_recovery`, `tcp_enter_cwr`, `tcp_try_keep_open`, `tcp_update_scoreboard`,
-//! `tcp_time_to_recover`.
+//! `tcp_time_to_recover`; of `tcp_recovery.c` `tcp_rack_reo_timeout`, `tcp_rack_reo_wnd`.
 
 use crate::Now;
 use crate::ack::AckInfo;

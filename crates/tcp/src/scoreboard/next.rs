@@ -1,7 +1,7 @@
 //! The SACK that most are while a hole is open: the next segment above all that has arrived has arrived, too. The general
 //! path of [`Scoreboard::tag`] gives the same result; this one neither sorts blocks nor walks segments.
 
-use super::{Scoreboard, is_duplicate};
+use super::{Scoreboard, reports_dsack};
 use crate::Block;
 use crate::segment::{Sacked, Tags};
 
@@ -14,7 +14,7 @@ impl Scoreboard {
         // The most recent block has grown at its end, or a new one lies before those that were told.
         let grown = first == self.seen[0].0;
         let (from, known) = if grown { (self.seen[0].1, &self.seen[1..]) } else { (first, &self.seen[..]) };
-        if is_duplicate(blocks, una)
+        if reports_dsack(blocks, una)
             || from < self.highest_sack
             || others.iter().zip(known).any(|(told, seen)| told != seen)
         {

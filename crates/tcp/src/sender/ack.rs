@@ -7,17 +7,19 @@
 //!
 //! | decision | here | there |
 //! |---|---|---|
-//! | kind of the acknowledgment | `Sender::classify` | header prediction in `tcp_rcv_established`, `flag` in `tcp_ack` |
+//! | kind of the acknowledgment | `Sender::classify` and `look_for_calm`; `on_segment` picks the [`Kind`] of the class | header prediction in `tcp_rcv_established`, `flag` in `tcp_ack` |
 //! | duplicate | [`AckInfo::is_duplicate`], read by the machines' `on_ack` | `FLAG_NOT_DUP` in `tcp_ack`, `tcp_fastretrans_alert` |
-//! | … reported by D-SACK | [`is_duplicate`](crate::scoreboard::is_duplicate), counted by `Undo::count_duplicate` | `tcp_check_dsack` |
-//! | SACK, also a partial one | `Recovery::on_sacks`, `Scoreboard::tag` | `tcp_sacktag_write_queue`, `tcp_sacktag_one` |
+//! | … reported by D-SACK | [`reports_dsack`](crate::scoreboard::reports_dsack), counted by `Undo::count_duplicate` | `tcp_check_dsack` |
+//! | SACK, also a partial one | `AckInfo::take_sacks` of `cleaning.rs`, `Recovery::on_sacks`, `Scoreboard::tag`; whole segments only (`tag_range`) | `tcp_sacktag_write_queue`, `tcp_sacktag_one` |
 //! | partial acknowledgment in recovery | `Linux3_10::try_undo_partial`, `Linux2_6::on_partial_ack` | `tcp_try_undo_partial` |
 //! | loss by time (RACK), and its timer | `identify_loss` of `recovery/linux_3_10.rs`, `Rack::look`; `Episode::on_reordering_timeout` | `tcp_identify_packet_loss`, `tcp_rack_mark_lost`, `tcp_rack_reo_timeout` |
 //! | loss by count | `Episode::is_time_to_recover`, `Episode::mark_by_count` | `tcp_time_to_recover`, `tcp_update_scoreboard` |
 //! | tail loss probe: outcome | `Recovery::judge_probe` | `tcp_process_tlp_ack` |
-//! | … schedule and expiry | `LossProbe::schedule`, `Transmission::send_loss_probe` of `expiry.rs` | `tcp_schedule_loss_probe`, `tcp_send_loss_probe` (`tcp_output.c`) |
+//! | … schedule | `LossProbe::schedule`, after new data (`Transmission::after_sending_here`), instead of a time-out (`recover_then_grow`, later stacks), after each acknowledgment (`on_ack_here`, earlier ones) | `tcp_schedule_loss_probe` |
+//! | … expiry | `Transmission::send_loss_probe` of `expiry.rs` | `tcp_send_loss_probe` (`tcp_output.c`) |
 //! | spurious time-out (F-RTO) | `Linux3_10::on_ack_in_loss`; up to 3.9 `Recovery::test_time_out` | `tcp_process_loss`; `tcp_process_frto` |
-//! | end of a state | `leave_finished_state` of the machine | `tcp_fastretrans_alert`, step D |
+//! | end of CWR and Recovery | `leave_finished_state` of the machine | `tcp_fastretrans_alert`, step D |
+//! | end of Loss | `Linux3_10::on_ack_in_loss`, `Linux2_6::on_ack` | `tcp_process_loss`, `tcp_try_undo_loss` |
 //! | retransmission and new data | `Sender::send_again`, `Sender::send_new` | `tcp_xmit_recovery`, `tcp_data_snd_check` |
 
 use super::Sender;

@@ -1,4 +1,4 @@
-//! What a sender makes of SACKs that takes every hole for a loss, and forgets them with each recovery.
+//! Holes taken for losses, and SACKs forgotten with each recovery, as in ns-2's Sack1.
 
 use super::Scoreboard;
 use crate::segment::Tags;
