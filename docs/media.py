@@ -13,9 +13,9 @@ from functools import partial
 from pathlib import Path
 
 import sojourn as sj
+from sojourn.base.markdown import replaced, table
 from sojourn.model.analysis import media
 from sojourn.model.analysis.stats import mean_ci
-from sojourn.base.markdown import replaced, table
 
 PAGE = Path(__file__).with_name("media.md")
 CASES = PAGE.parents[1] / "scenarios" / "media"

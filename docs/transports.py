@@ -12,8 +12,8 @@ from pathlib import Path
 import polars as pl
 
 import sojourn as sj
-from sojourn.model.analysis.stats import mean_ci
 from sojourn.base.markdown import replaced, table
+from sojourn.model.analysis.stats import mean_ci
 
 PAGE = Path(__file__).with_name("transports.md")
 SCENARIOS = PAGE.parents[1] / "scenarios"

@@ -11,7 +11,7 @@ const minify = !process.argv.includes("--plain");
 
 /** Shipped scenarios that are one run each: a study, one with drawn keys or with a trace is not for the page. */
 async function scenarios() {
-  const folder = join(sojourn, "scenarios/shipped");
+  const folder = join(sojourn, "model/scenarios/shipped");
   const names = (await readdir(folder)).filter(name => name.endsWith(".toml")).sort();
   const all = await Promise.all(
     names.map(async name => ({ name: name.replace(/\.toml$/, ""), text: await readFile(join(folder, name), "utf8") })),

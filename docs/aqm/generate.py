@@ -11,8 +11,8 @@ from typing import Any
 
 import sojourn as sj
 from sojourn import _core
-from sojourn.model.aqms.registry import registry
 from sojourn.base.markdown import doc_comment, module_source, table
+from sojourn.model.aqms.registry import registry
 
 HERE = Path(__file__).parent
 EXCLUDE_CE = (

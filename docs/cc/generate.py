@@ -9,9 +9,9 @@ import re
 from pathlib import Path
 from typing import Any
 
+from sojourn.base.markdown import doc_comment, module_source, table
 from sojourn.model.aqms.controls import constant_text, stacks_text
 from sojourn.model.aqms.registry import registry
-from sojourn.base.markdown import doc_comment, module_source, table
 
 HERE = Path(__file__).parent
 SOURCES = HERE.parents[1] / "crates" / "tcp" / "src" / "cc"

@@ -51,7 +51,7 @@ pub struct Both {
 
 /// A manager of two queues: which one a packet joins, which one is served, and what becomes of a packet.
 pub trait DualAqm: 'static {
-    /// See [`Aqm::succeed`](crate::Aqm::succeed); what no longer fits is the queues' matter.
+    /// See [`Lifecycle::succeed`](crate::Lifecycle::succeed); what no longer fits is the queues' matter.
     fn succeed(&mut self, old: &Self) -> Result<(), Refusal>
     where
         Self: Sized,

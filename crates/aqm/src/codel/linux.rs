@@ -272,7 +272,7 @@ impl Linux {
         }
     }
 
-    /// [`Aqm::lets_go`]: the case of nearly all packets of a queue that is held.
+    /// [`LetGo::lets_go`]: the case of nearly all packets of a queue that is held.
     #[inline(always)]
     pub fn lets_go(&mut self, now: Instant, head: &Meta) -> bool {
         let ldelay = self.codel_get_time(now) - self.codel_get_time(head.enqueued);

@@ -125,7 +125,7 @@ impl Rfc8289 {
         }
     }
 
-    /// [`Aqm::lets_go`]: the two cases of nearly all packets of a queue that is held, below target, or above it and nothing is
+    /// [`LetGo::lets_go`]: the two cases of nearly all packets of a queue that is held, below target, or above it and nothing is
     /// due.
     #[inline(always)]
     pub fn lets_go(&mut self, now: Instant, head: &Meta, behind: u64, mtu: u32) -> bool {
