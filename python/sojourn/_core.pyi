@@ -530,7 +530,7 @@ class Algorithm:
         cls,
         name: str,
         summary: str,
-        params: list[tuple[str, Any, list[str]]],
+        params: Sequence[tuple[str, Any, list[str]]],
         make: Callable[[dict[str, Any]], object],
         methods: list[str],
         judges_overflow: bool,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 from sojourn import _core
 from sojourn.base.errors import InputError
@@ -34,7 +34,7 @@ def algorithm(cls: type[Aqm]) -> _core.Algorithm:
 
 def configure(cls: type[Aqm], args: tuple[object, ...], given: Mapping[str, object]) -> tuple[str, dict[str, Any]]:
     """Spelling of the class called with these arguments, and what its `__init__` gets."""
-    names = [name for name, _, _ in _parameters(cls)]
+    names = [param.name for param in _parameters(cls)]
     if len(args) > len(names):
         raise InputError(f"{cls.__qualname__} takes {len(names)} parameters, {len(args)} were given")
     texts = {**dict(zip(names, args, strict=False)), **given}
@@ -64,8 +64,16 @@ def reference(cls: type[Aqm]) -> str:
     return name
 
 
-def _parameters(cls: type[Aqm]) -> list[tuple[str, Any, list[str]]]:
-    """Name, default and words of each parameter of `__init__`."""
+class Parameter(NamedTuple):
+    """A parameter of `__init__`; a `Literal` has choices."""
+
+    name: str
+    default: Any
+    choices: list[str]
+
+
+def _parameters(cls: type[Aqm]) -> list[Parameter]:
+    """Parameters of `__init__`, each with a default."""
     if cls.__init__ is object.__init__:
         return []
     taken = list(inspect.signature(cls.__init__).parameters.values())[1:]
@@ -74,7 +82,7 @@ def _parameters(cls: type[Aqm]) -> list[tuple[str, Any, list[str]]]:
         if param.default is param.empty:
             raise InputError(f'{cls.__qualname__}: parameter {param.name} needs a default, e.g. {param.name}="5 ms"')
     words = _words(cls)
-    return [(param.name, param.default, words.get(param.name, [])) for param in found]
+    return [Parameter(param.name, param.default, words.get(param.name, [])) for param in found]
 
 
 def _words(cls: type[Aqm]) -> dict[str, list[str]]:

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from sojourn import _core
 
 
-def paths(document: Mapping[str, Any]) -> list[tuple[list[int], list[int]]]:
+class FlowPaths(NamedTuple):
+    """Numbers of the links that a flow's packets cross, in order."""
+
+    data: list[int]
+    acks: list[int]
+
+
+def paths(document: Mapping[str, Any]) -> list[FlowPaths]:
     """Numbers of the links that data and ACKs of each flow group of a canonical scenario cross; none under `[wlan]`.
 
     Only what decides it is read, so that files of traces and queue managers need not be there any more.
     """
     if "wlan" in document or not document["flows"]:
-        return [([], [])] * len(document["flows"])
+        return [FlowPaths([], []) for _ in document["flows"]]
 
     def bare(link: Mapping[str, Any]) -> dict[str, Any]:
         return {"rate": "1 Mbit/s", "delay": link["delay"]}
@@ -31,4 +38,5 @@ def paths(document: Mapping[str, Any]) -> list[tuple[list[int], list[int]]]:
     flows = [{"kind": "tcp"} | {key: flow[key] for key in kept if key in flow} for flow in document["flows"]]
     form = {key: bare(document[key]) for key in ("link", "reverse") if key in document}
     form |= {key: document[key] for key in ("nodes",) if key in document}
-    return _core.paths(json.dumps({"duration": "1 s", **form, "links": links, "flows": flows}))
+    found = _core.paths(json.dumps({"duration": "1 s", **form, "links": links, "flows": flows}))
+    return [FlowPaths(data, acks) for data, acks in found]
