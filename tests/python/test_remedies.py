@@ -14,10 +14,10 @@ from conftest import Cli
 ROOT = Path(__file__).parents[2]
 WORDS = re.compile(r"\b(delete|remove|erase|wipe|unlink|discard|throw away|rm -\w+|rm \S+/)\b", re.IGNORECASE)
 OTHERS = {
-    ("tc/lines.py", "delete"),  # a verb of tc
-    ("lab/embedded.py", "remove"),  # JavaScript
-    ("lab/widget.py", "remove"),
-    ("ns2/web.py", "delete"),  # Tcl
+    ("io/tc/lines.py", "delete"),  # a verb of tc
+    ("apps/lab/embedded.py", "remove"),  # JavaScript
+    ("apps/lab/widget.py", "remove"),
+    ("engines/ns2/web.py", "delete"),  # Tcl
 }
 
 
