@@ -85,6 +85,7 @@ pub struct Ends<'a> {
     datagrams: BTreeMap<(u64, u32), DatagramCounts>,
     sent: BTreeMap<u32, (u64, u64)>,
     timeouts: BTreeMap<u32, u64>,
+    sources: BTreeMap<u32, usize>,
 }
 
 impl<'a> Ends<'a> {
@@ -102,6 +103,7 @@ impl<'a> Ends<'a> {
             datagrams: counts.datagrams.iter().map(|&(at, flow, seen)| ((at, flow), seen)).collect(),
             sent: counts.sent.iter().map(|&(flow, _, sent, again)| (flow, (sent, again))).collect(),
             timeouts: counts.timeouts.iter().copied().collect(),
+            sources: counts.sources.iter().copied().collect(),
         })
     }
 
@@ -167,7 +169,6 @@ impl<'a> Ends<'a> {
         }
         let seen = flows.iter().filter_map(|flow| self.seen(flow.id, window)).reduce(DatagramCounts::plus);
         let scores: Vec<f64> = flows.iter().filter_map(|flow| flow.datagrams.mos).collect();
-        let source_of: BTreeMap<u32, usize> = self.counts.sources.iter().copied().collect();
         GroupSummary {
             kind: spec.traffic.name(),
             direction: direction(spec.direction),
@@ -185,7 +186,7 @@ impl<'a> Ends<'a> {
             sent,
             retransmissions,
             timeouts: (self.timeouts.iter())
-                .filter(|(flow, _)| source_of.get(flow).is_some_and(own))
+                .filter(|(flow, _)| self.sources.get(flow).is_some_and(own))
                 .map(|(_, count)| count)
                 .sum(),
             rtt_ms: None,
