@@ -15,6 +15,7 @@ use crate::event_loop::{EVENTS, Network, is_local_noise};
 use crate::path::{Buffer, Direction, Pool};
 use crate::sys::clock::{Interest, Poll};
 use crate::sys::fds::Channel;
+use crate::sys::process::received;
 use crate::sys::tun::Tun;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::signalfd::SignalFd;
@@ -211,9 +212,7 @@ impl Tunnel {
 
     /// Passes signals on to the command; what comes from the terminal has reached it already.
     fn pass_on(&mut self) {
-        while let Ok(Some(info)) = self.signals.read_signal() {
-            let from_terminal = info.ssi_code == libc::SI_KERNEL;
-            let Ok(signal) = Signal::try_from(info.ssi_signo as i32) else { continue };
+        for (signal, from_terminal) in received(&self.signals) {
             if FOR_THE_COMMAND.contains(&signal) {
                 self.command.signalled = Some(signal);
             }

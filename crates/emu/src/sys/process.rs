@@ -82,6 +82,14 @@ pub fn signal_fd(signals: &[Signal]) -> io::Result<SignalFd> {
     Ok(SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?)
 }
 
+/// Signals that wait at `signals`, each with whether the terminal sent it, that is, to the whole foreground group.
+pub fn received(signals: &SignalFd) -> impl Iterator<Item = (Signal, bool)> {
+    std::iter::from_fn(|| signals.read_signal().ok().flatten()).filter_map(|info| {
+        let signal = Signal::try_from(info.ssi_signo as i32).ok()?;
+        Some((signal, info.ssi_code == libc::SI_KERNEL))
+    })
+}
+
 /// What a signal does.
 pub fn on(signal: Signal, handler: SigHandler) -> io::Result<SigAction> {
     let action = SigAction::new(handler, SaFlags::empty(), SigSet::empty());

@@ -10,6 +10,7 @@ use crate::event_loop::{EVENTS, Network};
 use crate::path::{Buffer, Direction, Pool};
 use crate::sys::clock::{Interest, Poll};
 use crate::sys::fds::Channel;
+use crate::sys::process::received;
 use crate::sys::tun::Tun;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::signalfd::SignalFd;
@@ -147,9 +148,7 @@ impl Testbed<'_> {
     /// What signals are for: the user's command, where there is one; else they end the run. Whether it is over.
     fn heed(&mut self) -> bool {
         let mut over = false;
-        while let Ok(Some(info)) = self.signals.read_signal() {
-            let from_terminal = info.ssi_code == libc::SI_KERNEL;
-            let Ok(signal) = Signal::try_from(info.ssi_signo as i32) else { continue };
+        for (signal, from_terminal) in received(self.signals) {
             if self.entered {
                 // What comes from the terminal has reached the command already.
                 if let (false, Some(&(node, _))) = (from_terminal, self.awaited.first()) {
