@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
+
+from circles import Graph, circles, graph_of, upward
 
 ROOT = Path(__file__).parents[2]
 LARGEST = 8
 """Files in a circle."""
 UPWARD = 20
 """Imports that point up, in a crate."""
-
-sys.path.insert(0, str(ROOT / "tests" / "structure"))
-from circles import Graph, circles, graph_of, upward  # noqa: E402 (a program of its own, not a package)
-
 CRATES = sorted(path.parent for path in (ROOT / "crates").glob("*/Cargo.toml"))
 
 
