@@ -119,7 +119,7 @@ def _half_written(place: str, files: dict[str, str], there: dict[str, str]) -> l
 
 
 def _gone_on(place: str, folder: Path, words: list[str], files: dict[str, str]) -> list[str]:
-    """What is wrong where the command is given again."""
+    """Faults when the same command runs again."""
     faults = []
     code, said = _ended(_begun(folder, words))
     if code != 0:

@@ -125,7 +125,7 @@ impl Headers {
         Some(Self { version, transport, at, end, flow: (flow ^ flow >> 32) as u32, hosts, dscp, ecn })
     }
 
-    /// What is to be known of a frame that is not IP: its link's header tells which flow it is of.
+    /// Header of a frame that is not IP; its flow follows from the header of its link.
     pub fn other(link: &[u8]) -> Self {
         let mixed = link.iter().fold(0, |sum, &byte| mix(sum, byte.into()));
         let flow = (mixed ^ mixed >> 32) as u32;

@@ -145,7 +145,7 @@ impl Testbed<'_> {
         Ok(self.awaited.is_empty())
     }
 
-    /// What signals are for: the user's command, where there is one; else they end the run. Whether it is over.
+    /// Passes signals on to the user's command; without one, they end the run. Returns whether it is over.
     fn heed(&mut self) -> bool {
         let mut over = false;
         for (signal, from_terminal) in received(self.signals) {

@@ -6,7 +6,7 @@ use crate::scenario::TcpSpec;
 use sojourn_aqm::{Duration, Instant};
 use std::collections::VecDeque;
 
-/// What a connection tells its client.
+/// An event of a connection, for its client.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum News {
     /// The handshake is over.

@@ -23,7 +23,7 @@ pub(super) enum Script {
     List(Vec<Exchange>),
     /// This one, for ever.
     Endless(Exchange),
-    /// What the client says, who hears of the handshake and of every answer.
+    /// Requests of the client, which is notified of the handshake and of every response.
     Told { connected: bool },
 }
 

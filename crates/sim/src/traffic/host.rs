@@ -51,7 +51,7 @@ pub(super) trait Endpoints {
     }
 }
 
-/// What a flow's end can do: send, and tell what has happened.
+/// Services for the end of a flow: to send, and to report events.
 pub(crate) trait Host: Wire {
     /// A transfer of `bytes` begins, or is asked for.
     fn offered(&mut self, bytes: u64);

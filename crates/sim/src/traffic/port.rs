@@ -16,7 +16,7 @@ pub(crate) struct Port<'a, P: Probe, T: Topology> {
     pub now: Instant,
     pub slot: u32,
     pub from_source: bool,
-    /// What is sent now is a burst, of which this was sent so far.
+    /// While a burst is sent: its segments so far, if any.
     burst: Option<Option<Joined>>,
 }
 

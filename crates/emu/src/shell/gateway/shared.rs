@@ -112,7 +112,7 @@ pub fn serve(gateway: &Channel) {
     }
 }
 
-/// An address of the machine as good as any, but one at which nobody listens alone.
+/// A local address on which no server listens alone.
 const BESIDE_LOCALHOST: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 
 /// Tokens of descriptors: twice their number, plus one for streams.
