@@ -95,12 +95,14 @@ def check_versions(dist: Dist) -> Iterator[str]:
 
 
 def check_changelog_and_tag(_: Dist) -> Iterator[str]:
-    """What changed is written down; a tag has its section, and stands on this commit alone."""
+    """The changelog has a dated section for this version; its tag, if set, points at this commit alone."""
     text = _text(ROOT / "CHANGELOG.md")
     headings = re.findall(r"^## \[(.+?)\]", text, re.MULTILINE)
     if not headings or headings[0] != "Unreleased":
         yield "CHANGELOG.md does not begin with ## [Unreleased]"
     own = version()
+    if not re.search(rf"^## \[{re.escape(own)}\] - \d{{4}}-\d\d-\d\d$", text, re.MULTILINE):
+        yield f"CHANGELOG.md has no section ## [{own}] - DATE"
     tags = _git("tag", "--list", "v*")
     here = _git("tag", "--points-at", "HEAD")
     if tags is None or here is None:
@@ -110,12 +112,8 @@ def check_changelog_and_tag(_: Dist) -> Iterator[str]:
     for tag in here.split():
         if tag.startswith("v") and tag != f"v{own}":
             yield f"this commit is tagged {tag}, the version is {own}"
-        if tag == f"v{own}" and not re.search(rf"^## \[{re.escape(own)}\] - \d{{4}}-\d\d-\d\d", text, re.MULTILINE):
-            yield f"CHANGELOG.md has no section ## [{own}] - DATE, and this commit is tagged {tag}"
         if tag == f"v{own}" and _git("status", "--porcelain"):
-            yield f"there are changes beside the tag {tag}; commit or stash them"
-    if not here and len(re.findall(r"^- ", text.partition("## [Unreleased]")[2].partition("\n## [")[0], re.M)) == 0:
-        yield "CHANGELOG.md has nothing under ## [Unreleased]; there is nothing to release"
+            yield f"the checkout differs from the tag {tag}; commit or stash the changes"
 
 
 def check_licences(dist: Dist) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -187,6 +188,21 @@ def test_the_check_list_passes_what_is_right_and_names_what_is_not(tmp_path: Pat
     _dist(tmp_path, "9.9.9", "2.34")
     assert sum("has version 9.9.9" in one for one in module.CHECKS["versions"](module.Dist(tmp_path))) == 3
     assert any("need glibc 2.34" in one for one in module.CHECKS["glibc"](module.Dist(tmp_path)))
+
+
+def test_a_version_without_a_dated_section_is_not_released(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = release()
+    own = module.version()
+    text = (REPO / "CHANGELOG.md").read_text()
+    for name in ("Cargo.toml", "CHANGELOG.md"):
+        shutil.copy(REPO / name, tmp_path / name)
+    monkeypatch.setattr(module, "ROOT", tmp_path)
+    check = module.CHECKS["changelog and tag"]
+    assert list(check(None)) == []
+    (tmp_path / "CHANGELOG.md").write_text(re.sub(rf"## \[{re.escape(own)}\] - \S+", f"## [{own}]", text))
+    assert list(check(None)) == [f"CHANGELOG.md has no section ## [{own}] - DATE"]
+    (tmp_path / "CHANGELOG.md").write_text(text.replace("## [Unreleased]", ""))
+    assert list(check(None)) == ["CHANGELOG.md does not begin with ## [Unreleased]"]
 
 
 def test_the_repositorys_address_is_written_everywhere_from_one_command(
