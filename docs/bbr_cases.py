@@ -14,7 +14,7 @@ from pathlib import Path
 import polars as pl
 
 import sojourn as sj
-from sojourn.base.markdown import replaced, table
+from sojourn.base.markdown import replace_part, table
 
 PAGE = Path(__file__).with_name("transports.md")
 SCENARIOS = PAGE.parents[1] / "scenarios" / "bbr"
@@ -319,7 +319,7 @@ def main() -> None:
     """Renew the table."""
     text = PAGE.read_text(encoding="utf-8")
     headings = ("case", "expected", "here", "as expected")
-    PAGE.write_text(replaced(text, "table", "bbr-cases", table(headings, rows())), encoding="utf-8")
+    PAGE.write_text(replace_part(text, "table", "bbr-cases", table(headings, rows())), encoding="utf-8")
 
 
 if __name__ == "__main__":

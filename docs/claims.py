@@ -14,7 +14,7 @@ import re
 import sys
 from pathlib import Path
 
-from sojourn.base.markdown import part, replaced, table
+from sojourn.base.markdown import read_part, replace_part, table
 from sojourn.papers import PAPERS, paper
 from sojourn.papers.judge import UNKNOWN, VERDICTS, Verdict, claims_of, measured_text, published_text
 from sojourn.papers.report.emulated import emulated_text
@@ -32,7 +32,7 @@ def main(root: Path) -> None:
     for paper_id in PAPERS:
         verdicts = verdicts_of(root, paper_id)
         if verdicts:
-            text = replaced(text, "table", paper_id, table(HEADINGS, map(row, verdicts)))
+            text = replace_part(text, "table", paper_id, table(HEADINGS, map(row, verdicts)))
         name = f"{paper_id} {EMULATED}"
         if emulated := verdicts_in(root / paper_id / "emulate"):
             rows = [emulated_row(one) for one in emulated]
@@ -42,8 +42,8 @@ def main(root: Path) -> None:
             continue
         simulated = {cells[0]: cells[3].removeprefix("simulated: ") for cells in rows_of(text, paper_id)}
         rows = [[*cells[:3], simulated[cells[0]], *cells[4:]] for cells in rows]
-        text = replaced(text, "table", name, table(EMULATED_HEADINGS, rows))
-    PAGE.write_text(replaced(text, "table", COUNTS, counts(text)), encoding="utf-8")
+        text = replace_part(text, "table", name, table(EMULATED_HEADINGS, rows))
+    PAGE.write_text(replace_part(text, "table", COUNTS, counts(text)), encoding="utf-8")
 
 
 def verdicts_of(root: Path, paper_id: str) -> list[Verdict]:
@@ -108,7 +108,7 @@ def counts(text: str) -> list[str]:
 
 def rows_of(text: str, name: str) -> list[list[str]]:
     """Cells of the lines of one of the page's tables."""
-    lines = part(text, "table", name).splitlines()[2:]
+    lines = read_part(text, "table", name).splitlines()[2:]
     return [[cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
 
 

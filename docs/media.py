@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 import sojourn as sj
-from sojourn.base.markdown import replaced, table
+from sojourn.base.markdown import replace_part, table
 from sojourn.model.analysis import media
 from sojourn.model.analysis.stats import mean_ci
 
@@ -157,7 +157,7 @@ def main() -> None:
     for case in sys.argv[1:] or MEASURES:
         rows = [row for control in CONTROLS for row in rows_of(case, control)]
         headings = ("control", "measured", *queues_of(case))
-        text = replaced(PAGE.read_text(encoding="utf-8"), "table", case, table(headings, rows))
+        text = replace_part(PAGE.read_text(encoding="utf-8"), "table", case, table(headings, rows))
         PAGE.write_text(text, encoding="utf-8")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sojourn.base.markdown import replaced, table
+from sojourn.base.markdown import replace_part, table
 from sojourn.studies.score import ROWS
 from sojourn.studies.score.grades import BANDS, LETTERS
 from sojourn.studies.score.numbers import NUMBERS
@@ -32,9 +32,9 @@ def text(page: str) -> str:
         [name, *band.texts(), ", ".join(number.metric.label for number in NUMBERS.values() if number.band == name)]
         for name, band in BANDS.items()
     ]
-    page = replaced(page, "table", "rows", table(("row", "RFC 7928", "traffic", "numbers"), rows))
-    page = replaced(page, "table", "profiles", table(("profile", "link", "buffer"), profiles))
-    return replaced(page, "table", "bands", table(("band", *LETTERS[:-1], "of"), bands))
+    page = replace_part(page, "table", "rows", table(("row", "RFC 7928", "traffic", "numbers"), rows))
+    page = replace_part(page, "table", "profiles", table(("profile", "link", "buffer"), profiles))
+    return replace_part(page, "table", "bands", table(("band", *LETTERS[:-1], "of"), bands))
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import json
 import sys
 from pathlib import Path
 
-from sojourn.base.markdown import replaced
+from sojourn.base.markdown import replace_part
 from sojourn.papers import PAPERS
 from sojourn.papers.search_report import section
 
@@ -26,7 +26,7 @@ def main(root: Path) -> None:
         file = root / paper_id / "search" / "search.json"
         if file.exists():
             (DATA / f"{paper_id}.json").write_bytes(file.read_bytes())
-            text = replaced(text, "search", paper_id, lines_of(paper_id))
+            text = replace_part(text, "search", paper_id, lines_of(paper_id))
     PAGE.write_text(text, encoding="utf-8")
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import sojourn as sj
-from sojourn.base.markdown import replaced, table
+from sojourn.base.markdown import replace_part, table
 
 PAGE = Path(__file__).with_name("transports.md")
 CONTROLS = [
@@ -66,7 +66,7 @@ def main() -> None:
     headings = ("control", "RTT", "mean window there", "here", "apart, %", "reductions there", "here")
     rows = [row(cc, rtt_ms) for cc in CONTROLS for rtt_ms in RTTS_MS]
     text = PAGE.read_text(encoding="utf-8")
-    PAGE.write_text(replaced(text, "table", "single-flows", table(headings, rows)), encoding="utf-8")
+    PAGE.write_text(replace_part(text, "table", "single-flows", table(headings, rows)), encoding="utf-8")
 
 
 if __name__ == "__main__":

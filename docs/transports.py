@@ -12,7 +12,7 @@ from pathlib import Path
 import polars as pl
 
 import sojourn as sj
-from sojourn.base.markdown import replaced, table
+from sojourn.base.markdown import replace_part, table
 from sojourn.model.analysis.stats import mean_ci
 
 PAGE = Path(__file__).with_name("transports.md")
@@ -133,7 +133,7 @@ def main() -> None:
     """Renew the tables."""
     for name, (headings, rows) in TABLES.items():
         text = PAGE.read_text(encoding="utf-8")
-        PAGE.write_text(replaced(text, "table", name, table(headings, rows())), encoding="utf-8")
+        PAGE.write_text(replace_part(text, "table", name, table(headings, rows())), encoding="utf-8")
 
 
 if __name__ == "__main__":

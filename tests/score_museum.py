@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from sojourn.base.markdown import part, replaced, table
+from sojourn.base.markdown import read_part, replace_part, table
 
 REPO = Path(__file__).parents[1]
 PAGE = REPO / "docs" / "score" / "sees.md"
@@ -152,13 +152,13 @@ def main() -> None:
         lines[f"`{name}`"] = [f"`{name}`", f"`{aqm}`", told(graded), told(different)]
         print(f"{name}: {told(graded)} | {told(different)}", flush=True)
         ordered = [lines[f"`{one}`"] for one in OF if f"`{one}`" in lines]
-        page = replaced(PAGE.read_text(encoding="utf-8"), "table", "museum", table(HEADINGS, ordered))
+        page = replace_part(PAGE.read_text(encoding="utf-8"), "table", "museum", table(HEADINGS, ordered))
         PAGE.write_text(page, encoding="utf-8")
 
 
 def rows_of(page: str) -> list[list[str]]:
     """Cells of the table that is there."""
-    lines = part(page, "table", "museum").splitlines()[2:]
+    lines = read_part(page, "table", "museum").splitlines()[2:]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
 

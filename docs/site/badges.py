@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from sojourn.base.files import write_changed
+from sojourn.base.files import write_if_changed
 from sojourn.studies.score.badge import two_words
 
 ROOT = Path(__file__).parents[2]
@@ -45,7 +45,7 @@ def main() -> None:
     folder.mkdir(exist_ok=True)
     for name, text in badges().items():
         data = text.encode()
-        write_changed(folder / name, lambda file, data=data: file.write(data))
+        write_if_changed(folder / name, lambda file, data=data: file.write(data))
 
 
 if __name__ == "__main__":

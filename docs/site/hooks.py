@@ -18,6 +18,7 @@ from figures import drawn, forget, key
 from outside import DOCS, outside_pages, with_links
 from reference import reference_pages
 from reports import PAGE, report_files, report_page
+from tables import with_tables
 
 # Figures that are not stored are left out, and no command is run.
 STORED_ONLY = os.environ.get("SITE_FIGURES") == "stored"
@@ -44,6 +45,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     """Show the figures; make links that leave docs links of the site, or text."""
     name = page.file.src_uri
     with_own_links = with_links(name, markdown, set(files.src_uris))
+    with_data = with_tables(name, with_own_links, {uri: file.dest_uri for uri, file in files.src_uris.items()})
     figures: dict[str, str] = {}
     for section in sections_of(name, markdown):
         if section.figures:
@@ -56,7 +58,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
                 where = f"figures/{file.parent.name}-{file.name}"
                 files.append(File.generated(config, where, abs_src_path=str(file)))
                 figures[path] = relpath(where, PurePosixPath(name).parent.as_posix())
-    return FIGURE.sub(lambda found: shown(found, figures), with_own_links)
+    return FIGURE.sub(lambda found: shown(found, figures), with_data)
 
 
 def on_post_build(config: MkDocsConfig) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sojourn.base.markdown import replaced, table
+from sojourn.base.markdown import replace_part, table
 from sojourn.papers import PAPERS, paper
 from sojourn.papers.judge import UNKNOWN, VERDICTS, claims_of, judge, published_text
 from sojourn.papers.original import beside_original
@@ -126,7 +126,7 @@ def test_a_table_is_written_from_verdicts_and_read_again(tmp_path: Path) -> None
     claims = claims_of("nichols2012")
     verdicts = judge(claims, None)
     verdicts[0] |= {"verdict": "failed", "measured": False, "share": 0.3, "metric": "a | b"}
-    text = replaced(TEXT, "table", "nichols2012", table(PAGE["HEADINGS"], map(PAGE["row"], verdicts[1:])))
+    text = replace_part(TEXT, "table", "nichols2012", table(PAGE["HEADINGS"], map(PAGE["row"], verdicts[1:])))
     assert [cells[0] for cells in PAGE["rows_of"](text, "nichols2012")] == [claim["id"] for claim in claims[1:]]
     assert PAGE["rows_of"](text, "nichols2012")[0][3:5] == ["–", "not-run"]
     line = table(("x",), [[verdicts[0]["metric"]]])[-1]

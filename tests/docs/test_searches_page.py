@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sojourn.base.markdown import part
+from sojourn.base.markdown import read_part
 from sojourn.papers import paper
 from sojourn.papers.judge import claims_of
 from sojourn.papers.search import space
@@ -23,7 +23,7 @@ SEARCHED = sorted(file.stem for file in (DOCS / "searches").glob("*.json"))
 
 @pytest.mark.parametrize("paper_id", SEARCHED)
 def test_a_section_is_that_of_its_data(paper_id: str) -> None:
-    assert part(TEXT, "search", paper_id) == "\n".join(PAGE["lines_of"](paper_id)).strip()
+    assert read_part(TEXT, "search", paper_id) == "\n".join(PAGE["lines_of"](paper_id)).strip()
 
 
 @pytest.mark.parametrize("paper_id", SEARCHED)

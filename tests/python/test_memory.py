@@ -17,7 +17,7 @@ import sojourn as sj
 from conftest import REPO, Process, entries
 from sojourn import _core
 from sojourn.base import guard, memory
-from sojourn.base.errors import LostError, MissingError
+from sojourn.base.errors import MissingError, OutOfMemoryError
 from sojourn.model.results.result import Result
 from sojourn.studies.runs import store
 from sojourn.studies.runs.runner import Runner
@@ -255,7 +255,7 @@ def test_what_a_run_needs_is_told_before_it(process: Process, tmp_path: Path) ->
     assert of_packets == 0
     done = process("run", path)
     assert done.returncode == 0, done.stderr
-    assert f"Memory needed: up to {memory.shown(of_run)}" in done.stderr
+    assert f"Memory needed: up to {memory.format_bytes(of_run)}" in done.stderr
 
 
 def test_a_table_that_there_is_no_memory_for_is_not_read(
@@ -297,12 +297,12 @@ def test_packets_under_way_ask_before_they_grow(tmp_path: Path, monkeypatch: pyt
     (tmp_path / "far.toml").write_text(FAR)
     asked: list[int] = []
 
-    def suffices(need: int) -> bool:
+    def is_available(need: int) -> bool:
         asked.append(need)
         return need < 100_000_000
 
-    monkeypatch.setattr(memory, "suffices", suffices)
-    with pytest.raises(LostError, match=r"what the run has under way grows to 134 MB, .* are free"):
+    monkeypatch.setattr(memory, "is_available", is_available)
+    with pytest.raises(OutOfMemoryError, match=r"what the run has under way grows to 134 MB, .* are free"):
         sj.Scenario.load(tmp_path / "far.toml").run(1)
     assert asked == sorted(set(asked)), "each growth is asked for once"
     assert asked[0] >= 16 << 20
@@ -328,9 +328,9 @@ def test_groups_of_either_version_limit_memory(tmp_path: Path) -> None:
 
 
 def test_a_missing_library_is_a_defect_and_no_lack_of_memory() -> None:
-    assert guard.is_of_memory(MemoryError())
-    assert guard.is_of_memory(_chained(ImportError("numpy"), OSError(12, os.strerror(12))))
-    assert not guard.is_of_memory(ImportError("no module named x"))
+    assert guard.is_out_of_memory(MemoryError())
+    assert guard.is_out_of_memory(_chained(ImportError("numpy"), OSError(12, os.strerror(12))))
+    assert not guard.is_out_of_memory(ImportError("no module named x"))
 
 
 def _chained(error: BaseException, cause: BaseException) -> BaseException:

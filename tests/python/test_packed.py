@@ -15,7 +15,7 @@ import pytest
 
 from conftest import Cli
 from sojourn import InputError
-from sojourn.base.packed import MOST_BYTES, unpacked
+from sojourn.base.packed import MAX_BYTES, decompress
 
 PATH = Path("data")
 PACK = (gzip.compress, bz2.compress)
@@ -25,10 +25,10 @@ PACK = (gzip.compress, bz2.compress)
 def test_files_come_out_whole_also_in_several_streams(pack: object) -> None:
     assert callable(pack)
     text = bytes(range(256)) * 77
-    assert unpacked(PATH, pack(text)) == text
-    assert unpacked(PATH, pack(text) + pack(b"more")) == text + b"more"
-    assert unpacked(PATH, pack(b"")) == b""
-    assert unpacked(PATH, b"plain") == b"plain"
+    assert decompress(PATH, pack(text)) == text
+    assert decompress(PATH, pack(text) + pack(b"more")) == text + b"more"
+    assert decompress(PATH, pack(b"")) == b""
+    assert decompress(PATH, b"plain") == b"plain"
 
 
 @pytest.mark.parametrize("pack", PACK)
@@ -36,11 +36,11 @@ def test_what_is_cut_off_or_damaged_is_said(pack: object) -> None:
     assert callable(pack)
     whole = pack(bytes(range(256)) * 77)
     with pytest.raises(InputError, match="data: the file is cut off; fetch it again"):
-        unpacked(PATH, whole[: len(whole) // 2])
+        decompress(PATH, whole[: len(whole) // 2])
     for place in range(len(whole)):
         damaged = whole[:place] + bytes([whole[place] ^ 0x55]) + whole[place + 1 :]
         try:
-            unpacked(PATH, damaged)
+            decompress(PATH, damaged)
         except InputError as error:
             assert str(error).startswith("data: ")
 
@@ -48,12 +48,12 @@ def test_what_is_cut_off_or_damaged_is_said(pack: object) -> None:
 def test_no_more_comes_out_than_the_bound() -> None:
     bound = 70_001
     for pack in PACK:
-        assert len(unpacked(PATH, pack(bytes(bound)), bound)) == bound
+        assert len(decompress(PATH, pack(bytes(bound)), bound)) == bound
         for parts in ((bound + 1,), (bound, 1), (bound // 2, bound // 2, 2)):
             with pytest.raises(InputError, match="more than 0 MB of data; cut it"):
-                unpacked(PATH, b"".join(pack(bytes(part)) for part in parts), bound)
+                decompress(PATH, b"".join(pack(bytes(part)) for part in parts), bound)
     with pytest.raises(InputError, match="more than 0 MB"):
-        unpacked(PATH, bytes(bound + 1), bound)
+        decompress(PATH, bytes(bound + 1), bound)
 
 
 def bomb(size: int) -> bytes:
@@ -65,7 +65,7 @@ def bomb(size: int) -> bytes:
 
 @pytest.mark.parametrize("words", ["flent show bomb.flent.gz", "aqm diff codel --vector bomb.jsonl.gz"])
 def test_a_small_file_that_holds_much_takes_little_memory(words: str, tmp_path: Path) -> None:
-    data = bomb(8 * MOST_BYTES)
+    data = bomb(8 * MAX_BYTES)
     assert len(data) < 2_000_000
     name = words.split()[-1]
     (tmp_path / name).write_bytes(data)
@@ -80,7 +80,7 @@ def test_a_small_file_that_holds_much_takes_little_memory(words: str, tmp_path: 
         check=False,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)),
     )
-    assert (done.returncode, done.stderr) == (2, f"Error: {name}: more than {MOST_BYTES >> 20} MB of data; cut it\n")
+    assert (done.returncode, done.stderr) == (2, f"Error: {name}: more than {MAX_BYTES >> 20} MB of data; cut it\n")
 
 
 def test_a_vector_is_still_read(cli: Cli, tmp_path: Path) -> None:

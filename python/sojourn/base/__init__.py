@@ -1,1 +1,1 @@
-"""What everything else stands on: errors, reading and writing files, units, progress, frames for pandas."""
+"""Foundation of all other packages: errors, file input and output, units, progress, frames for pandas."""

@@ -1,7 +1,7 @@
 """Public module paths: `sojourn.gym` is `sojourn.apps.gym`, and `python -m sojourn.kernel.vectors` runs.
 
-Documents and users' programs name packages without their group, and both names give the same module. A finder in front
-of Python's own does this, because those would load a second copy of a module by the path of its parent.
+Documents and users' programs name packages without their group, and both names give the same module. This needs a
+finder before Python's own, which would load a second copy of a module by the path of its parent.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ GROUPS = {
 
 
 def target(name: str) -> str | None:
-    """Path of the module that a public path names; `None` if it is no alias."""
+    """Real path of a module from its public path; `None` if it is no alias."""
     root, _, rest = name.partition(".")
     package, dot, inner = rest.partition(".")
     if root != "sojourn" or package not in GROUPS:
@@ -36,13 +36,13 @@ def target(name: str) -> str | None:
 
 
 def install() -> None:
-    """Make the public paths importable; a second call has no effect."""
+    """Make the public paths importable; idempotent."""
     if not any(isinstance(finder, _Aliases) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Aliases())
 
 
 class _Aliases:
-    """Finder and loader of public paths."""
+    """Meta path finder and loader of public paths."""
 
     def __init__(self) -> None:
         self._own_specs: dict[str, ModuleSpec | None] = {}
@@ -72,11 +72,11 @@ class _Aliases:
         return module
 
     def exec_module(self, module: ModuleType) -> None:
-        """Give the module back its own spec: the import system has set that of the alias."""
+        """Restore the module's own spec, which the import system has replaced by the alias's."""
         module.__spec__ = self._own_specs.pop(module.__name__)
 
     def get_code(self, name: str) -> CodeType | None:
-        """Code for `python -m`, which asks a loader for it."""
+        """Code object, which `python -m` gets from the loader."""
         real = _spec_of(str(target(name)))
         code: CodeType | None = real.loader.get_code(real.name) if real else None  # type: ignore[union-attr]
         return code

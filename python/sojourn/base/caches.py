@@ -1,4 +1,4 @@
-"""Folders in which what was built is kept."""
+"""Cache folders for builds."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def cache_folder(name: str, variable: str, given: Path | None = None) -> Path:
-    """Folder of this name: the given one, the one that an environment variable names, or the user's."""
+    """Cache folder `name`: `given`, else the value of the environment variable, else below the user's `~/.cache`."""
     if given is not None:
         return given.absolute()
     if named := os.environ.get(variable):

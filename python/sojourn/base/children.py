@@ -1,4 +1,4 @@
-"""Programs that run for this process, each in a session of its own, and end with it."""
+"""Child processes, each in its own session, that are killed with this process."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-_running: set[int] = set()
+_children: set[int] = set()
 
 
 @contextlib.contextmanager
-def child(command: Sequence[str], **given: Any) -> Iterator[subprocess.Popen[Any]]:
-    """Run a program whose output is read within the block; behind it the program and what it started are ended."""
+def child(command: Sequence[str], **options: Any) -> Iterator[subprocess.Popen[Any]]:
+    """Run a program whose output is read within the block; at its kill_all the program's process group is killed."""
     program = subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, start_new_session=True, **given
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, start_new_session=True, **options
     )
-    _running.add(program.pid)
+    _children.add(program.pid)
     try:
         yield program
     finally:
         _kill(program.pid)
         program.wait()
-        _running.discard(program.pid)
+        _children.discard(program.pid)
         if program.stdout is not None:
             program.stdout.close()
 
 
-def end() -> None:
-    """End all of them; for a process that ends right after."""
-    for process in _running.copy():
+def kill_all() -> None:
+    """Kill all children; only for a process that exits right after."""
+    for process in _children.copy():
         _kill(process)
 
 

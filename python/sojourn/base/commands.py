@@ -1,4 +1,4 @@
-"""Other programs that are run for what they make or print."""
+"""Subprocesses that are run for their output or the files that they make."""
 
 from __future__ import annotations
 
@@ -9,13 +9,16 @@ from pathlib import Path
 from sojourn.base.errors import MissingError
 
 LAST_LINES = 8
-"""So many of the last lines of a program that fails are told."""
+"""Lines of output, from the end, that the error about a failed program shows."""
 
 
 def run_command(
     command: Sequence[str], folder: Path, *, environment: Mapping[str, str] | None = None, failure: str | None = None
 ) -> str:
-    """Run a command in a folder; what it printed. If it fails, `failure` says what that means, else its status."""
+    """Run a command in a folder and return its stdout.
+
+    Raises `MissingError` if it cannot start or fails; the error begins with `failure`, by default the exit status.
+    """
     try:
         done = subprocess.run(
             command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False

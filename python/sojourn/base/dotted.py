@@ -1,4 +1,4 @@
-"""Dotted paths into documents, such as `flows.0.rtt`."""
+"""Dotted paths in documents, such as `flows.0.rtt`."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from sojourn.base.errors import InputError
 
 
 def split_paths(paths: str) -> list[str]:
-    """Paths that an entry names: `flows.0.rtt, flows.1.rtt` are two."""
+    """Split an entry's comma-separated paths: `flows.0.rtt, flows.1.rtt` are two."""
     return [path.strip() for path in paths.split(",")]
 
 
 def check_distinct(table: str, paths: Iterable[str]) -> None:
-    """Refuse a path that the entries of a table name twice: one of its values would be lost."""
+    """Refuse a path that occurs twice in the entries of a table: one of its values would be lost."""
     seen = set()
     for path in paths:
         if path in seen:
@@ -23,11 +23,11 @@ def check_distinct(table: str, paths: Iterable[str]) -> None:
 
 
 def value_at(document: Any, path: str) -> Any:
-    """What a document has at a dotted path, entries of lists by number; raises `KeyError` where it has nothing."""
-    found = document
+    """Value at a dotted path, with entries of lists by index; raises `KeyError` if there is none."""
+    value = document
     for step in path.split("."):
         try:
-            found = found[int(step)] if isinstance(found, list) else found[step]
+            value = value[int(step)] if isinstance(value, list) else value[step]
         except (ValueError, IndexError, TypeError):
             raise KeyError(path) from None
-    return found
+    return value

@@ -1,4 +1,4 @@
-"""The one map from exceptions to exit codes and to sentences that name the place and the remedy."""
+"""Errors, their exit codes, and messages that name the place and the remedy."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ __all__ = [
     "MACHINE",
     "AqmError",
     "InputError",
-    "LostError",
     "MissingError",
-    "damaged",
+    "OutOfMemoryError",
+    "error_line",
     "explain",
     "known_name",
-    "said",
+    "refuse_damaged",
     "unknown",
 ]
 
 INPUT = 2
 """Exit code of bad input or usage."""
 MACHINE = 3
-"""Exit code when the environment lacks something: space, a permission, memory."""
+"""Exit code when the machine lacks something: disk space, a permission, memory."""
 INTERRUPTED = 130
 """Exit code after Ctrl-C."""
 
 
 class MissingError(RuntimeError):
-    """Something outside the program is missing, such as a worker; the text names it and the remedy."""
+    """Something outside the program is missing, such as a tool or a worker; the text names it and the remedy."""
 
 
-class LostError(MissingError):
-    """The process of a run ended for lack of memory; the text says how."""
+class OutOfMemoryError(MissingError):
+    """A run, or its process, ended because memory ran out; the text has the details."""
 
 
 def explain(error: BaseException) -> tuple[int, str] | None:
-    """Exit code and one line for `error`; None for what can only be a defect of the program."""
+    """Exit code and a one-line message; None for an exception that can only be a bug of this program."""
     if isinstance(error, KeyboardInterrupt):
         return INTERRUPTED, "interrupted; finished runs are kept"
     if isinstance(error, InputError | AqmError):
@@ -56,8 +56,8 @@ def explain(error: BaseException) -> tuple[int, str] | None:
     return None
 
 
-def said(error: BaseException) -> str:
-    """Kind and text of an exception in one line, also of one whose class fails to give its text."""
+def error_line(error: BaseException) -> str:
+    """Class and text of an exception on one line, even if its `__str__` raises."""
     try:
         text = str(error)
     except BaseException:
@@ -65,13 +65,13 @@ def said(error: BaseException) -> str:
     return ": ".join([type(error).__name__, *(line.strip() for line in text.splitlines())])
 
 
-def damaged(folder: Path | str, what: str) -> NoReturn:
-    """Refuse a result folder that is not as it was written; nothing is to be deleted, it may be an only copy."""
+def refuse_damaged(folder: Path | str, what: str) -> NoReturn:
+    """Raise `InputError` about a refuse_damaged result folder, which is never deleted: it may be the only copy."""
     raise InputError(f"{folder}: damaged result, {what}; run it again to another place (-o), or move this folder away")
 
 
 def known_name(kind: str, name: str, known: Iterable[str]) -> str:
-    """Return the one of `known` that `name` is without regard to case; raise `InputError` if there is none."""
+    """Return the entry of `known` that equals `name` regardless of case; raise `InputError` if there is none."""
     names = list(known)
     if name in names:
         return name
@@ -82,13 +82,13 @@ def known_name(kind: str, name: str, known: Iterable[str]) -> str:
 
 
 def unknown(kind: str, name: str, known: list[str]) -> InputError:
-    """Build the error about a name that is not among `known`, with the nearest that is."""
+    """Build the error about a name that is not in `known`; suggests the nearest."""
     hint = near_name(name, known) or f"there is {', '.join(known)}"
     return InputError(f'{kind} "{name}" is unknown; {hint}')
 
 
 def near_name(name: str, known: Iterable[str]) -> str:
-    """Ask whether the nearest of `known` was meant; empty if none is close."""
+    """Suggestion of the nearest name in `known`; empty if none is close."""
     from difflib import get_close_matches
 
     plain = {_plain(one): one for one in known}

@@ -1,4 +1,4 @@
-"""Writing files so that nothing half-written is ever seen, whatever fails or whoever presses Ctrl-C."""
+"""Atomic writes: a file or folder appears complete or not at all, also after an error or Ctrl-C."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from typing import IO
 
 
 def write_file(path: Path | str, write: Callable[[IO[bytes]], object]) -> Path:
-    """Let `write` fill a file that appears at `path` as a whole or not at all.
+    """Let `write` fill a file that replaces `path` atomically.
 
-    The bytes are made in memory first: whatever library makes them, a full disk is then an `OSError` of ours.
+    The bytes are made in memory first, so that a full disk is our `OSError` and not an error of the writing library.
     """
     buffer = BytesIO()
     write(buffer)
     return _write_buffer(Path(path), buffer)
 
 
-def write_changed(path: Path, write: Callable[[IO[bytes]], object]) -> Path:
-    """Do the same, but leave a file alone that has these contents: it may lie where nothing can be written."""
+def write_if_changed(path: Path, write: Callable[[IO[bytes]], object]) -> Path:
+    """Like `write_file`, but leave a file with equal contents untouched: it may be on a read-only file system."""
     buffer = BytesIO()
     write(buffer)
     if path.is_file() and path.read_bytes() == buffer.getbuffer():
@@ -37,12 +37,12 @@ def write_changed(path: Path, write: Callable[[IO[bytes]], object]) -> Path:
     return _write_buffer(path, buffer)
 
 
-def write_unseen(path: Path, contents: bytes) -> None:
-    """Write a file into a folder that nobody has seen yet: in the block of `new_folder`."""
+def write_unpublished(path: Path, contents: bytes) -> None:
+    """Write a file into an unpublished folder, in the block of `new_folder`."""
     try:
         path.write_bytes(contents)
     except OSError as error:
-        error.filename = str(path)  # a full disk names none
+        error.filename = str(path)  # ENOSPC comes without a file name
         raise
 
 
@@ -50,7 +50,7 @@ def _write_buffer(path: Path, buffer: BytesIO) -> Path:
     try:
         _write(path.resolve(), buffer)
     except OSError as error:
-        error.filename = str(path)  # the user's name for it, and a full disk names none
+        error.filename = str(path)  # as the user wrote it; ENOSPC comes without one
         raise
     return path
 
@@ -61,13 +61,13 @@ def _write(target: Path, buffer: BytesIO) -> None:
     if target.exists() and not target.is_file():  # a device or a pipe cannot be replaced
         target.write_bytes(buffer.getbuffer())
         return
-    unseen = not {part.absolute() for part in _parts.copy()}.isdisjoint(target.parents)
-    if not unseen:
-        clean(target.parent, target.name)
+    unpublished = not {part.absolute() for part in _parts.copy()}.isdisjoint(target.parents)
+    if not unpublished:
+        remove_stale(target.parent, target.name)
     with _unfinished(target, Path.touch) as part:
         with part.open("wb") as file:
             file.write(buffer.getbuffer())
-            if not unseen:  # some file systems notice only here that they are full
+            if not unpublished:  # some file systems report ENOSPC only at fsync
                 file.flush()
                 os.fsync(file.fileno())
         with _commit:
@@ -76,14 +76,14 @@ def _write(target: Path, buffer: BytesIO) -> None:
 
 @contextmanager
 def new_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
-    """Give a temporary sibling of `path` that becomes `path` when the block ends well, and vanishes otherwise.
+    """Yield a temporary sibling of `path` that is renamed to `path` at the end of the block, or removed if it raises.
 
-    A folder that is there already stays, and what the block made goes, unless it is to `replace` it.
+    If `path` exists already, it stays and the new folder is removed, unless `replace` is set.
     """
-    with _unfinished(path, _make_empty) as part:
+    with _unfinished(path, _make_empty_folder) as part:
         yield part
         with _commit:
-            before = _set_aside(path) if replace and path.is_dir() else None
+            before = _move_aside(path) if replace and path.is_dir() else None
             try:
                 part.rename(path)
             except OSError:
@@ -91,20 +91,20 @@ def new_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
                     before.rename(path)
                 if before is not None or not path.is_dir():
                     raise
-                _remove(part)  # somebody else finished the same run first
+                _remove(part)  # another process finished the same run first
             else:
                 if before is not None:
                     _remove(before)
 
 
-def _set_aside(folder: Path) -> Path:
-    """Give a folder that is to be replaced a name that `clean` leaves alone, should we be killed right after."""
+def _move_aside(folder: Path) -> Path:
+    """Rename a folder that is to be replaced to a name that `remove_stale` leaves alone, in case we are killed next."""
     return folder.rename(folder.with_name(f".{folder.name}.{os.getpid()}.before"))
 
 
 @contextmanager
 def temporary_folder(prefix: str, place: str | None = None) -> Iterator[Path]:
-    """Make a folder that is there within the block only, also if Ctrl-C ends the process."""
+    """Make a folder that is removed at the end of the block, also if Ctrl-C ends the process."""
     path = Path(tempfile.mkdtemp(prefix=prefix, dir=place))
     _parts.add(path)
     try:
@@ -115,31 +115,28 @@ def temporary_folder(prefix: str, place: str | None = None) -> Iterator[Path]:
 
 
 def check_writable(folder: Path) -> None:
-    """Raise now what writing into `folder`, there already or not, would raise after the work."""
-    there = folder if folder.is_dir() else _nearest(folder.absolute())
-    if there.is_dir() and not os.access(there, os.W_OK | os.X_OK):
+    """Raise `PermissionError` if `folder`, which may not exist yet, cannot be written to; call it before the work."""
+    existing = folder if folder.is_dir() else _nearest(folder.absolute())
+    if existing.is_dir() and not os.access(existing, os.W_OK | os.X_OK):
         raise PermissionError(errno.EACCES, "Permission denied", str(folder))
 
 
 def _nearest(folder: Path) -> Path:
-    """What is there of a path: itself, or the nearest folder above it."""
+    """Nearest existing ancestor, the path itself included."""
     return next(place for place in (folder, *folder.parents) if place.exists())
 
 
-def clean(folder: Path, name: str | None = None) -> None:
-    """Remove what processes of this machine that are no more, because they were killed, left half-written.
-
-    Of one that is called `name`, or of all in a folder.
-    """
+def remove_stale(folder: Path, name: str | None = None) -> None:
+    """Remove partial files of killed processes of this host from `folder`: those of file `name`, or all."""
     for part in folder.glob(f".{escape(name) if name else '*'}.*.part") if folder.is_dir() else ():
         match = _PART.fullmatch(part.name)
-        if match and match["host"] == _HOST and not _lives(int(match["process"])):
+        if match and match["host"] == _HOST and not _is_alive(int(match["process"])):
             _remove(part)
 
 
-def abandon() -> None:
-    """Remove what is half-written in any thread; for a process that ends right after."""
-    _commit.acquire(timeout=0.05)  # kept: nobody may finish what is being removed, nor begin anything
+def remove_unfinished() -> None:
+    """Remove the partial files of all threads; only for a process that exits right after."""
+    _commit.acquire(timeout=0.05)  # never released: no thread may commit or begin a part from here on
     parts: set[Path] = set()
     for attempt in range(20):
         parts.update(_parts.copy())
@@ -147,20 +144,20 @@ def abandon() -> None:
             _remove(part)
         if attempt >= 5 and not any(part.exists() for part in parts):
             break
-        time.sleep(0.002)  # a system call of another thread may still be under way
+        time.sleep(0.002)  # another thread may still be in a system call
     for folder in sorted(_made.copy(), key=lambda folder: len(folder.parts), reverse=True):
         _remove_if_empty(folder)
 
 
 @contextmanager
 def _unfinished(path: Path, begin: Callable[[Path], None]) -> Iterator[Path]:
-    """Begin a hidden sibling in which `path` is made; it and the folders made for it go if the block fails."""
+    """Begin a hidden sibling of `path`; it and the parent folders made for it are removed if the block raises."""
     made: list[Path] = []
     with _commit:
         part = _new_part(path)
-        _parts.add(part)  # noted before it exists
+        _parts.add(part)  # before it exists, so that Ctrl-C cannot leave it behind
     try:
-        with _commit:  # a thread that fails meanwhile may not take the new folders away before there is a part
+        with _commit:  # a thread that fails meanwhile must not remove the new folders before they hold a part
             made += _make_parents(part.parent)
             _made.update(made)
             begin(part)
@@ -177,17 +174,17 @@ def _unfinished(path: Path, begin: Callable[[Path], None]) -> Iterator[Path]:
 
 
 def _new_part(path: Path) -> Path:
-    """A name that no other thread uses; the last of several that make the same gives its own up."""
+    """Name that no other thread uses. If several threads make the same folder, the last one discards its part."""
     numbers = ("", *(f"{number}." for number in range(len(_parts))))
     names = (path.with_name(f".{path.name}.{number}{_HOST}.{os.getpid()}.part") for number in numbers)
     return next(name for name in names if name not in _parts)
 
 
-def _make_empty(part: Path) -> None:
+def _make_empty_folder(part: Path) -> None:
     try:
         part.mkdir()
     except FileExistsError:
-        _remove(part)  # a killed process had our number
+        _remove(part)  # left by a killed process with our PID
         part.mkdir()
 
 
@@ -209,7 +206,7 @@ def _make_parents(folder: Path) -> list[Path]:
     return missing
 
 
-def _lives(process: int) -> bool:
+def _is_alive(process: int) -> bool:
     try:
         os.kill(process, 0)
     except ProcessLookupError:

@@ -1,4 +1,4 @@
-"""Frames: their files, and the same for pandas, which is not needed otherwise (Polars' `to_pandas` needs pyarrow)."""
+"""Data frames: errors of their files, and conversion to pandas without pyarrow, which Polars' `to_pandas` needs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from sojourn.base.errors import MissingError, damaged
+from sojourn.base.errors import MissingError, refuse_damaged
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 @contextmanager
 def readable_table(path: Path) -> Iterator[None]:
-    """Refuse a result whose table Polars cannot read."""
+    """Raise `InputError` if Polars cannot read the table of a result in the block."""
     try:
         yield
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-        damaged(path.parent, f"{path.name} cannot be read ({(str(error).splitlines() or [''])[0]})")
+        refuse_damaged(path.parent, f"{path.name} cannot be read ({(str(error).splitlines() or [''])[0]})")
 
 
 def to_pandas(frame: pl.DataFrame) -> pd.DataFrame:
-    """The same table as a pandas frame: whole numbers with gaps are Int64, names of links and fates categories."""
+    """Convert a table to pandas: integers with nulls become Int64; enums (names of links, fates) become categories."""
     try:
         import pandas as pd
     except ImportError:

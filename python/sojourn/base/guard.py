@@ -1,7 +1,7 @@
-"""A program whose address space is limited, watched by a parent: death for lack of memory is one line and an exit code.
+"""Guard of a program with limited address space: running out of memory becomes one line and an exit code.
 
-A library that gets no memory may abort, fail while it is loaded, or raise something that says nothing of memory. So the
-program goes on in a child, and its parent, which has loaded nothing, says what happened. Without a limit there is none.
+A library that gets no memory may abort, fail to load, or raise an unrelated exception. So the program runs in a forked
+child, and the parent, which has loaded nothing, reports the cause. Without a limit there is no child.
 """
 
 from __future__ import annotations
@@ -17,57 +17,57 @@ from contextlib import suppress
 from types import FrameType
 from typing import IO, Any, NoReturn
 
-from sojourn.base.memory import address_limit, address_space, cap_threads, shown
+from sojourn.base.memory import address_limit, address_space, cap_threads, format_bytes
 
 INPUT = 2
-LACKING = 3
+OUT_OF_MEMORY = 3
 INTERRUPTED = 130
-"""Exit codes: `INPUT`, `MACHINE`, `INTERRUPTED` of `sojourn.base.errors`, whose module may be what cannot be loaded."""
-NAMED = re.compile(rb"^Error: (.*: .* ended the program: .*)\n", re.MULTILINE)
-"""A queue manager's library that ended the program, in the words of the core (crates/library, crash.rs)."""
-NEAR = 512 << 20
-"""A library may ask for so much address space at once."""
+"""Exit codes as `INPUT`, `MACHINE`, `INTERRUPTED` of `sojourn.base.errors`, which itself may fail to load."""
+LIBRARY_CRASH = re.compile(rb"^Error: (.*: .* ended the program: .*)\n", re.MULTILINE)
+"""Line that the core prints when a queue manager's library end_reader the program (crates/library, crash.rs)."""
+HEADROOM = 512 << 20
+"""Bytes of address space that a library may request at once."""
 
 
 def run(program: Callable[[], int]) -> int:
-    """Exit code of the program: run here, or, where the address space is limited, in a child."""
+    """Run the program, in a child if the address space is limited; returns its exit code."""
     if address_limit() is None or not hasattr(os, "fork"):
         return program()
-    import tempfile  # 20 modules that a command without a limit need not load
+    import tempfile  # loads 20 modules, which a command without a limit does not need
 
     cap_threads()
     with tempfile.TemporaryFile() as noise:
-        ended, end = os.pipe()
+        end_reader, end = os.pipe()
         child = os.fork()
         if child == 0:
             _program(program, noise, end)
         os.close(end)
-        return _wait(child, noise, ended)
+        return _wait(child, noise, end_reader)
 
 
 def _program(program: Callable[[], int], noise: IO[bytes], end: int) -> NoReturn:
-    """The child: what libraries write to the standard error output goes to `noise`, what we write does not.
+    """Run the program in the child. Stderr of libraries goes to `noise`, ours does not.
 
-    It writes to `end` when it ends by itself: a library may leave with any code.
+    A byte in `end` marks a regular exit, because a library may exit with any code.
     """
     _die_with_the_parent()
     if sys.stderr is not None:
         sys.stderr = os.fdopen(os.dup(2), "w", buffering=1, encoding=sys.stderr.encoding, errors=sys.stderr.errors)
         os.dup2(noise.fileno(), 2)
-    threading.excepthook = sys.unraisablehook = _note
+    threading.excepthook = sys.unraisablehook = _print_unraisable
     code = 1
     try:
-        import hashlib  # noqa: F401 (loaded while there is memory: where one of its parts finds none, it logs a traceback)
+        import hashlib  # noqa: F401 (loaded while memory is left; otherwise it logs a traceback)
 
         code = program()
         if sys.stdout is not None:
             sys.stdout.flush()
     except OSError:
-        code = code or LACKING
+        code = code or OUT_OF_MEMORY
     except BaseException as error:
-        if is_of_memory(error):
-            code = LACKING
-            _say(f"{type(error).__name__} in {shown(address_limit() or 0)} of address space")
+        if is_out_of_memory(error):
+            code = OUT_OF_MEMORY
+            _report(f"{type(error).__name__} in {format_bytes(address_limit() or 0)} of address space")
         else:
             import traceback
 
@@ -78,21 +78,21 @@ def _program(program: Callable[[], int], noise: IO[bytes], end: int) -> NoReturn
         os._exit(code)
 
 
-def is_of_memory(error: BaseException) -> bool:
-    """Whether an exception that nobody expected is of memory: it says so, or there is next to none left."""
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an unexpected exception is due to memory: `MemoryError` or ENOMEM in its chain, or `HEADROOM` is gone."""
     chain: list[BaseException] = []
-    here: BaseException | None = error
-    while here is not None and here not in chain:
-        chain.append(here)
-        here = here.__cause__ or here.__context__
+    current: BaseException | None = error
+    while current is not None and current not in chain:
+        chain.append(current)
+        current = current.__cause__ or current.__context__
     if any(isinstance(one, MemoryError) or getattr(one, "errno", None) == errno.ENOMEM for one in chain):
         return True
     limit = address_limit()
-    return limit is not None and limit - address_space("VmPeak") < NEAR
+    return limit is not None and limit - address_space("VmPeak") < HEADROOM
 
 
-def _wait(child: int, noise: IO[bytes], ended: int) -> int:
-    """The parent: pass signals on, wait, and end as the child did, or as one that lacked memory."""
+def _wait(child: int, noise: IO[bytes], end_reader: int) -> int:
+    """Forward signals to the child, wait, and exit as it did, or with `OUT_OF_MEMORY`."""
 
     def forward(number: int, _frame: FrameType | None) -> None:
         with suppress(ProcessLookupError):
@@ -103,39 +103,39 @@ def _wait(child: int, noise: IO[bytes], ended: int) -> int:
             signal.signal(number, forward)
     _, status = os.waitpid(child, 0)
     code = os.waitstatus_to_exitcode(status)
-    by_itself = bool(os.read(ended, 1)) or code == INTERRUPTED
+    by_itself = bool(os.read(end_reader, 1)) or code == INTERRUPTED
     noise.seek(0)
-    said = noise.read()
-    if not by_itself and (line := NAMED.search(said)):
+    output = noise.read()
+    if not by_itself and (line := LIBRARY_CRASH.search(output)):
         with suppress(OSError):
             os.write(2, line[0])
         return INPUT
     if -code in DEADLY or (code >= 0 and not by_itself):
         how = f"exit code {code}" if code >= 0 else signal.Signals(-code).name
-        _say(f"its process ended with {how} in {shown(address_limit() or 0)} of address space")
-        return LACKING
-    if code != LACKING:
+        _report(f"its process ended with {how} in {format_bytes(address_limit() or 0)} of address space")
+        return OUT_OF_MEMORY
+    if code != OUT_OF_MEMORY:
         with suppress(OSError):
-            os.write(2, said)
+            os.write(2, output)
     if code < 0:
         signal.signal(-code, signal.SIG_DFL)
         os.kill(os.getpid(), -code)
     return code
 
 
-def _say(what: str) -> None:
+def _report(what: str) -> None:
     with suppress(OSError, ValueError):
         print(f"Error: out of memory: {what}; raise the limit (ulimit -v)", file=sys.stderr, flush=True)
 
 
-def _note(about: Any) -> None:
-    """What a thread or a destructor raised is no output of the program."""
+def _print_unraisable(about: Any) -> None:
+    """Print an exception of a thread or a destructor to `noise`: it is no output of the program."""
     with suppress(OSError, ValueError):
         print(getattr(about, "exc_value", about), file=sys.__stderr__, flush=True)
 
 
 def _die_with_the_parent() -> None:
-    """Where the system can: a parent that is killed takes its child along."""
+    """Die with the parent, if the system supports that."""
     parent = os.getppid()
     with suppress(ImportError, OSError, AttributeError):
         import ctypes
@@ -144,7 +144,7 @@ def _die_with_the_parent() -> None:
         libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         libc.mallopt(M_ARENA_MAX, 1)
     if os.getppid() != parent:
-        os._exit(LACKING)
+        os._exit(OUT_OF_MEMORY)
 
 
 PR_SET_PDEATHSIG = 1
@@ -152,4 +152,4 @@ M_ARENA_MAX = -8
 DEADLY = {getattr(signal, name, None) for name in ("SIGABRT", "SIGSEGV", "SIGBUS", "SIGILL", "SIGTRAP", "SIGKILL")} - {
     None
 }
-"""Signals that a program ends itself with that gets no memory, or is ended with."""
+"""Signals that end a program without memory, its own or the kernel's."""

@@ -1,4 +1,4 @@
-"""Reading what users give: a file becomes its contents, or one line that says what is wrong with it."""
+"""Input files of users: their contents, or a one-line error."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["DEEPEST", "parse_json", "parse_toml", "read_bytes", "read_text", "tomllib"]
+__all__ = ["MAX_DEPTH", "parse_json", "parse_toml", "read_bytes", "read_text", "tomllib"]
 
-DEEPEST = 64
-"""Most tables and lists within each other; files of ours have six."""
-BITS = 64
-"""Most bits of a whole number."""
+MAX_DEPTH = 64
+"""Maximum nesting of tables and lists; our own files have six levels."""
+MAX_BITS = 64
+"""Maximum bits of an integer."""
 
 
 def read_bytes(path: Path | str, kind: str = "file") -> bytes:
-    """Contents of an input file of some kind; a file that cannot be read is bad input.
+    """Contents of an input file; raises `InputError` if it cannot be read.
 
-    Pipes and devices are refused, because they may never end; so is what needs to be read more than once.
+    Pipes and devices are refused, because they may never end and cannot be read twice.
     """
     path = Path(path)
     try:
@@ -43,30 +43,29 @@ def read_bytes(path: Path | str, kind: str = "file") -> bytes:
 
 
 def read_text(path: Path | str, kind: str = "TOML") -> str:
-    """Text of an input file of some kind."""
+    """Text of a UTF-8 input file, with Unix line endings."""
     try:
-        # As a text file is read: any end of a line is "\n".
         return read_bytes(path).decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: not a text file (byte {error.start} is not UTF-8); give a {kind} file") from None
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """Document of a TOML text; what is wrong with it does not name the file."""
+    """Document of a TOML text; errors do not name the file."""
     try:
         document: dict[str, Any] = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{error}; fix the TOML there") from None
     except RecursionError:
         raise _too_deep(_deep_line(text)) from None
-    except ValueError as error:  # a number of thousands of digits, a date that is none
+    except ValueError as error:  # e.g. thousands of digits, or an invalid date
         raise InputError(f"{str(error).split(';')[0]}; fix the TOML") from None
     _check(document)
     return document
 
 
 def parse_json(text: str | bytes) -> Any:
-    """Value of a JSON text, or ValueError (of which InputError is one)."""
+    """Value of a JSON text; raises ValueError, or its subclass InputError."""
     try:
         value = json.loads(text)
     except RecursionError:
@@ -76,46 +75,46 @@ def parse_json(text: str | bytes) -> Any:
 
 
 def _check(document: Any) -> None:
-    """Refuse what no file of ours has: deep nesting, which exhausts stacks; dates; numbers of more than 64 bits."""
+    """Refuse what no file format of ours has: deep nesting (exhausts stacks), dates, integers of more than 64 bits."""
     left: list[tuple[Any, tuple[str, ...]]] = [({"": document}, ())]
     while left:
         value, place = left.pop()
-        named = value.items() if isinstance(value, dict) else ((f"[{index}]", item) for index, item in enumerate(value))
-        for key, item in named:
+        items = value.items() if isinstance(value, dict) else ((f"[{index}]", item) for index, item in enumerate(value))
+        for key, item in items:
             if isinstance(item, dict | list):
-                if len(place) > DEEPEST:
-                    raise _too_deep(_spelled((*place, key)))
+                if len(place) > MAX_DEPTH:
+                    raise _too_deep(_path_text((*place, key)))
                 left.append((item, (*place, key)))
             elif isinstance(item, date | time):  # datetime is a date
                 raise InputError(
-                    f'{_spelled((*place, key))}: {item} is a date or a time of day; write a text, e.g. "5 ms"'
+                    f'{_path_text((*place, key))}: {item} is a date or a time of day; write a text, e.g. "5 ms"'
                 )
-            elif isinstance(item, int) and item.bit_length() > BITS:
+            elif isinstance(item, int) and item.bit_length() > MAX_BITS:
                 raise InputError(
-                    f"{_spelled((*place, key))}: a whole number of more than {BITS} bits; write a smaller one"
+                    f"{_path_text((*place, key))}: a whole number of more than {MAX_BITS} bits; write a smaller one"
                 )
 
 
-def _spelled(place: tuple[str, ...]) -> str:
-    """Where a value stands: `flows[0].rate`; of a long way only the beginning."""
+def _path_text(place: tuple[str, ...]) -> str:
+    """Path of a value, such as `flows[0].rate`; only the first six steps of a longer one."""
     steps = place[1:]  # the first is the document
     text = "".join(step if step.startswith("[") else f".{step}" for step in steps[:6]).removeprefix(".")
     return text + ("…" if len(steps) > 6 else "") or "the file"
 
 
 def _deep_line(text: str) -> str:
-    """The line of TOML or JSON in which too many lists and tables are open; strings and comments do not count."""
+    """First line of TOML or JSON that exceeds `MAX_DEPTH`; brackets in strings and comments do not count."""
     depth = 0
     for part in re.finditer(
         r'"""(?:\\.|[^\\])*?"""|"(?:\\.|[^"\\\n])*"|\'[^\'\n]*\'|#[^\n]*|[\[\]{}]', text, re.DOTALL
     ):
         if part[0] in "[]{}":
             depth = depth + 1 if part[0] in "[{" else max(0, depth - 1)
-        if depth > DEEPEST:
+        if depth > MAX_DEPTH:
             return f"line {text.count(chr(10), 0, part.start()) + 1}"
     return ""
 
 
 def _too_deep(place: str) -> InputError:
-    said = f"more than {DEEPEST} tables or lists within each other; write it flatter"
-    return InputError(f"{place}: {said}" if place else said)
+    reason = f"more than {MAX_DEPTH} tables or lists within each other; write it flatter"
+    return InputError(f"{place}: {reason}" if place else reason)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def latex(text: str) -> str:
-    """Text as LaTeX source that looks like it, without what needs a package."""
+    """Escape a text for LaTeX, with commands that need no package."""
     return "".join(_LATEX.get(letter, letter) for letter in text)
 
 

@@ -1,6 +1,6 @@
-"""Markdown pages that commands write: tables, texts from doc comments, and parts of pages written by hand.
+"""Generated Markdown: tables, prose from doc comments, and parts of handwritten pages.
 
-A part stands between `<!-- KIND: NAME -->` and `<!-- end -->`.
+A part is the text between `<!-- KIND: NAME -->` and `<!-- end -->`.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ from pathlib import Path
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """Lines of a table; a vertical bar in a cell is escaped."""
+    """Lines of a table; vertical bars in cells are escaped."""
     lines = [headings, ["---"] * len(headings), *rows]
     return [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines]
 
 
 def module_source(folder: Path, name: str) -> str:
-    """Text of a Rust module, which is a file or a folder."""
+    """Source of a Rust module, `NAME.rs` or `NAME/mod.rs`."""
     files = [folder / f"{name}.rs", folder / name / "mod.rs"]
     return next(file for file in files if file.exists()).read_text(encoding="utf-8")
 
 
 def doc_comment(name: str, source: str) -> tuple[list[str], list[str]]:
-    """Split the comment at the top of a Rust file into the part before `# When to use`, and the part behind."""
+    """Split the `//!` comment of a Rust file into the paragraphs before and after `# When to use`."""
     comment = [line.removeprefix("//!").strip() for line in source.splitlines() if line.startswith("//!")]
     text, _, use = "\n".join(comment).partition("# When to use\n")
     if not use.strip():
@@ -32,22 +32,22 @@ def doc_comment(name: str, source: str) -> tuple[list[str], list[str]]:
 
 
 def _prose(text: str) -> list[str]:
-    """A comment's paragraphs, each on one line; links to modules become links to pages."""
+    """Paragraphs of a comment, each on one line; links to modules become links to pages."""
     text = re.sub(r"\[([^\]]+)\]\(crate::(\w+)\)", r"[\1](\2.md)", text)
     text = re.sub(r"\[(`[^`\]]+`)\](?!\()", r"\1", text)
     paragraphs = [" ".join(paragraph.split()) for paragraph in text.strip().split("\n\n")]
     return [line for paragraph in paragraphs for line in (paragraph, "")][:-1]
 
 
-def replaced(page: str, kind: str, name: str, lines: Sequence[str]) -> str:
-    """Return the page with other lines in one of its parts, which has to be there."""
+def replace_part(page: str, kind: str, name: str, lines: Sequence[str]) -> str:
+    """Replace the lines of one part of a page, which must exist."""
     found = _find(page, kind, name)
     inside = "\n".join(lines)
     return f"{page[: found.start(1)]}\n\n{inside}\n\n{page[found.end(1) :]}"
 
 
-def part(page: str, kind: str, name: str) -> str:
-    """Return what stands in a part."""
+def read_part(page: str, kind: str, name: str) -> str:
+    """Text of a part."""
     return _find(page, kind, name)[1].strip()
 
 

@@ -1,4 +1,4 @@
-"""How much memory there is: what a limit on the address space, a control group and the machine leave."""
+"""Available memory: the minimum left by the address space limit, the control groups and the machine."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from contextlib import suppress
 from pathlib import Path
 
 SHOWN = 10**9
-"""A need of more bytes than this is told before it arises."""
+"""Bytes from which a memory need is announced beforehand."""
 
 
 def address_limit() -> int | None:
     """Limit on the address space of this process in bytes (`ulimit -v`), if there is one."""
     try:
         import resource
-    except ModuleNotFoundError:  # a system without limits of this kind
+    except ModuleNotFoundError:  # no rlimits on this system
         return None
     soft, _ = resource.getrlimit(resource.RLIMIT_AS)
     return soft if soft != resource.RLIM_INFINITY else None
 
 
 def address_space(when: str = "VmSize") -> int:
-    """Address space that this process has, or had at most (`VmPeak`), in bytes; 0 where the system does not say."""
+    """Address space of this process in bytes, or its peak (`VmPeak`); 0 if the system does not report it."""
     return _kib(Path("/proc/self/status"), when) or 0
 
 
 def free() -> int | None:
-    """Bytes that this process can still have: the least of all limits. None where the system does not say."""
+    """Bytes that this process can still allocate, the minimum over all limits; None if unknown."""
     limit = address_limit()
     left = [] if limit is None else [limit - address_space()]
     left += _groups()
@@ -35,19 +35,19 @@ def free() -> int | None:
     return max(0, min(left)) if left else None
 
 
-def suffices(need: int) -> bool:
-    """Whether `need` bytes can be had, as far as is known."""
+def is_available(need: int) -> bool:
+    """Whether `need` bytes are free; true if unknown."""
     left = free()
     return left is None or need <= left
 
 
-def shown(count: int) -> str:
-    """A number of bytes for a sentence: 300 MB, 2.3 GB."""
+def format_bytes(count: int) -> str:
+    """Format bytes for messages: 300 MB, 2.3 GB."""
     return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"
 
 
 def _groups() -> list[int]:
-    """What the control groups around this process leave, of version 2 or 1 (`cgroups(7)`); files may be given up."""
+    """Bytes left in each control group of this process, v1 or v2 (`cgroups(7)`); inactive page cache counts as free."""
     left = []
     with suppress(OSError, ValueError):
         for line in Path("/proc/self/cgroup").read_text().splitlines():
@@ -61,7 +61,7 @@ def _groups() -> list[int]:
 
 
 def _limits(root: Path, path: str, limit: str, used: str, cached: str) -> list[int]:
-    """What each group from `path` up to `root` leaves."""
+    """Bytes left in each group from `path` up to `root`."""
     left = []
     own = root / path.lstrip("/")
     for group in (own, *own.parents):
@@ -75,7 +75,7 @@ def _limits(root: Path, path: str, limit: str, used: str, cached: str) -> list[i
 
 
 def _kib(file: Path, name: str) -> int | None:
-    """A line of /proc in kB, as bytes."""
+    """Value of a line of a /proc file, converted from kB to bytes."""
     with suppress(OSError, ValueError):
         for line in file.read_text().splitlines():
             if line.startswith(f"{name}:"):
@@ -84,10 +84,10 @@ def _kib(file: Path, name: str) -> int | None:
 
 
 def cap_threads() -> None:
-    """Let libraries that are loaded from now on start as few threads as the limit on the address space has room for.
+    """Cap the threads of libraries loaded from now on to those that the address space limit has room for.
 
-    Each thread reserves address space that it does not use: its stack, an arena of the allocator, a buffer of OpenBLAS.
-    What the user has set stays.
+    Each thread reserves address space that it does not use: its stack, a malloc arena, a buffer of OpenBLAS. Variables
+    set by the user stay.
     """
     limit = address_limit()
     if limit is None:
@@ -96,9 +96,9 @@ def cap_threads() -> None:
     if threads < (os.cpu_count() or 1):
         for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "POLARS_MAX_THREADS"):
             os.environ.setdefault(name, str(threads))
-        os.environ.setdefault("MALLOC_ARENA_MAX", "1")  # for processes that are started from here
+        os.environ.setdefault("MALLOC_ARENA_MAX", "1")  # for child processes
 
 
 LIBRARIES = 1 << 30
 PER_THREAD = 192 << 20
-"""Address space that NumPy, Polars, SciPy and matplotlib take, and what each of their threads takes (measured)."""
+"""Bytes of address space of NumPy, Polars, SciPy and matplotlib together, and of each of their threads (measured)."""

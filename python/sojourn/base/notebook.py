@@ -1,4 +1,4 @@
-"""Progress of runs that a program starts: a bar in a notebook, on request one on the terminal too."""
+"""Progress of runs started from Python: a bar in a notebook, and on request on a terminal."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from sojourn.base.progress import progress as on_terminal
 from sojourn.base.progress import time_left
 
 FIRST_S = 1.0
-"""A bar is shown from then on."""
+"""Delay before the bar appears."""
 EVERY_S = 0.2
-"""Seconds between two looks of a bar."""
-Told = Callable[..., None]
-"""Called with the share of work done (0 to 1), and where there are several runs with finished ones and all."""
+"""Interval between updates of the bar."""
+ProgressCallback = Callable[..., None]
+"""Called with the fraction done (0 to 1) and, if there are several runs, the finished and the total number."""
 
 
 @contextmanager
-def shown(progress: Told | bool | None) -> Iterator[Told | None]:
-    """Give what to tell progress to: a function of the caller's, a bar (True), or in a notebook a bar by itself."""
+def progress_callback(progress: ProgressCallback | bool | None) -> Iterator[ProgressCallback | None]:
+    """Yield the progress callback: the caller's, or that of a bar if `progress` is True or, in a notebook, None."""
     if callable(progress):
         yield progress
     elif progress is not False and in_notebook():
@@ -34,25 +34,25 @@ def shown(progress: Told | bool | None) -> Iterator[Told | None]:
         finally:
             bar.close()
     elif progress:
-        with on_terminal() as told:
-            yield lambda share, finished=0, total=1: told(share, finished, total)
+        with on_terminal() as report:
+            yield lambda share, finished=0, total=1: report(share, finished, total)
     else:
         yield None
 
 
-def lab_of(what: object) -> Any:
-    """Return the widget that shows a scenario or a result in a notebook, by the package that builds on both."""
-    return import_module("sojourn.apps.lab.widget").show(what)
+def lab_widget(subject: object) -> Any:
+    """Widget that shows a scenario or a result in a notebook; the lab is imported late, as it builds on both."""
+    return import_module("sojourn.apps.lab.widget").show(subject)
 
 
 def in_notebook() -> bool:
-    """Whether a notebook shows what we display."""
+    """Whether we run in a notebook's kernel."""
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     return hasattr(shell, "kernel")
 
 
 class NotebookBar:
-    """A bar below the cell that is gone when the work is done; it needs nothing but IPython."""
+    """Progress bar below the cell, removed at the end; needs only IPython."""
 
     def __init__(self) -> None:
         self._began = time.monotonic()
@@ -60,7 +60,7 @@ class NotebookBar:
         self._id = ""
 
     def __call__(self, share: float, finished: int = 0, total: int = 1) -> None:
-        """Show how far the work is."""
+        """Update the bar."""
         now = time.monotonic()
         if now < self._due:
             return
@@ -75,8 +75,8 @@ class NotebookBar:
         if self._id:
             self._display({"text/html": "", "text/plain": ""})
 
-    def _display(self, shown: dict[str, str]) -> None:
+    def _display(self, mime_bundle: dict[str, str]) -> None:
         display: Any = sys.modules["IPython"].display
         is_first = not self._id
         self._id = self._id or uuid.uuid4().hex
-        display.display(shown, raw=True, display_id=self._id, update=not is_first)
+        display.display(mime_bundle, raw=True, display_id=self._id, update=not is_first)

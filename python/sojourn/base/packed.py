@@ -1,4 +1,4 @@
-"""Compressed input files, of which no more comes out than is asked for: a small file may hold any number of zeros."""
+"""Compressed input files, decompressed up to a limit: a small file may hold any number of zeros."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Protocol
 
 from sojourn.base.errors import InputError
 
-MOST_BYTES = 1 << 27
-"""Of a file, decompressed. An hour of a test of Flent with fifty flows, or of packets of a kernel, takes less."""
+MAX_BYTES = 1 << 27
+"""Maximum decompressed size; an hour of a Flent test with fifty flows, or of a kernel's packets, takes less."""
 
 
 class _Stream(Protocol):
-    """What undoes one stream of a file."""
+    """Decompressor of one stream of a file."""
 
     @property
     def eof(self) -> bool:
@@ -22,33 +22,36 @@ class _Stream(Protocol):
 
     @property
     def unused_data(self) -> bytes:
-        """Bytes of the file behind the stream."""
+        """Bytes of the file after the stream."""
 
     def decompress(self, data: bytes, max_length: int, /) -> bytes:
-        """At most so many bytes of what follows."""
+        """Decompress at max_bytes `max_length` bytes."""
         ...
 
 
-def unpacked(path: Path, data: bytes, most: int = MOST_BYTES) -> bytes:
-    """Contents of a file, compressed by gzip or bzip2 (its first bytes say so) or plain; at most so many bytes."""
+def decompress(path: Path, data: bytes, max_bytes: int = MAX_BYTES) -> bytes:
+    """Contents of a file that is plain or compressed by gzip or bzip2 (by its magic bytes).
+
+    Raises `InputError` above `max_bytes`.
+    """
     parts: list[bytes] = []
     left, size = data, 0
     while (stream := _stream(left)) is not None:
         try:
-            part = stream.decompress(left, most - size + 1)
+            part = stream.decompress(left, max_bytes - size + 1)
         except (zlib.error, OSError) as error:
             raise InputError(f"{path}: damaged ({error}); fetch it again") from None
         parts.append(part)
         size += len(part)
-        if size > most:
-            raise _too_much(path, most)
+        if size > max_bytes:
+            raise _too_much(path, max_bytes)
         if not stream.eof:
             raise InputError(f"{path}: the file is cut off; fetch it again")
         left = stream.unused_data
     if parts:
         return b"".join(parts)
-    if len(data) > most:
-        raise _too_much(path, most)
+    if len(data) > max_bytes:
+        raise _too_much(path, max_bytes)
     return data
 
 
@@ -60,5 +63,5 @@ def _stream(data: bytes) -> _Stream | None:
     return None
 
 
-def _too_much(path: Path, most: int) -> InputError:
-    return InputError(f"{path}: more than {most >> 20} MB of data; cut it")
+def _too_much(path: Path, max_bytes: int) -> InputError:
+    return InputError(f"{path}: more than {max_bytes >> 20} MB of data; cut it")

@@ -1,4 +1,4 @@
-"""Progress on stderr: a bar on a terminal, a line now and then elsewhere; nothing for what takes under a second."""
+"""Progress on stderr: a bar on a terminal, otherwise a line every few seconds; nothing in the first second."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bar
 
 Progress = Callable[[float, int, int], None]
-"""Called with the share of work done (0 to 1), finished runs and all runs."""
+"""Called with the fraction done (0 to 1), the finished and the total number of runs."""
 Steps = Callable[[float, str], None]
-"""Called with the share of work done and what is being done."""
+"""Called with the fraction done and the name of the current step."""
 FIRST_S = 1.0
-"""Progress is shown from then on."""
+"""Delay before progress is shown."""
 EVERY_S = 5.0
-"""Seconds between two lines where there is no terminal."""
+"""Interval between lines if stderr is no terminal."""
 
 
 @contextmanager
-def progress(what: str = "runs") -> Iterator[Progress]:
-    """Give a function that shows how far the runs are, or `what` else is counted."""
-    reporter = _Reporter(sys.stderr.isatty(), what)
+def progress(unit: str = "runs") -> Iterator[Progress]:
+    """Yield a callback that shows the progress of runs, or of another unit."""
+    reporter = _Reporter(sys.stderr.isatty(), unit)
     try:
         yield reporter
     finally:
@@ -32,23 +32,23 @@ def progress(what: str = "runs") -> Iterator[Progress]:
 
 
 @contextmanager
-def lines(what: str) -> Iterator[Progress]:
-    """Give the same for a process that may have one thread only: a line now and then, also on a terminal."""
-    yield _Reporter(False, what)
+def lines(unit: str) -> Iterator[Progress]:
+    """Like `progress`, but with lines even on a terminal: for a process that must stay single-threaded."""
+    yield _Reporter(False, unit)
 
 
-def say(reporter: object, text: str) -> None:
-    """Show a line beside the progress of a command; nothing where somebody else shows the progress."""
+def print_line(reporter: object, text: str) -> None:
+    """Print a line above the progress of a command; does nothing for a callback from elsewhere."""
     if isinstance(reporter, _Reporter):
-        reporter.say(text)
+        reporter.print_line(text)
 
 
 class _Reporter:
-    def __init__(self, terminal: bool, what: str) -> None:
+    def __init__(self, terminal: bool, unit: str) -> None:
         self.terminal = terminal
-        self.what = what
-        self.began = time.monotonic()
-        self.due = self.began + FIRST_S
+        self.unit = unit
+        self.start = time.monotonic()
+        self.due = self.start + FIRST_S
         self.bar: Bar | None = None
 
     def __call__(self, share: float, finished: int, total: int) -> None:
@@ -59,10 +59,10 @@ class _Reporter:
             self._draw(share, finished, total)
         else:
             self.due = now + EVERY_S
-            left = time_left(now - self.began, share)
-            print(f"{finished} of {total} {self.what}, {share:.0%}{left}", file=sys.stderr, flush=True)
+            left = time_left(now - self.start, share)
+            print(f"{finished} of {total} {self.unit}, {share:.0%}{left}", file=sys.stderr, flush=True)
 
-    def say(self, text: str) -> None:
+    def print_line(self, text: str) -> None:
         if self.bar is None:
             print(text, file=sys.stderr, flush=True)
         else:
@@ -73,7 +73,7 @@ class _Reporter:
             self.bar = _new_bar()
             self.bar.start()
             self.bar.add_task("", total=1.0)
-        self.bar.update(self.bar.task_ids[0], completed=share, description=f"{finished} of {total} {self.what}")
+        self.bar.update(self.bar.task_ids[0], completed=share, description=f"{finished} of {total} {self.unit}")
 
     def stop(self) -> None:
         if self.bar is not None:
@@ -81,7 +81,7 @@ class _Reporter:
 
 
 def time_left(elapsed_s: float, share: float) -> str:
-    """Estimate of the time left, as words."""
+    """Estimate of the time left, as text."""
     if share <= 0:
         return ""
     left = elapsed_s * (1 - share) / share
@@ -99,9 +99,9 @@ def _new_bar() -> Bar:
 
 @contextmanager
 def steps() -> Iterator[Steps]:
-    """A bar on a terminal, else a line for each step."""
+    """Yield a callback that shows steps: a bar on a terminal, otherwise a line per step."""
     if not sys.stderr.isatty():
-        yield _Lines()
+        yield _StepLines()
         return
     from rich.console import Console
     from rich.progress import BarColumn, TaskProgressColumn, TextColumn
@@ -110,17 +110,15 @@ def steps() -> Iterator[Steps]:
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
     with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("", total=1.0)
-        yield lambda share, what: bar.update(task, completed=share, description=what[:60])
+        yield lambda share, step: bar.update(task, completed=share, description=step[:60])
 
 
-class _Lines:
-    """A line for each step."""
-
+class _StepLines:
     def __init__(self) -> None:
         self.last = ""
 
-    def __call__(self, _share: float, what: str) -> None:
-        step = what.split(" ")[0]
-        if step != self.last:
-            self.last = step
-            print(what, file=sys.stderr, flush=True)
+    def __call__(self, _share: float, step: str) -> None:
+        word = step.split(" ")[0]
+        if word != self.last:
+            self.last = word
+            print(step, file=sys.stderr, flush=True)

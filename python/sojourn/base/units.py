@@ -1,4 +1,4 @@
-"""Quantities as texts: as the core spells them ("100 s", "10 Mbit/s"), for labels and axes, and as users write them."""
+"""Quantities as text: in the core's canonical form ("100 s", "10 Mbit/s") and as users write them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from sojourn.base.errors import InputError
 
 DIGITS = 6
-"""Significant digits of a value that is drawn or tried, so that a run can be named by what is printed."""
+"""Significant digits of drawn values, so that the printed value reproduces the run."""
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0}
 _BITS = {"bit/s": 1.0, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9}
 _UNITS = {"s": _SECONDS, "bit/s": _BITS, "B": {"B": 1.0}, "packets": {"packets": 1.0}}
@@ -28,13 +28,13 @@ def bits_per_second(text: str) -> float:
 
 
 def schedule(text: str) -> list[tuple[str, str]]:
-    """Values of a schedule ("100 Mbit/s@0 s,10 Mbit/s@50 s") and when each begins; of a plain value itself, at ""."""
+    """Values and start times of a schedule ("100 Mbit/s@0 s,10 Mbit/s@50 s"); a plain value has the start ""."""
     steps = [step.partition("@") for step in text.split(",")]
     return [(value.strip(), begins.strip()) for value, _, begins in steps]
 
 
-def first_of(text: str) -> str:
-    """The value with which a schedule begins; a plain value itself."""
+def initial_value(text: str) -> str:
+    """First value of a schedule, or the plain value."""
     return schedule(text)[0][0]
 
 
@@ -44,7 +44,7 @@ def rates(text: str) -> list[float]:
 
 
 def quantity(value: object) -> tuple[float, str] | None:
-    """Number and base unit (s, bit/s, B, packets, or none) of a canonical value; None for what is no number."""
+    """Number and base unit (s, bit/s, B, packets or "") of a canonical value; None if it is no number."""
     if isinstance(value, bool):
         return None
     if isinstance(value, int | float):
@@ -56,16 +56,16 @@ def quantity(value: object) -> tuple[float, str] | None:
     return None
 
 
-def read_quantity(place: str, found: Any) -> tuple[Decimal, str]:
-    """Number and unit of what a user wrote at a place; without a unit that is empty."""
-    match = QUANTITY.fullmatch(found if isinstance(found, str) else str(found))
-    if isinstance(found, bool) or match is None:
-        raise InputError(f'{place}: {json.dumps(found)} is not a number, with or without a unit; write e.g. "5 ms"')
+def read_quantity(place: str, written: Any) -> tuple[Decimal, str]:
+    """Number and unit ("" if there is none) of a user's value at `place`; raises `InputError` for anything else."""
+    match = QUANTITY.fullmatch(written if isinstance(written, str) else str(written))
+    if isinstance(written, bool) or match is None:
+        raise InputError(f'{place}: {json.dumps(written)} is not a number, with or without a unit; write e.g. "5 ms"')
     return Decimal(match[1]), match[2]
 
 
-def written_quantity(value: Decimal | float, unit: str) -> Any:
-    """A number as a scenario takes it: with its unit as a text, else as a number."""
+def format_quantity(value: Decimal | float, unit: str) -> Any:
+    """Format a quantity for a scenario: text if it has a unit, otherwise a number."""
     exact = value if isinstance(value, Decimal) else Decimal(repr(value))
     if unit:
         return f"{exact.normalize():f} {unit}"
@@ -73,22 +73,22 @@ def written_quantity(value: Decimal | float, unit: str) -> Any:
 
 
 def factor_between(unit: str, other: str) -> float | None:
-    """How many of `other` one `unit` is; None if they measure different things."""
+    """Factor from `unit` to `other`; None if they are not commensurable."""
     if unit == other:
         return 1.0
     units = next((units for units in _UNITS.values() if {unit, other} <= units.keys()), None)
     return units[unit] / units[other] if units else None
 
 
-def interpolated(low: float, high: float, place: float, *, by_logarithm: bool) -> float:
-    """Number at a place of the unit interval between two ends; by equal steps, or by equal factors."""
+def interpolate(low: float, high: float, fraction: float, *, by_logarithm: bool) -> float:
+    """Interpolate between two bounds at `fraction` (0 to 1), linearly or by logarithm."""
     if by_logarithm:
-        return exp(log(low) + place * (log(high) - log(low)))
-    return low + place * (high - low)
+        return exp(log(low) + fraction * (log(high) - log(low)))
+    return low + fraction * (high - low)
 
 
-def in_digits(number: float, low: float, high: float) -> float:
-    """The number in as many digits as a scenario is given, and no further than two ends."""
+def round_to_digits(number: float, low: float, high: float) -> float:
+    """Round to `DIGITS` significant digits, within [low, high]."""
     return min(high, max(low, float(f"{number:.{DIGITS}g}")))
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from sojourn import _core
 from sojourn.base import memory
-from sojourn.base.errors import LostError
+from sojourn.base.errors import OutOfMemoryError
 from sojourn.model.results.result import Result
 
 if TYPE_CHECKING:
@@ -35,6 +35,8 @@ def run_into(folder: Path, scenario: Scenario, seed: int, progress: Callable[[fl
 
 
 def _ask(need: int, what: str) -> None:
-    """Raise `LostError` unless there are `need` bytes for what the run is about to take."""
-    if not memory.suffices(need):
-        raise LostError(f"{what} {memory.shown(need)}, {memory.shown(memory.free() or 0)} are free")
+    """Raise `OutOfMemoryError` unless there are `need` bytes for what the run is about to take."""
+    if not memory.is_available(need):
+        raise OutOfMemoryError(
+            f"{what} {memory.format_bytes(need)}, {memory.format_bytes(memory.free() or 0)} are free"
+        )

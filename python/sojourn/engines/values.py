@@ -8,7 +8,7 @@ from typing import Any
 
 from sojourn import _core
 from sojourn.base.errors import InputError
-from sojourn.base.units import first_of
+from sojourn.base.units import initial_value
 
 
 def nanoseconds(place: str, text: str) -> int:
@@ -51,7 +51,7 @@ def limit_of(place: str, limit: str, link: Mapping[str, Any]) -> tuple[int, str]
         return int(number), "packets"
     if unit == "B":
         return int(number), "B"
-    rate = bits(f"{place}.rate", first_of(link["rate"]))
+    rate = bits(f"{place}.rate", initial_value(link["rate"]))
     return rate * nanoseconds(f"{place}.limit", limit) // 8_000_000_000, "B"
 
 

@@ -65,7 +65,7 @@ def draw(
     panels = sheet.tiles(
         len(found), width=_width(len(found), len(xs)), height=height, least=0.55 * len(xs) + 0.2, text=True
     )
-    look = CellLook(norm, in_digits(digits_of(list(found.values()))), lambda value: float(norm(value)) < 0.55)
+    look = CellLook(norm, round_to_digits(digits_of(list(found.values()))), lambda value: float(norm(value)) < 0.55)
     for (name, grid), axes in zip(found.items(), panels, strict=True):
         image = draw_cells(grid, xs, ys, axes, shown.axis_label, look)
         if name:
@@ -129,7 +129,7 @@ def digits_of(grids: Sequence[NDArray[np.float64]]) -> int:
     return 4 if close else 3
 
 
-def in_digits(digits: int) -> Callable[[float], str]:
+def round_to_digits(digits: int) -> Callable[[float], str]:
     """What is written into cells: values with so many significant digits."""
     return lambda value: f"{value:#.{digits}g}".rstrip(".") if value < 10**digits else f"{value:.0f}"
 

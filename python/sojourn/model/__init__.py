@@ -1,1 +1,1 @@
-"""What users hold: queue managers, scenarios, results, and statistics of results."""
+"""The user-facing model: queue managers, scenarios, results, and statistics of results."""

@@ -11,7 +11,7 @@ from typing import Any
 from sojourn import _core
 from sojourn.base.files import write_file
 from sojourn.base.inputs import parse_json, read_bytes
-from sojourn.base.shapes import is_number, is_scalar, is_text, misfit
+from sojourn.base.shapes import find_mismatch, is_number, is_scalar, is_text
 from sojourn.papers import Paper
 from sojourn.papers.engine import study_of
 from sojourn.papers.judge import Verdict, claims_of, judge
@@ -29,7 +29,7 @@ def _is_value(value: Any) -> bool:
 
 
 def _is_band(value: Any) -> bool:
-    return value is None or (misfit("", value, [is_number]) is None and len(value) == 2)
+    return value is None or (find_mismatch("", value, [is_number]) is None and len(value) == 2)
 
 
 _VERDICT = {
@@ -99,7 +99,7 @@ class Kept:
         except ValueError:
             return None
         # What another program left there is no verdict of ours; the set-up is judged again.
-        found: list[Verdict] | None = None if misfit("", kept, _KEPT) is not None else kept["verdicts"]
+        found: list[Verdict] | None = None if find_mismatch("", kept, _KEPT) is not None else kept["verdicts"]
         return found
 
     def _keep(self, file: Path, setup: Setup, verdicts: list[Verdict]) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from sojourn.base.dotted import check_distinct, split_paths
 from sojourn.base.errors import InputError
-from sojourn.base.units import read_quantity, written_quantity
+from sojourn.base.units import format_quantity, read_quantity
 
 MOST_VALUES = 1_000_000
 """Most values of a range: more are a slip."""
@@ -105,7 +105,7 @@ def _range(path: str, found: Mapping[str, Any]) -> list[Any]:
         if len(values) > MOST_VALUES:
             raise InputError(f"{place}: more than {MOST_VALUES} values; take a larger step")
         value = value + by if "step" in found else value * by
-    return [written_quantity(value, unit) for value in values]
+    return [format_quantity(value, unit) for value in values]
 
 
 RANGE_KEYS = {"from", "to", "step", "factor"}

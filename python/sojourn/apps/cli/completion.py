@@ -23,7 +23,7 @@ SHELLS = ("bash", "zsh", "fish")
 @click.option("-o", "--output", "target", type=options.PATH, metavar="FILE", help="File to write [the shell's own].")
 def command(shell: str | None, only_print: bool, target: Path | None) -> None:
     """Install completion for SHELL [the one of $SHELL]: commands, options, queue managers, figures, papers."""
-    from sojourn.base.files import write_changed
+    from sojourn.base.files import write_if_changed
 
     shell = shell or _own_shell()
     text = script(shell)
@@ -31,7 +31,7 @@ def command(shell: str | None, only_print: bool, target: Path | None) -> None:
         echo(text.rstrip("\n"))
         return
     file = target or place(shell)
-    write_changed(file, lambda out: out.write(text.encode()))
+    write_if_changed(file, lambda out: out.write(text.encode()))
     echo(f"Completion: {file}")
     if shell == "zsh" and target is None:
         echo(f"Put this into ~/.zshrc, if it is not there: fpath+=({file.parent}); autoload -Uz compinit && compinit")

@@ -88,7 +88,7 @@ def command(
     out.
     """
     from sojourn.apps.cli import output
-    from sojourn.base.files import write_changed
+    from sojourn.base.files import write_if_changed
     from sojourn.base.progress import progress
     from sojourn.model.scenarios.advice import advice
     from sojourn.studies.fitting.coverage import coverage
@@ -121,7 +121,7 @@ def command(
             told["coverage"] = coverage(given, best.choices, best.point, groups_of(given), simulate, trials)
     told["computed"] = len(runner.computed)
     text = json.dumps(told, indent=1, ensure_ascii=False, default=str) + "\n"
-    file = write_changed(out / f"{data.stem}.fit.json", lambda stream: stream.write(text.encode()))
+    file = write_if_changed(out / f"{data.stem}.fit.json", lambda stream: stream.write(text.encode()))
     if as_json:
         output.print_json(told | {"file": str(file)})
     else:

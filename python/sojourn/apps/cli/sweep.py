@@ -121,14 +121,14 @@ def _run_shard(study: Study, shard: str, runner: Runner, as_json: bool) -> None:
 
 def _print(result: StudyResult, reached: Reached | None, baseline: str | None, runner: Runner, as_json: bool) -> None:
     from sojourn.apps.cli import output
-    from sojourn.base.files import write_changed
+    from sojourn.base.files import write_if_changed
     from sojourn.model.analysis.metrics import aggregate
     from sojourn.model.analysis.warmup import described
 
     study, runs = result.study, result.runs
     differences = _differences(result, baseline)
     assert runner.root is not None
-    summaries = write_changed(runner.root / f"{study.name}.parquet", lambda file: runs.write_parquet(file))
+    summaries = write_if_changed(runner.root / f"{study.name}.parquet", lambda file: runs.write_parquet(file))
     by = study.swept or ["link.aqm"]
     table = aggregate(runs if study.swept else _with_aqm(runs, study), by)
     warmups = [point.scenario.document["warmup"] for point in study.points]

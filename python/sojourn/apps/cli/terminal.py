@@ -22,10 +22,10 @@ def ignored_in_a_line() -> Iterator[None]:
     told: set[str] = set()
 
     def tell(found: Any) -> None:
-        from sojourn.base.errors import said
+        from sojourn.base.errors import error_line
 
         name = getattr(found.object, "__qualname__", type(found.object).__name__)
-        text = f"Warning: ignored in {name}: {said(found.exc_value or found.exc_type())}"
+        text = f"Warning: ignored in {name}: {error_line(found.exc_value or found.exc_type())}"
         if text not in told:
             told.add(text)
             with suppress(OSError, ValueError):

@@ -27,7 +27,7 @@ from typing import Any
 from sojourn.apps.lab import static
 from sojourn.apps.lab.native import requested
 from sojourn.apps.lab.start import Start
-from sojourn.base.errors import InputError, explain, said
+from sojourn.base.errors import InputError, error_line, explain
 from sojourn.base.files import temporary_folder
 from sojourn.base.inputs import parse_json
 
@@ -222,7 +222,7 @@ class _InTime(io.RawIOBase):
 
 
 def _defect(error: BaseException) -> str:
-    return f"lab: a defect of the program: {said(error)}"
+    return f"lab: a defect of the program: {error_line(error)}"
 
 
 def _parsed(body: bytes) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 
 from sojourn import _core
 from sojourn.base.errors import InputError, MissingError
-from sojourn.base.files import clean, write_file
+from sojourn.base.files import remove_stale, write_file
 from sojourn.base.inputs import parse_json
 from sojourn.model.results.payload import payload_summary, windows_with_ends
 from sojourn.model.results.result import Result
@@ -49,7 +49,7 @@ def repair(folder: Path | str) -> Result:
     folder = Path(folder)
     if (folder / store.MANIFEST).exists():
         raise InputError(f"{folder}: has its manifest already; there is nothing to repair")
-    clean(folder)
+    remove_stale(folder)
     if _told(folder) is None:
         heads = _heads(folder)
         if (folder / SHELL).exists():

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sojourn.base.units import first_of
+from sojourn.base.units import initial_value
 from sojourn.engines.kernel.parents import MAKERS as PARENTS
 from sojourn.engines.kernel.parents import Parent, holds, parent
 from sojourn.engines.kernel.refuse import refuse
@@ -63,7 +63,7 @@ def queue(place: str, link: Mapping[str, Any]) -> Queue:
         refuse(where, f"has no {name}@{table['profile']}", f"choose {f'{name}@{best}' if best else name}")
     _refuse_others(where, name, table, kind)
     if table.get("bandwidth") == "0 bit/s" and name != "cake":  # the link's; tc would take 10 Mbit/s
-        table = {**table, "bandwidth": first_of(link["rate"])}
+        table = {**table, "bandwidth": initial_value(link["rate"])}
     words = [kind.words[key](f"{where}.{key}", _tc_name(kind, key), table[key]) for key in kind.words]
     if name in ("red", "ared"):
         words += _red(where, table, link)
@@ -123,7 +123,7 @@ def _red(where: str, table: Mapping[str, Any], link: Mapping[str, Any]) -> list[
     elif high and not low:
         low = high // 3
     elif not low:
-        rate = bits(f"{where}", first_of(link["rate"]))
+        rate = bits(f"{where}", initial_value(link["rate"]))
         mtu = octets(f"{where}", link["mtu"]) + octets(f"{where}", link["overhead"])
         if not target:
             refuse(f"{where}.min", "needs the thresholds of RED", "write e.g. min 12500B max 37500B, or target 5ms")

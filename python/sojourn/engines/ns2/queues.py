@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from sojourn.base.units import first_of
+from sojourn.base.units import initial_value
 from sojourn.engines.ns2.refuse import refuse
 from sojourn.engines.values import bits, differing, limit_of, nanoseconds, octets
 from sojourn.model.aqms.spelling import references, spelled_aqm
@@ -67,8 +67,8 @@ def plugin_queue(place: str, link: Mapping[str, Any], _traffic: Traffic) -> Queu
         in_time = unit not in ("packets", "packet", "B")
         key = "ns" if in_time else "B" if unit == "B" else "packets"
         limits[key] = nanoseconds(f"{place}.limit", part) if in_time else int(number)
-    rate = bits(f"{place}.rate", first_of(link["rate"]))
-    delay = nanoseconds(f"{place}.delay", first_of(link["delay"]))
+    rate = bits(f"{place}.rate", initial_value(link["rate"]))
+    delay = nanoseconds(f"{place}.delay", initial_value(link["delay"]))
     words = [f"{{{text}}}", *limits.values(), rate, octets(f"{place}.mtu", link["mtu"]), delay]
     manage = f"manage {' '.join(str(word) for word in words)} $seed"
     return Queue("Sojourn", {}, manage, link["limit"], table["name"] in JUDGE_ARRIVALS, by_host)

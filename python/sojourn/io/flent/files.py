@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from sojourn.base.errors import InputError, unknown
 from sojourn.base.files import write_file
 from sojourn.base.inputs import parse_json, read_bytes
-from sojourn.base.packed import unpacked
+from sojourn.base.packed import decompress
 
 Array: TypeAlias = NDArray[np.float64]
 
@@ -100,7 +100,7 @@ def load_flent(path: Path | str) -> Flent:
     """Read a data file, plain or compressed by gzip or bzip2, whatever its name."""
     path = Path(path)
     try:
-        document = parse_json(unpacked(path, read_bytes(path, "data file of Flent")))
+        document = parse_json(decompress(path, read_bytes(path, "data file of Flent")))
     except InputError as error:
         raise InputError(str(error) if str(error).startswith(str(path)) else f"{path}: {error}") from None
     except ValueError:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from sojourn.base.errors import InputError
-from sojourn.base.inputs import DEEPEST
+from sojourn.base.inputs import MAX_DEPTH
 from sojourn.io.tc.objects import is_json, lines
 
 UNNAMED = "the device"
@@ -131,9 +131,9 @@ class Read:
             raise InputError(
                 f"line {qdisc.line}: disciplines hold each other in a circle, {names}; take one of them out"
             )
-        if len(self.above) > DEEPEST:
+        if len(self.above) > MAX_DEPTH:
             raise InputError(
-                f"line {qdisc.line}: disciplines are nested more than {DEEPEST} deep; write fewer inside each other"
+                f"line {qdisc.line}: disciplines are nested more than {MAX_DEPTH} deep; write fewer inside each other"
             )
         self.above.append(qdisc)
         try:

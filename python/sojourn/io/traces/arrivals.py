@@ -13,7 +13,7 @@ import polars as pl
 from sojourn import _core
 from sojourn.base.errors import InputError
 from sojourn.base.inputs import parse_json, read_bytes, read_text
-from sojourn.base.packed import unpacked
+from sojourn.base.packed import decompress
 from sojourn.base.units import seconds
 
 if TYPE_CHECKING:
@@ -205,7 +205,7 @@ def _read_lines(path: Path) -> list[str]:
         raw = read_bytes(path)
         if path.suffix == ".gz" and raw[:2] != b"\x1f\x8b":
             raise InputError(f"{path}: not a whole gzip file; fetch it again")
-        return unpacked(path, raw).decode().splitlines()
+        return decompress(path, raw).decode().splitlines()
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: not a text file (byte {error.start} is not UTF-8)") from None
 

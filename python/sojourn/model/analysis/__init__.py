@@ -1,1 +1,1 @@
-"""What is computed from results that are shown together: statistics, pairs, names, swept parameters."""
+"""Analysis of results that are shown together: statistics, pairs, names, swept parameters."""

@@ -1,4 +1,4 @@
-"""What users of a run's applications got, in words: pages, video, responsiveness, calls; and what a capture had."""
+"""Application results of a run in words: pages, video, responsiveness, calls; and the repairs of a capture."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def applications(totals: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a sentence for each group of flows, of a run's totals, that has users or a capture."""
+    """Yield a sentence for each flow group in a run's totals that models an application or replays a capture."""
     for number, group in enumerate(totals["groups"]):
         if group["kind"] == "browser":
             yield f"flows[{number}], pages: {_pages(group)}"
@@ -50,12 +50,12 @@ def _rpm(rpm: Mapping[str, Any]) -> str:
 
 def _capture(capture: Mapping[str, Any]) -> str:
     sent = f"{capture['packets']} packets" if "packets" in capture else f"{capture['transfers']} transfers"
-    what = {
+    repair_texts = {
         "reordered": "stamped out of order",
         "clock_steps": "steps of the clock taken out",
         "duplicates": "left out as duplicates",
     }
-    repairs = [f"{capture[key]} {text}" for key, text in what.items() if capture[key]]
+    repairs = [f"{capture[key]} {text}" for key, text in repair_texts.items() if capture[key]]
     large = capture["super_packets"]
     cut = [f"{large} above the MTU, {capture['pieces']} on the wire"] if large and "packets" in capture else []
     return "; ".join([sent, *cut, *repairs])
@@ -68,7 +68,7 @@ def _media(media: Mapping[str, Any]) -> str:
     if media["queueing_ms"]["p95"] is None:
         return f"{rate}, nothing arrived"
     queueing = f"95 % of the packets queued for less than {_time(media['queueing_ms']['p95'])}"
-    # The first to arrive in the window were made before it, so more can arrive than were made.
+    # Frames sent before the window may arrive within it, so more can arrive than were sent.
     made, whole, late = (media[key] for key in ("frames", "frames_whole", "frames_late"))
     return f"{rate}, {queueing}; {made} frames made, {whole} came whole, {late} of them late"
 

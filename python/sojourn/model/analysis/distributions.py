@@ -1,7 +1,7 @@
-"""Distributions that intervals and tests take: Student's t, F, the normal one, Wilcoxon's signed ranks, Wilson's.
+"""Distributions for intervals and tests: Student's t, F, normal, Wilcoxon's signed ranks, Wilson's interval.
 
-They are written out here because SciPy, which has them too, weighs more than all the rest that a comparison loads.
-Tests compare every one with SciPy's.
+Implemented here because importing SciPy takes longer than everything else that a comparison loads. Tests compare each
+function with SciPy's.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from math import erfc, exp, lgamma, log, log1p, sqrt
 
 
 def t_cdf(freedom: float, t: float) -> float:
-    """Share of Student's t distribution with so many degrees of freedom that lies below `t`."""
+    """Cumulative probability of Student's t distribution with `freedom` degrees of freedom at `t`."""
     tail = beta_share(freedom / 2, 0.5, freedom / (freedom + t * t)) / 2
     return tail if t < 0 else 1 - tail
 
 
 def t_quantile(freedom: float, share: float) -> float:
-    """Value below which `share`, over 0 and under 1, of Student's t distribution lies."""
+    """Quantile of Student's t distribution at probability `share`, 0 < share < 1."""
     if not 0 < share < 1:
         raise ValueError(f"share {share}: outside of 0 to 1")
     if share < 0.5:
@@ -34,15 +34,15 @@ def t_quantile(freedom: float, share: float) -> float:
 
 
 def f_tail(above: float, below: float, f: float) -> float:
-    """Share of the F distribution that lies above `f`, with the degrees of freedom above and below its bar."""
+    """Upper tail probability of the F distribution at `f`; `above` and `below` are the degrees of freedom."""
     return beta_share(below / 2, above / 2, below / (below + above * f)) if f > 0 else 1.0
 
 
 def signed_rank_p(differences: Sequence[float]) -> float:
-    """Two-sided p of Wilcoxon's signed-rank test of differences that are not zero.
+    """Two-sided p of Wilcoxon's signed-rank test; the differences must be non-zero.
 
-    It is exact for at most 50 differences of which no two are equal in size; else the normal approximation with the
-    correction for ties, without one for continuity.
+    Exact for at most 50 differences without ties in size; otherwise the normal approximation with the correction for
+    ties, without continuity correction.
     """
     sizes = sorted(abs(one) for one in differences)
     ranks: dict[float, float] = {}
@@ -62,7 +62,7 @@ def signed_rank_p(differences: Sequence[float]) -> float:
 
 
 def _rank_sums(n: int) -> list[int]:
-    """Ways to choose signs so that the ranks with a plus, of 1 to `n`, add up to each sum from 0 on."""
+    """Number of sign assignments to the ranks 1 to `n` for each sum of positive ranks, from sum 0 on."""
     ways = [1]
     for rank in range(1, n + 1):
         longer = ways + [0] * rank
@@ -73,7 +73,7 @@ def _rank_sums(n: int) -> list[int]:
 
 
 def wilson(holds: int, trials: int) -> tuple[float, float]:
-    """Wilson's 95 % interval of a share of which `trials` trials showed `holds`."""
+    """Wilson's 95 % interval of a proportion with `holds` successes in `trials` trials."""
     z = NORMAL_975
     share, room = holds / trials, z * z / trials
     centre = (share + room / 2) / (1 + room)
@@ -92,7 +92,7 @@ def beta_share(a: float, b: float, x: float) -> float:
 
 
 def _fraction(a: float, b: float, x: float) -> float:
-    """Evaluate the fraction by the modified method of Lentz."""
+    """Evaluate the continued fraction by Lentz's modified method."""
     tiny = 1e-300
     c, d = 1.0, 1 / (1 - (a + b) * x / (a + 1) or tiny)
     value = d
@@ -112,4 +112,4 @@ def _fraction(a: float, b: float, x: float) -> float:
 LARGEST_EXACT = 50
 MOST_TERMS = 10_000
 NORMAL_975 = 1.959963984540054
-"""Below which 97.5 % of the normal distribution lie."""
+"""97.5 % quantile of the standard normal distribution."""

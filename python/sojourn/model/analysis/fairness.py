@@ -1,4 +1,4 @@
-"""Jain's index in words: of the bulk flows of one group, or of each of several groups by its number."""
+"""Jain's index in words: of the bulk flows of one group, or of several groups by group number."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 
 
 def fairness(totals: Mapping[str, Any]) -> str:
-    """Jain's index of a summary: `0.998`, `0.998 (flows.0), 0.871 (flows.2)`, or a dash where no flows can be compared.
+    """Jain's index of a summary: `0.998`, `0.998 (flows.0), 0.871 (flows.2)`, or a dash without comparable flows.
 
-    Flows that can be are bulk flows of one group: without end, rate or limit of the application.
+    Comparable flows are bulk flows of one group: without end, rate or application limit.
     """
     groups = {number: group for number, group in enumerate(totals["groups"]) if group.get("jain") is not None}
     if totals["jain"] is not None and all(group["direction"] == "forward" for group in groups.values()):

@@ -1,4 +1,4 @@
-"""Short names for results that are shown together: what they differ in."""
+"""Short names for results that are shown together, made from the keys in which they differ."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Name:
-    """What a result is called among others, in two parts that figures show in two ways, such as colour and line."""
+    """Name of a result among others, in two parts that figures encode differently, such as colour and line style."""
 
     aqm: str
-    """Its queue manager; empty where all have the same, and something else tells them apart."""
+    """Queue manager; empty if all results have the same one and another key distinguishes them."""
     load: str = ""
-    """Everything else that it differs in."""
+    """All other keys in which the result differs."""
     remark: str = field(default="", compare=False)
-    """What a legend says behind it, such as "not settled"."""
+    """Suffix for the legend, such as "not settled"."""
 
     def __str__(self) -> str:
         return ", ".join(filter(None, (self.aqm, self.load, self.remark)))
@@ -31,8 +31,8 @@ class Name:
 def names_of(results: Sequence[Result]) -> list[Name]:
     """Name each result by the keys in which it differs from the others; by its AQM if in none.
 
-    Runs that differ in nothing but the seed have the same name, unless that is all there is.
-    A log has the name of its file.
+    Runs that differ only in the seed share a name, unless the seed is the only difference of all. A log is named after
+    its file.
     """
     of_runs = iter(_names_of_runs([result for result in results if not result.is_log]))
     return [Name(Path(str(result.folder)).name) if result.is_log else next(of_runs) for result in results]
@@ -43,13 +43,13 @@ def _names_of_runs(results: Sequence[Result]) -> list[Name]:
     keys = differing(rows)
     if "link" in keys:
         keys += [key for key in ("link.aqm",) if key not in keys]
-    elif set(keys) <= {"seed"}:  # the queue manager is that of the link which is shown
+    elif set(keys) <= {"seed"}:  # the queue manager of the shown link
         rows = [row | {"link.aqm": spelled_aqm(result.setup["aqm"])} for row, result in zip(rows, results, strict=True)]
     return name_rows(rows, keys if keys == ["seed"] else [key for key in keys if key != "seed"])
 
 
 def name_rows(rows: Sequence[Mapping[str, Any]], keys: Collection[str]) -> list[Name]:
-    """Name each row by its values of `keys`; by its AQM if there are none."""
+    """Name each row by its values of `keys`; by its AQM if `keys` is empty."""
     loads = [key for key in keys if key != "link.aqm"]
     named = "link.aqm" in keys or not keys
     aqms = shortened([str(row["link.aqm"]) if named else "" for row in rows])
@@ -57,7 +57,7 @@ def name_rows(rows: Sequence[Mapping[str, Any]], keys: Collection[str]) -> list[
 
 
 def shortened(aqms: Sequence[str]) -> list[str]:
-    """Queue managers as they fit into a title: of what is in braces what others with the same words lack."""
+    """Shorten queue managers for a title: drop the parts in braces that all managers of the same name share."""
     long = [aqm for aqm in dict.fromkeys(aqms) if "{" in aqm and len(aqm) > FITS]
     shared: dict[str, set[str]] = {}
     for aqm in long:
@@ -74,10 +74,10 @@ def _with_own(aqm: str, shared: Collection[str]) -> str:
 
 
 def _held(aqm: str) -> list[str]:
-    """What is in a queue manager's braces, parted by its semicolons."""
-    inside = aqm.partition("{")[2].rpartition("}")[0]
+    """Parts in a queue manager's braces, split at the outer semicolons."""
+    content = aqm.partition("{")[2].rpartition("}")[0]
     parts, depth = [""], 0
-    for character in inside:
+    for character in content:
         depth += (character == "{") - (character == "}")
         if character == ";" and not depth:
             parts.append("")
@@ -87,7 +87,7 @@ def _held(aqm: str) -> list[str]:
 
 
 def differing(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Keys in which rows differ; not those of the reverse link where it only follows the forward one."""
+    """Keys in which rows differ, without keys of the reverse link that always equal those of the forward link."""
     keys = list(dict.fromkeys(key for row in rows for key in row))
     found = [key for key in keys if len({repr(row.get(key)) for row in rows}) > 1]
     forward = {key: f"link.{key.removeprefix('reverse.')}" for key in found if key.startswith("reverse.")}
@@ -96,14 +96,14 @@ def differing(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def flatten(result: Result) -> dict[str, Any]:
-    """What was run by dotted path, AQMs in tc's spelling; a flow's `rtt` where delays are constant."""
+    """Flatten a run's scenario to dotted paths: AQMs in tc's spelling, `rtt` per flow if delays are constant."""
     document = result.scenario.document
     row: dict[str, Any] = {"link.aqm": result.scenario.aqm}
     row |= {f"link.{key}": value for key, value in document.get("link", {}).items() if key != "aqm"}
     reverse = {key: spelled_aqm(value) if key == "aqm" else value for key, value in document.get("reverse", {}).items()}
     row |= {f"reverse.{key}": value for key, value in reverse.items()}
     for index, hop in enumerate(document.get("links", [])):
-        known = ("aqm",) if result.scenario.is_graph and not index else ()  # of a graph's first link: link.aqm
+        known = ("aqm",) if result.scenario.is_graph and not index else ()  # a graph's first AQM: link.aqm
         known = (*known, "wlan")
         keys = {key: spelled_aqm(value) if key == "aqm" else value for key, value in hop.items() if key not in known}
         row |= {f"links.{index}.{key}": value for key, value in keys.items()} | _flat_wlan(f"links.{index}.wlan", hop)
@@ -121,13 +121,13 @@ def flatten(result: Result) -> dict[str, Any]:
 
 
 def of_direction(result: Result) -> dict[str, Any]:
-    """The same, of a shell with the direction that is shown, as `link`, and its queue manager."""
+    """Flatten a result; a shell also gets its shown direction as `link`, and the queue manager of that direction."""
     row = flatten(result)
     return row | {"link": result.link, "link.aqm": spelled_aqm(result.setup["aqm"])} if result.is_shell else row
 
 
 def _flat_wlan(path: str, keys: Mapping[str, Any]) -> dict[str, Any]:
-    """Keys of the wireless LAN among `keys` by their dotted path; none without one."""
+    """Keys of the wireless LAN in `keys` by dotted path; empty without one."""
     wlan = keys.get("wlan", {"stations": []})
     row = {f"{path}.{key}": value for key, value in wlan.items() if key != "stations"}
     for index, stations in enumerate(wlan["stations"]):
@@ -136,12 +136,12 @@ def _flat_wlan(path: str, keys: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def first_of_each(results: Sequence[Result], names: Sequence[Name]) -> dict[Name, Result]:
-    """The first result of every name, in the order of the names."""
+    """First result of each name, in the order of the names."""
     return {name: own[0] for name, own in all_of_each(results, names).items()}
 
 
 def all_of_each(results: Sequence[Result], names: Sequence[Name]) -> dict[Name, list[Result]]:
-    """All results of every name, in the order of the names."""
+    """All results of each name, in the order of the names."""
     found: dict[Name, list[Result]] = {}
     for result, name in zip(results, names, strict=True):
         found.setdefault(name, []).append(result)
@@ -149,14 +149,14 @@ def all_of_each(results: Sequence[Result], names: Sequence[Name]) -> dict[Name, 
 
 
 def word(key: str, value: Any) -> str:
-    """A value of a key, by its dotted path, as part of a name: "4 flows", "rtt 40 ms"."""
-    if key == "link":  # the direction of a shell
+    """Value of a key (a dotted path) as part of a name: "4 flows", "rtt 40 ms"."""
+    if key == "link":  # direction of a shell
         return str(value)
     if key.endswith(".count"):
-        what = "station" if ".stations." in key else "flow"
-        return f"1 {what}" if value == 1 else f"{value} {what}s"
+        noun = "station" if ".stations." in key else "flow"
+        return f"1 {noun}" if value == 1 else f"{value} {noun}s"
     return f"{key.removeprefix('link.').removeprefix('flows.0.').removeprefix('wlan.')} {value}"
 
 
 FITS = 60
-"""Characters of a queue manager that are no burden in a title or a legend."""
+"""Longest queue manager text, in characters, that a title or legend shows unshortened."""

@@ -1,4 +1,4 @@
-"""How losses come: in bursts of a flow's successive packets, and for how many flows at once (RFC 7928, section 2)."""
+"""Patterns of loss: bursts of successive packets of a flow, and losses shared by several flows (RFC 7928, §2)."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 def bursts(result: Result) -> pl.DataFrame:
     """Bursts of drops at the result's link in the statistics window: `flow`, `time_s` of the first, `packets`.
 
-    A burst is a run of successive packets of a flow, as they reached the queue, which are all dropped. Needs the probe
-    `drops` or `packets`.
+    A burst is a run of successive packets of a flow, in the order in which they reached the queue, that are all
+    dropped. Needs the probe `drops` or `packets`.
     """
     lost = result.drops.filter(pl.col("link") == result.link).sort("flow", "number")
     begins = (pl.col("number") != pl.col("number").shift() + 1) | (pl.col("flow") != pl.col("flow").shift())
@@ -27,7 +27,7 @@ def bursts(result: Result) -> pl.DataFrame:
 
 
 def longest_burst(result: Result, group: int | None = None) -> int:
-    """Packets of the longest burst of drops; with a flow group, of its flows that last. 0 without a drop."""
+    """Packets of the longest burst of drops, optionally of one flow group's long-lived flows. 0 without a drop."""
     found = bursts(result)
     if group is not None:
         found = found.filter(pl.col("flow").is_in(result.flow_totals.filter(group=group)["id"].to_list()))
@@ -36,11 +36,11 @@ def longest_burst(result: Result, group: int | None = None) -> int:
 
 
 def synchronisation(result: Result) -> float | None:
-    """Share of the flows that lose together: within one round-trip time of propagation of a loss.
+    """Share of the flows that lose packets together: within one base round-trip time of a loss.
 
-    An event of loss begins with a drop that no earlier event has, at the result's link in the statistics window, and
-    lasts the longest base round-trip time of the flow groups; the share is the mean over the events, of all forward
-    flows that last. None without an event, and with a single flow.
+    A loss event begins with a drop outside earlier events, at the result's link in the statistics window, and lasts for
+    the longest base round-trip time of the flow groups. The share is of all long-lived forward flows, averaged over the
+    events. None without an event, and with a single flow.
     """
     flows = result.flow_totals
     lasting = flows.filter(direction="forward")["id"].to_list() if len(flows) else []

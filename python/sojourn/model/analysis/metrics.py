@@ -1,4 +1,4 @@
-"""What a summary reports, in which unit and with how many digits; one list for every table."""
+"""Metrics of a summary with their units and digits; one list for every table."""
 
 from __future__ import annotations
 
@@ -18,42 +18,42 @@ from sojourn.model.analysis.warmup import is_unsettled
 
 @dataclass(frozen=True)
 class Metric:
-    """A column of a summary as people read it: `value * scale` in `unit`."""
+    """A column of a summary as shown to people: `value * scale` in `unit`."""
 
     column: str
     label: str
     unit: str = ""
     scale: float = 1.0
     digits: int = 2
-    """Most decimals that are shown."""
+    """Maximum number of decimals."""
     group: str = ""
-    """What the label is about, where several metrics are about it."""
+    """Heading that several metrics share, e.g. "sojourn"."""
     idle: bool = False
-    """Whether zero in every row says nothing, as of marks where nobody uses ECN."""
+    """Whether a column of zeros is omitted, e.g. marks if no flow uses ECN."""
     shown: bool = True
-    """Whether tables have it that are not asked for it."""
+    """Whether tables show it by default."""
     counts: bool = False
-    """Whether it grows with the statistics' window."""
+    """Whether the value grows with the length of the statistics window."""
 
     @property
     def axis_label(self) -> str:
-        """Label of an axis: the unit in brackets."""
+        """Label of an axis, with the unit in brackets."""
         name = " ".join(filter(None, (self.group, self.label)))
         return f"{name} [{self.unit}]" if self.unit else name
 
     @property
     def whole(self) -> float | None:
-        """What all of a share is, as it is shown: 100 of percents, 1 of Jain's index; None of what is no share."""
+        """Value of 100 % as shown: 100 for percentages, 1 for Jain's index; None if the metric is not a ratio."""
         if self.unit == "%":
             return 100.0
         return 1.0 if self.column.startswith("jain") else None
 
     def show(self, value: float | None, half_width: float | None = None) -> str:
-        """Value ± half width of the confidence interval: two significant digits of that, else four of the value.
+        """Value ± half width of the confidence interval: two significant digits of the latter, else four of the value.
 
-        A half width below the metric's last decimal is told as such, `<0.1`, not as 0.0. Where runs that differ give
-        the same value, as quantiles of delays in whole packet times do, it says nothing of the spread, and the value is
-        shown alone; so is a count, which is as large as the window is long.
+        A half width below the metric's last decimal is shown as `<0.1`, not as 0.0. Distinct runs can give equal
+        values, e.g. quantiles of delays in whole packet times; the half width is then no measure of spread, and the
+        value is shown alone. So are counts, which grow with the window.
         """
         if value is None:
             return "–"
@@ -67,11 +67,11 @@ class Metric:
         return f"{shown:.{decimals}f} ± {width}"
 
     def show_difference(self, value: float, half_width: float | None = None) -> str:
-        """The same of a difference, with its sign."""
+        """Like `show`, for a difference, with its sign."""
         return f"{'+' if value > 0 else ''}{replace(self, counts=False).show(value, half_width)}"
 
     def _decimals(self, number: float, significant: int) -> int:
-        """Decimals of a number with so many significant digits, within those of the metric."""
+        """Decimals for `significant` significant digits of a number, at most the metric's."""
         if not 0 < number < inf:
             return self.digits
         return max(0, min(self.digits, significant - 1 - floor(log10(number))))
@@ -101,19 +101,19 @@ MEASURES = (
     Metric("mos", "quality", "MOS", group="call"),
     Metric("call_loss", "loss", "%", 100, 2, group="call"),
 )
-"""What a summary has besides, of traffic that is one of Flent's tests."""
+"""Additional metrics if the traffic is one of Flent's tests."""
 ALL = (*MEASURES, *METRICS)
 
 
 def those_of(columns: Iterable[str]) -> list[Metric]:
-    """The metrics among the columns of a table of runs, of means or of differences."""
-    there = list(columns)
-    found = [metric for metric in ALL if metric.column in there]
-    return [*found, *filter(None, map(of_group, dict.fromkeys(there)))]
+    """Metrics among the columns of a table of runs, means or differences."""
+    present = list(columns)
+    found = [metric for metric in ALL if metric.column in present]
+    return [*found, *filter(None, map(of_group, dict.fromkeys(present)))]
 
 
 def of_group(column: str) -> Metric | None:
-    """Jain's index of a group of flows, of the column `jain_flows_0`; None of any other column."""
+    """Metric of a column `jain_flows_0`: Jain's index of a flow group; None for other columns."""
     match = re.fullmatch(r"jain_flows_(\d+)", column)
     return Metric(column, f"Jain flows.{match[1]}", "", 1, 3) if match else None
 
@@ -122,15 +122,16 @@ BY_COLUMN = {metric.column: metric for metric in METRICS}
 
 
 SEARCHED = {"settled": pl.Boolean, "not_settled": pl.String}
-"""Types of the columns of a summary about a warm-up that was to be found, which may be empty."""
+"""Types of the nullable columns about a searched warm-up."""
 
 
 def aggregate(runs: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     """One row per group of `by`, in order of appearance: means over seeds and 95 % half widths in `…_ci95`.
 
-    Runs with equal fingerprints are one run: `seeds` says how many there are, `distinct` how many differ, and a single
-    one has no interval. `warmup_min_s` and `warmup_max_s` are what was left out, `not_settled` the number of runs that
-    have not settled, `changing` of those in which link or load change; null where the warm-up was given.
+    Runs with equal fingerprints count as one: `seeds` is the number of runs, `distinct` the number of different ones; a
+    single one has no interval. `warmup_min_s` and `warmup_max_s` are the range of the warm-ups, `not_settled` the
+    number of runs that have not settled, `changing` the number of those in which link or load change; null if the
+    warm-up was given.
     """
     rows = []
     for key, group in groups(runs, by):
@@ -148,7 +149,7 @@ def aggregate(runs: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
 
 
 def in_html(table: pl.DataFrame, names: Sequence[str], notes: Sequence[str] = (), most: int = 12) -> str:
-    """A table of runs or of means for a notebook: the usual columns, at most so many, and sentences below it.
+    """HTML table of runs or means for a notebook: the default columns, at most `most`, and notes below it.
 
     The columns `names`, which name the rows, come first.
     """
@@ -172,7 +173,7 @@ def _row(tag: str, cells: Sequence[str]) -> str:
 
 
 def distinct_runs(runs: pl.DataFrame, by: Sequence[str] = ()) -> pl.DataFrame:
-    """The first of all rows with the same fingerprint (and columns `by`): they are the same run."""
+    """First row per fingerprint (and per value of the columns `by`): equal fingerprints are the same run."""
     return runs.unique([*by, "fingerprint"], keep="first", maintain_order=True)
 
 
@@ -191,12 +192,12 @@ def _warmup(runs: pl.DataFrame) -> dict[str, Any]:
 
 
 def groups(runs: pl.DataFrame, by: Sequence[str]) -> Iterable[tuple[tuple[Any, ...], pl.DataFrame]]:
-    """Rows with equal values of the columns `by`, in order of appearance; without columns all of them."""
+    """Rows with equal values of the columns `by`, in order of appearance; without columns all rows."""
     return runs.group_by(by, maintain_order=True) if by else [((), runs)]
 
 
 def joint_fingerprint(fingerprints: list[str]) -> str:
-    """Fingerprint of a run, or one over several runs in the order of their seeds."""
+    """Fingerprint of a run, or a joint one of several runs in the order of their seeds."""
     if len(fingerprints) == 1:
         return fingerprints[0]
     return hashlib.sha256("".join(fingerprints).encode()).hexdigest()[:16]

@@ -1,9 +1,9 @@
-"""Quality of Outcome: what the latency and the loss of a run's links mean for an application, from 0 to 100.
+"""Quality of Outcome: latency and loss of a run's links, scored for an application from 0 to 100.
 
-draft-ietf-ippm-qoo-06, section 7.1, as LibreQoS (`lqos_utils`, module `qoo`), which follows it, states it: each
-requirement has a value at which an application works as well as it can (`optimal`, the draft's ROP) and one at which it
-is of no use (`unacceptable`, its CPUP). A measured value scores 100 up to the first, 0 from the second on, and lies on
-the straight line between them; the result is the least score of all requirements.
+draft-ietf-ippm-qoo-06, section 7.1, as implemented by LibreQoS (`lqos_utils`, module `qoo`): each requirement has an
+`optimal` value (the draft's ROP), up to which the application works as well as it can, and an `unacceptable` value (its
+CPUP), from which on the application is unusable. A measured value scores 100 up to the first, 0 from the second on, and
+is interpolated linearly between them; the result is the minimum score of all requirements.
 """
 
 from __future__ import annotations
@@ -24,45 +24,45 @@ if TYPE_CHECKING:
     from sojourn.model.results.result import Result
 
 POINTS = 1000
-"""Points of equal probability by which a distribution of times is represented; no percentile is finer."""
+"""Equiprobable points that represent a distribution of times; percentiles have no finer resolution."""
 
 
 @dataclass(frozen=True)
 class Range:
-    """Values of a requirement."""
+    """Range of a requirement."""
 
     optimal: float
-    """Up to which an application works as well as it can."""
+    """Up to this value the application works as well as it can."""
     unacceptable: float
-    """From which on it is of no use; above the other."""
+    """From this value on the application is unusable; greater than `optimal`."""
 
     def score(self, measured: float) -> float:
-        """Return 100 up to the optimum, 0 from the unacceptable value on, and a straight line between them."""
+        """Return 100 up to `optimal`, 0 from `unacceptable` on, and a linear interpolation between them."""
         share = (measured - self.optimal) / (self.unacceptable - self.optimal)
         return 100.0 * (1 - min(max(share, 0.0), 1.0))
 
 
 @dataclass(frozen=True)
 class App:
-    """What an application requires."""
+    """Requirements of an application."""
 
     name: str
     latency_ms: tuple[tuple[float, Range], ...]
     """Percentiles of the round-trip time in percent, each with its range in ms; at least one."""
     loss: Range
-    """Range of the share of packets that are lost."""
+    """Range of the packet loss ratio."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What an application gets of a run."""
+    """Quality of Outcome of a run for an application."""
 
     app: App
     score: float
     latency: tuple[tuple[float, float, float], ...]
-    """Percentile in percent, the time there in ms, and its score."""
+    """Percentile in percent, the time at that percentile in ms, and its score."""
     loss: float
-    """Share of packets lost."""
+    """Packet loss ratio."""
     loss_score: float
 
 
@@ -85,10 +85,10 @@ APPS = {
 
 
 def outcome(app: App, result: Result, group: int = 0) -> Outcome:
-    """Score what the packets of a group of flows met with on their way there and back, for an application.
+    """Score the round trip of a flow group's packets, for an application.
 
-    The round-trip time is that of propagation and a sojourn time of each queue on the way, all taken as independent of
-    each other; the loss is that of all links on the way, by drops and on the medium.
+    The round-trip time is the propagation time plus a sojourn time of each queue on the path, taken as independent; the
+    loss combines drops and losses on the medium of all links on the path.
     """
     names, base_ms = way(result, group)
     histogram = result.histogram
@@ -104,7 +104,7 @@ def outcome(app: App, result: Result, group: int = 0) -> Outcome:
 
 
 def judged(app: App, times_ms: NDArray[np.float64], loss: float) -> Outcome:
-    """Score times, each as probable as the others, and a share of loss."""
+    """Score equiprobable times and a loss ratio."""
     latency = []
     for percent, wanted in app.latency_ms:
         at = float(np.quantile(times_ms, percent / 100, method="inverted_cdf"))
@@ -114,9 +114,9 @@ def judged(app: App, times_ms: NDArray[np.float64], loss: float) -> Outcome:
 
 
 def way(result: Result, group: int = 0) -> tuple[list[str], float]:
-    """Return the links that the packets of a group of flows cross, there and back, and their propagation time in ms.
+    """Return the links that a flow group's packets cross in both directions, and their propagation time in ms.
 
-    Of a shell these are its two directions, whatever its command sent.
+    For a shell these are its two directions, whatever its command sent.
     """
     if result.is_log:
         raise InputError(f"{result.folder}: a log tells nothing of the reverse path; give a result")
@@ -137,7 +137,7 @@ def way(result: Result, group: int = 0) -> tuple[list[str], float]:
 
 
 def points(histogram: pl.DataFrame) -> NDArray[np.float64]:
-    """Times in ms, each as probable as the others, of a histogram of them; a single 0 of an empty one."""
+    """Equiprobable times in ms that represent a histogram; a single 0 for an empty one."""
     if histogram.is_empty():
         return np.zeros(1)
     ordered = histogram.sort("lower_ms")
@@ -148,7 +148,7 @@ def points(histogram: pl.DataFrame) -> NDArray[np.float64]:
 
 
 def _sum(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Add two independent times; as many points as one of them has."""
+    """Distribution of the sum of two independent times; as many points as one of them has."""
     both = np.sort(np.add.outer(a, b), axis=None)
     if both.size <= POINTS:
         return both
@@ -156,7 +156,7 @@ def _sum(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def read_app(document: Mapping[str, Any], place: str) -> App:
-    """Read the requirements of an application from a TOML document; what is wrong with it names its place."""
+    """Read the requirements of an application from a TOML document; errors name `place`."""
     for key in document:
         if key not in ("name", "latency", "loss"):
             raise InputError(f"{place}: {unknown('key', key, ['name', 'latency', 'loss'])}")

@@ -1,4 +1,4 @@
-"""What is read off the packets of a run: delays, drops, smoothed drop rates."""
+"""Time series from a run's packets: delays, drops, smoothed drop rates."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from sojourn.model.results.result import Result
 
 MEMORY_S = 0.5
-"""Memory of the smoothed drop rate, as in Schwarzkopf et al. 2016, Figure 5."""
+"""Memory (time constant) of the smoothed drop rate, as in Schwarzkopf et al. 2016, Figure 5."""
 
 
 def dropped() -> pl.Expr:
@@ -22,27 +22,27 @@ def dropped() -> pl.Expr:
 
 
 def packets(result: Result, start_s: float = 0.0, end_s: float = np.inf) -> pl.DataFrame:
-    """Packets of the forward link by the time they were sent or dropped: `time_s`, `sojourn_ms`, `dropped`."""
+    """Packets of the forward link by departure or drop time: `time_s`, `sojourn_ms`, `dropped`."""
     inside = (pl.col("link") == result.link) & pl.col("time_s").is_between(start_s, end_s)
     return result.packets.filter(inside).select("time_s", "sojourn_ms", dropped().alias("dropped"))
 
 
 def between(trace: pl.DataFrame, start_s: float, end_s: float) -> pl.DataFrame:
-    """Rows from `start_s` up to, not including, `end_s`."""
+    """Rows in the half-open interval [`start_s`, `end_s`)."""
     return trace.filter(pl.col("time_s").is_between(start_s, end_s, closed="left"))
 
 
 def tewma(times_s: NDArray[np.float64], at_s: NDArray[np.float64], memory_s: float = MEMORY_S) -> NDArray[np.float64]:
-    """Rate of events per second: the time-exponentially weighted moving average of memory `memory_s`."""
-    # A weight exp(-(t - t_i) / M) per event: sums of exp(t_i / M), kept small by counting from each step on.
+    """Event rate per second: time-exponentially weighted moving average with memory `memory_s`."""
+    # Each event weighs exp(-(t - t_i) / M). Times are relative to the previous step, which keeps exp(t_i / M) small.
     rates = np.empty(len(at_s))
     level, last, index = 0.0, 0.0, 0
-    for place, now in enumerate(at_s):
+    for index_at, now in enumerate(at_s):
         while index < len(times_s) and times_s[index] <= now:
             level = level * np.exp(-(times_s[index] - last) / memory_s) + 1
             last = float(times_s[index])
             index += 1
-        rates[place] = level * np.exp(-(now - last) / memory_s) / memory_s
+        rates[index_at] = level * np.exp(-(now - last) / memory_s) / memory_s
     return rates
 
 

@@ -1,4 +1,4 @@
-"""Queue managers against one of them, seed by seed: with the same seed both met the same traffic."""
+"""Paired comparison of queue managers, seed by seed: with the same seed both get the same traffic."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sojourn.model.aqms.spelling import spelled_aqm
 
 OF_SECOND = " of second"
 NO_PAIRS = "paired: takes several queue managers and several seeds; give e.g. codel and pie, and 10 seeds"
-"""What there is to say where nothing can be paired."""
+"""Error text if nothing can be paired."""
 
 
 def paired(runs: pl.DataFrame, key: str, baseline: str, by: Sequence[str] = ()) -> pl.DataFrame:
@@ -21,13 +21,13 @@ def paired(runs: pl.DataFrame, key: str, baseline: str, by: Sequence[str] = ()) 
 
     `difference` is the mean over the seeds of value minus baseline, in the metric's unit as in `runs`; `ci95` the half
     width of its 95 % confidence interval; `p_t` and `p_wilcoxon` are two-sided, not adjusted for the number of tests;
-    `significant` is true if every test that the number of pairs allows gives p < 0.05. `n` counts pairs that differ:
-    pairs with equal fingerprints are one. Where both are the same run with every seed, `same` is true: nothing is
-    compared then. Counts are left out where the two were counted over different times.
+    `significant` is true if every test that the number of pairs allows gives p < 0.05. `n` counts distinct pairs: pairs
+    with equal fingerprints count once. If both are the same run with every seed, `same` is true and nothing is
+    compared. Counts are omitted if the two statistics windows differ.
     """
     rows = []
     for place, group in groups(runs, by):
-        group = group.unique([key, "seed"], keep="first", maintain_order=True)  # a name given twice is one sample
+        group = group.unique([key, "seed"], keep="first", maintain_order=True)  # duplicate names are one sample
         first = group.filter(pl.col(key) == baseline)
         for (name,), second in group.group_by([key], maintain_order=True):
             if name == baseline:
@@ -57,7 +57,7 @@ def paired(runs: pl.DataFrame, key: str, baseline: str, by: Sequence[str] = ()) 
 
 
 def same_aqm(names: Sequence[str], wanted: str | None) -> str:
-    """The one of `names` that means the same queue manager as `wanted`; the first if none is wanted."""
+    """Name in `names` that means the same queue manager as `wanted`; the first if `wanted` is None."""
     if wanted is None:
         return names[0]
     if wanted in names:

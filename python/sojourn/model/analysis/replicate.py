@@ -1,4 +1,4 @@
-"""As many seeds as a wanted precision takes."""
+"""Replication until a requested precision is reached."""
 
 from __future__ import annotations
 
@@ -15,19 +15,20 @@ from sojourn.model.analysis.metrics import ALL
 Outcome = TypeVar("Outcome")
 
 FEWEST_SEEDS = 5
-"""Replications before the first look: with fewer, samples that are alike by chance would end it too often."""
+"""Minimum replications before the first check: fewer samples are too often alike by chance, which would stop too early.
+"""
 
 
 @dataclass(frozen=True)
 class Precision:
-    """Replicate until the half width of the 95 % confidence interval of a metric is small beside its mean."""
+    """Goal: replicate until the half width of a metric's 95 % confidence interval is small relative to its mean."""
 
     percent: float
-    """Widest half width accepted, in percent of the mean."""
+    """Maximum half width, in percent of the mean."""
     metric: str = "sojourn_mean_ms"
     """Column of the summary."""
     most: int = 100
-    """Most seeds."""
+    """Maximum number of seeds."""
 
     def __post_init__(self) -> None:
         known = [metric.column for metric in ALL]
@@ -41,30 +42,29 @@ class Precision:
 
 @dataclass(frozen=True)
 class Reached:
-    """How precise the results are."""
+    """Precision of the results."""
 
     goal: Precision
     seeds: int
     widest_percent: float
-    """Widest half width of all rows, in percent of the mean; infinite where there is none."""
+    """Maximum half width over all rows, in percent of the mean; infinite if a row has no interval."""
     varies: bool = True
-    """Whether there is more than one distinct run in every row: else more seeds make nothing more precise."""
+    """Whether every row has several distinct runs; otherwise more seeds do not improve the precision."""
 
     @property
     def reached(self) -> bool:
-        """Whether every row is as precise as wanted."""
+        """Whether every row meets the goal."""
         return self.widest_percent <= self.goal.percent
 
 
 def replicate(
     goal: Precision, seeds: int, run: Callable[[list[int]], Outcome], table: Callable[[Outcome], pl.DataFrame]
 ) -> tuple[Outcome, Reached]:
-    """Run with seeds 1 to `seeds`, then with more of them, until every row of the table is precise or `goal.most`.
+    """Run with seeds 1 to `seeds`, then more, until every row of the table meets the goal or `goal.most` is reached.
 
-    It ends at once where a row has a single distinct run, which no repetition makes more precise. All rows get the same
-    seeds, so that their differences stay paired. How many come next follows from the widest row alone: its half width
-    shrinks with the square root of their number. They are at most doubled, and the same results give the same steps,
-    whoever did the runs.
+    Stops if a row has a single distinct run, which no replication makes more precise. All rows use the same seeds, so
+    differences stay paired. The next number of seeds depends only on the widest row, whose half width shrinks with the
+    square root of that number, and at most doubles: the same results give the same steps on every machine.
     """
 
     def judged(outcome: Outcome) -> tuple[float, bool]:
@@ -82,9 +82,9 @@ def until_narrow(
     run: Callable[[list[int]], Outcome],
     judge: Callable[[Outcome], tuple[float, bool]],
 ) -> tuple[Outcome, float, bool, int]:
-    """The same by any judge, which gives the widest half width in percent and whether anything varies with the seed.
+    """Like `replicate`, with a `judge` that returns the widest half width in percent and whether results vary by seed.
 
-    Returns the outcome, what the judge said of it, and the number of seeds.
+    Returns the outcome, the judge's two values, and the number of seeds.
     """
     count = min(max(seeds, FEWEST_SEEDS), most)
     while True:
@@ -97,9 +97,9 @@ def until_narrow(
 
 
 def widest_percent(table: pl.DataFrame, metric: str) -> float:
-    """Widest half width of a metric over the rows of an aggregated table, in percent of the mean.
+    """Maximum half width of a metric over the rows of an aggregated table, in percent of the mean.
 
-    A row without the metric, such as the sojourn time of a link that sent nothing, does not count.
+    Rows without the metric, such as the sojourn time of a link that sent nothing, are skipped.
     """
     if metric not in table.columns:
         raise InputError(f"--metric: {metric} is a measure of Flent's tests (compare --test); choose another metric")

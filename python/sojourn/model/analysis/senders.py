@@ -1,4 +1,4 @@
-"""What is read off the tables of TCP senders: which flow, which time, what was newly SACKed, delivered, dropped."""
+"""Data from the tables of TCP senders: flows, time spans, newly SACKed and delivered data, drops."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sojourn.model.results.result import Result
 
 Block = tuple[int, int]
-"""Sequence numbers from the first up to, not including, the second."""
+"""Half-open range of sequence numbers: first, end."""
 
 
 def of_flow(table: pl.DataFrame, flow: int) -> pl.DataFrame:
@@ -26,7 +26,7 @@ def of_flow(table: pl.DataFrame, flow: int) -> pl.DataFrame:
 
 
 def chosen_flows(result: Result, wanted: Sequence[int] | None) -> list[int]:
-    """The flows that are wanted, or the first that has sent something; refused if their source has no TCP sender."""
+    """The requested flows, or the first one that sent data; raises `InputError` if a flow has no TCP sender."""
     own = result.segments.filter(pl.col("end") == "source")["flow"].unique().sort().to_list()
     if not own:
         raise InputError(f"{result.folder or result}: no TCP sender has sent anything; give a longer duration")
@@ -40,7 +40,7 @@ def chosen_flows(result: Result, wanted: Sequence[int] | None) -> list[int]:
 def span_of(
     result: Result, flows: Sequence[int], length_s: float, from_s: float | None, to_s: float | None
 ) -> tuple[float, float]:
-    """From when to when some flows are shown: so many seconds in the middle of what they sent, or what is asked for."""
+    """Time span in which flows are shown: as requested, or `length_s` in the middle of what they sent."""
     own = result.segments.filter(pl.col("flow").is_in(list(flows)) & (pl.col("end") == "source"))["time_s"].to_numpy()
     first, last = own.min(), min(own.max() + LEAST_S, result.duration_s)
     start = first if last - first <= length_s else (first + last) / 2
@@ -51,14 +51,14 @@ def span_of(
 
 
 def sack_blocks(acks: pl.DataFrame) -> list[list[Block]]:
-    """Blocks of each acknowledgment in the order of its header."""
+    """SACK blocks of each acknowledgment in header order."""
     columns = [(f"sack{n}_from", f"sack{n}_to") for n in (1, 2, 3)]
     pairs = [list(zip(acks[start], acks[end], strict=True)) for start, end in columns]
     return [[block for block in row if block[1]] for row in zip(*pairs, strict=True)]
 
 
 def newly_sacked(acks: pl.DataFrame) -> list[list[Block]]:
-    """What each acknowledgment of a sender is the first to SACK, in order of sequence."""
+    """Blocks that each acknowledgment of a sender is the first to SACK, in sequence order."""
     known: list[Block] = []
     found = []
     for ack, blocks in zip(acks["ack"], sack_blocks(acks), strict=True):
@@ -73,7 +73,7 @@ def newly_sacked(acks: pl.DataFrame) -> list[list[Block]]:
 
 
 def without(block: Block, known: Iterable[Block]) -> list[Block]:
-    """What of a block lies in none of the known ones, which are apart and in order."""
+    """Parts of `block` outside the `known` blocks, which are disjoint and sorted."""
     left, (start, end) = [], block
     for since, to in known:
         if since >= end:
@@ -87,7 +87,7 @@ def without(block: Block, known: Iterable[Block]) -> list[Block]:
 
 
 def joined(blocks: Sequence[Block]) -> list[Block]:
-    """Blocks in order, those that meet as one."""
+    """Blocks in order, with adjacent and overlapping ones merged."""
     found: list[Block] = []
     for start, end in sorted(blocks):
         if found and start <= found[-1][1]:
@@ -98,7 +98,7 @@ def joined(blocks: Sequence[Block]) -> list[Block]:
 
 
 def delivered(acks: pl.DataFrame) -> NDArray[np.int64]:
-    """Bytes that a sender knows to have arrived, after each of its acknowledgments: acknowledged or SACKed."""
+    """Bytes delivered as the sender knows them, after each acknowledgment: cumulatively acknowledged or SACKed."""
     above: list[Block] = []
     una, totals = 1, []
     for ack, news in zip(acks["ack"], newly_sacked(acks), strict=True):
@@ -109,9 +109,9 @@ def delivered(acks: pl.DataFrame) -> NDArray[np.int64]:
 
 
 def at_queues(result: Result, flow: int) -> pl.DataFrame | None:
-    """Segments with data of a flow's source that a queue has dropped or marked: `time_s`, `seq`, `payload`, `dropped`.
+    """Data segments of a flow's source that a queue dropped or marked: `time_s`, `seq`, `payload`, `dropped`.
 
-    None where the run did not record packets with their headers.
+    None unless the run recorded packets with their headers.
     """
     if not {"packets", "headers"} <= set(result.table_names):
         return None
@@ -124,6 +124,6 @@ def at_queues(result: Result, flow: int) -> pl.DataFrame | None:
 
 
 LEAST_S = 1e-3
-"""Time that is shown behind the last segment."""
+"""Time shown after the last segment."""
 SHOWN = 8
-"""Flows that are named in an error."""
+"""Maximum number of flows named in an error."""

@@ -1,4 +1,4 @@
-"""Statistics across replications, and within one run."""
+"""Statistics across replications and within one run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 FEWEST_FOR_WILCOXON = 6
-"""With fewer pairs Wilcoxon's two-sided test cannot give p < 0.05: its least p is 2 / 2^n."""
+"""With fewer pairs Wilcoxon's two-sided test cannot give p < 0.05: its minimum p is 2 / 2^n."""
 
 
 def mean_ci(values: Sequence[float]) -> tuple[float, float | None]:
@@ -33,23 +33,23 @@ def mean_ci(values: Sequence[float]) -> tuple[float, float | None]:
 
 
 def sample_ci(values: Sequence[float]) -> tuple[float, float | None]:
-    """The same of replications of which nothing else is known: values that are all equal are taken for one run's."""
+    """Like `mean_ci`, for replications without fingerprints: all-equal values are taken for a single run."""
     mean, half = mean_ci(values)
     return mean, half if len(set(values)) > 1 else None
 
 
 @dataclass(frozen=True)
 class Paired:
-    """What two samples of the same replications differ in."""
+    """Paired difference between two samples of the same replications."""
 
     n: int
-    """Pairs."""
+    """Number of pairs."""
     difference: float
     """Mean of the differences, second sample minus first."""
     ci95: float | None
     """Half width of its 95 % confidence interval; None with one pair."""
     p_t: float | None
-    """Two-sided p of the paired t test; None with one pair, or where all pairs differ by the same: nothing varies."""
+    """Two-sided p of the paired t test; None with one pair, or if all pairs differ by the same amount (no variance)."""
     p_wilcoxon: float | None
     """Two-sided p of Wilcoxon's signed-rank test; None with fewer than six pairs that differ."""
 
@@ -60,7 +60,7 @@ class Paired:
 
 
 def paired_difference(first: Sequence[float], second: Sequence[float]) -> Paired:
-    """Compare two samples pair by pair; what moves both alike, as a seed does, cancels out."""
+    """Compare two samples pair by pair; effects common to both, such as the seed's, cancel out."""
     differences = [b - a for a, b in zip(first, second, strict=True)]
     n = len(differences)
     mean, half = mean_ci(differences)
@@ -72,32 +72,32 @@ def paired_difference(first: Sequence[float], second: Sequence[float]) -> Paired
 
 
 def _wilcoxon(differences: Sequence[float]) -> float | None:
-    """Two-sided p of the signed-rank test of differences that are not zero (Wilcoxon's own treatment of zeros)."""
+    """Two-sided p of the signed-rank test; zero differences are already removed (Wilcoxon's own treatment)."""
     if len(differences) < FEWEST_FOR_WILCOXON:
         return None
     return signed_rank_p(differences)
 
 
 def mser(series: Sequence[float], batch: int = 5) -> int | None:
-    """Values at the head of `series` that belong to its transient, after MSER-5; None if it has not settled.
+    """Number of values in the transient at the head of `series`, by MSER-5; None if it has not settled.
 
-    K. P. White, M. J. Cobb, S. C. Spratt, "A comparison of five steady-state truncation heuristics for simulation",
-    WSC 2000: of the means of batches of five, those before d are left out; d is chosen so that the squared standard
-    error of the mean of the rest, sum of (y - mean)^2 over (n - d)^2, is least. A least value in the second half says
-    that the series is too short. The last five batches are no candidates: so few can be equal by chance.
+    K. P. White, M. J. Cobb, S. C. Spratt, "A comparison of five steady-state truncation heuristics for simulation", WSC
+    2000: the first d means of batches of five are left out; d minimises the squared standard error of the mean of the
+    rest, sum of (y - mean)^2 over (n - d)^2. A minimum in the second half means that the series is too short. The last
+    five batches are no candidates: so few can be equal by chance.
     """
     return _core.mser(list(series), batch)
 
 
 def merge_histograms(frames: Sequence[pl.DataFrame], link: str = "forward") -> pl.DataFrame:
-    """Add up sojourn-time histograms of several runs, bucket by bucket; exact, because all share their buckets."""
+    """Add up sojourn-time histograms of several runs, bucket by bucket; exact, because all have the same buckets."""
     chosen = [frame.filter(pl.col("link") == link).drop("link") for frame in frames]
     merged = pl.concat(chosen).group_by("lower_ms", "upper_ms").agg(pl.col("count").sum())
     return merged.sort("lower_ms")
 
 
 def merged_bins(bins: pl.DataFrame) -> pl.DataFrame:
-    """Add up rows of the same `link` and bin, `lower_ns` to `upper_ns`; in their order."""
+    """Sum the counts of rows with the same `link` and bin, `lower_ns` to `upper_ns`, sorted by them."""
     keys = ["link", "lower_ns", "upper_ns"]
     return bins.group_by(keys).agg(pl.col("count").sum()).sort(keys)
 
@@ -112,7 +112,7 @@ def quantile(histogram: pl.DataFrame, q: float) -> float | None:
 
 
 def line_fit(x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[float, float]:
-    """Slope and coefficient of determination of a straight line through the points."""
+    """Slope and coefficient of determination of a least-squares line through the points."""
     import numpy as np
 
     slope, offset = np.polyfit(x, y, 1)

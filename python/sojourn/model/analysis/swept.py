@@ -1,4 +1,4 @@
-"""Swept parameters of results: which numbers differ, and one table of a metric against them."""
+"""Swept parameters of results: the numbers that differ, and one table of a metric against them."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Parameter:
-    """A number by which results differ: its value in each result, in `unit` (s, bit/s, B, packets or none)."""
+    """A numeric key in which results differ: its value in each result, in `unit` (s, bit/s, B, packets or none)."""
 
     path: str
     values: list[float]
     unit: str
     words: tuple[str, ...] = ()
-    """Of a key that holds no number: its words in order, whose places in here are the values."""
+    """Words of a key without numbers, sorted; the values are indices into them."""
 
     def named(self, value: float) -> float | str:
-        """What a value is shown as: itself, or the word that it stands for."""
+        """Displayed value: the number, or the word with that index."""
         return self.words[int(value)] if self.words else value
 
     @property
@@ -41,14 +41,14 @@ class Parameter:
 
     @property
     def display(self) -> tuple[float, str]:
-        """Factor to the unit in which the values are shown, and that unit."""
+        """Factor to the display unit, and that unit."""
         most = max(abs(value) for value in self.values)
         reached = [(factor, unit) for least, factor, unit in _SCALES.get(self.unit, ()) if most >= least]
         return reached[-1] if reached else (1.0, self.unit)
 
     @property
     def shown(self) -> list[float]:
-        """Values in the unit in which they are shown, with 6 significant digits."""
+        """Values in the display unit, rounded to 6 significant digits."""
         factor, _ = self.display
         return [float(f"{value * factor:.6g}") for value in self.values]
 
@@ -61,10 +61,10 @@ class Parameter:
 
 
 def choose(results: Sequence[Result], paths: Sequence[str | None], *, words: bool = False) -> list[Parameter]:
-    """One parameter for each of `paths`; for None the one with most values that the chosen ones do not decide.
+    """One parameter for each of `paths`; for None the one with most values that is independent of the chosen ones.
 
-    Where nothing else differs it is one that has a single value. A path may be one of a key that holds `words`, if
-    they are wanted: not the queue manager, by which panels are told apart.
+    If nothing else differs it is a parameter with a single value. With `words`, a path may be a key with words as
+    values, except the queue manager, which distinguishes panels.
     """
     known = parameters(results)
     if words:
@@ -83,7 +83,7 @@ def choose(results: Sequence[Result], paths: Sequence[str | None], *, words: boo
 
 
 def parameters(results: Sequence[Result]) -> dict[str, Parameter]:
-    """Every key that is a number of one unit in all results, those of the queue manager among them."""
+    """Every key, AQM parameters included, that is a number with the same unit in all results."""
     rows = [_numbers(result) for result in results]
     found = {}
     for path in rows[0]:
@@ -93,9 +93,9 @@ def parameters(results: Sequence[Result]) -> dict[str, Parameter]:
 
 
 def rest_names(results: Sequence[Result], chosen: Sequence[Parameter]) -> list[Name]:
-    """Name each result by what it differs in beside the chosen parameters and the seed.
+    """Name each result by the keys in which it differs, except the chosen parameters and the seed.
 
-    Left out are numbers that the chosen parameters decide, such as a limit that changes with the rate.
+    Numbers that the chosen parameters determine, such as a limit that changes with the rate, are omitted.
     """
     rows = [of_direction(result) for result in results]
     for row, result in zip(rows, results, strict=True):
@@ -109,13 +109,13 @@ def rest_names(results: Sequence[Result], chosen: Sequence[Parameter]) -> list[N
 
 
 def aqm_without(result: Result, chosen: Sequence[Parameter]) -> str:
-    """Spelling of the queue manager with those of its parameters that are chosen at their defaults."""
+    """Spelling of the queue manager with its chosen parameters at their defaults."""
     left_out = {one.path.removeprefix(_AQM) for one in chosen if one.path.startswith(_AQM)}
     if not left_out:
         return result.scenario.aqm
     table = {key: value for key, value in result.scenario.bottleneck["aqm"].items() if key not in left_out}
     name, bracket, inside = str(table["name"]).partition("(")
-    if bracket and "{" not in name:  # numbers of the one in brackets stand there with their values
+    if bracket and "{" not in name:  # the numbers in brackets are the inner manager's values
         words = inside.removesuffix(")").split()
         kept = [word for at, word in enumerate(words) if not {word, words[at - 1] if at else ""} & left_out]
         table["name"] = f"{name}({' '.join(kept)})"
@@ -123,7 +123,7 @@ def aqm_without(result: Result, chosen: Sequence[Parameter]) -> str:
 
 
 def metric_of(results: Sequence[Result], column: str) -> Metric:
-    """How a column of the summary is shown; refused if it is none or holds no numbers."""
+    """Display properties of a summary's column; raises `InputError` if it does not exist or is not numeric."""
     row = results[0].summary.row(0, named=True)
     about = ("seed", "settled", "not_settled")
     known = [name for name, value in row.items() if name not in about and not isinstance(value, str)]
@@ -135,7 +135,7 @@ def metric_of(results: Sequence[Result], column: str) -> Metric:
 def means(results: Sequence[Result], keys: dict[str, Sequence[Any]], columns: Sequence[str]) -> pl.DataFrame:
     """One row per distinct `keys`, in order of appearance: mean and half width of its 95 % interval, per column.
 
-    The half width is in `…_ci95`, null with fewer than two runs that differ; a mean of nothing is null.
+    The half width is in `…_ci95`, null with fewer than two distinct runs; a mean of no values is null.
     """
     found = summaries(results)
     table = pl.DataFrame(keys).with_columns(
@@ -165,13 +165,13 @@ def _next(known: dict[str, Parameter], chosen: Sequence[Parameter]) -> Parameter
 
 
 def _is_fixed_by_the_aqm(results: Sequence[Result], parameter: Parameter) -> bool:
-    """Whether a queue manager's parameter has one value for each of them, such as its default."""
+    """Whether a queue manager's parameter has one value per queue manager, such as its default."""
     rest = [aqm_without(result, [parameter]) for result in results]
     return len(set(zip(rest, parameter.values, strict=True))) == len(set(rest))
 
 
 def _decides(chosen: Sequence[Parameter], other: Parameter) -> bool:
-    """Whether `other` differs, and has one value wherever the chosen ones have the same values."""
+    """Whether `other` varies, but is constant wherever the chosen parameters are."""
     if not chosen or len(set(other.values)) == 1:
         return False
     points = list(zip(*(parameter.values for parameter in chosen), strict=True))
@@ -179,7 +179,7 @@ def _decides(chosen: Sequence[Parameter], other: Parameter) -> bool:
 
 
 def _worded(results: Sequence[Result], paths: Sequence[str]) -> dict[str, Parameter]:
-    """Those of the keys that hold a word in all results."""
+    """The keys among `paths` that hold a word in all results."""
     rows = [flatten(result) for result in results]
     found = {}
     for path in paths:
@@ -210,7 +210,7 @@ def _not_a_number(path: str, results: Sequence[Result], known: dict[str, Paramet
 
 _AQM = "link.aqm."
 _PREFERRED = ("link.rate", "flows.0.rtt", "flows.0.count", "link.limit", "link.delay")
-"""Which parameter comes first among those with equally many values."""
+"""Order of preference among parameters with equally many values."""
 _NAMES = {
     "link.rate": "rate of the link",
     "link.limit": "limit of the queue",
@@ -223,4 +223,4 @@ _SCALES = {
     "bit/s": ((0.0, 1.0, "bit/s"), (1e3, 1e-3, "kbit/s"), (1e6, 1e-6, "Mbit/s"), (1e10, 1e-9, "Gbit/s")),
     "B": ((0.0, 1.0, "B"), (1e4, 1e-3, "kB"), (1e7, 1e-6, "MB")),
 }
-"""By base unit: from which largest value on values are multiplied by what, to be in which unit."""
+"""By base unit: minimum largest value, factor, and display unit."""

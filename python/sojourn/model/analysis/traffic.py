@@ -1,4 +1,4 @@
-"""Groups of flows in words and as rows: which traffic, its goodput, its round trips and delays, its losses."""
+"""Flow groups in words and as rows: traffic, goodput, round-trip times, delays, losses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ COLUMNS = ("goodput_bps", "rtt_ms", "delay_ms", "resent", "loss_rate")
 
 
 def group_name(flow: Mapping[str, Any]) -> str:
-    """A group of flows by number, control and direction: `2 tcp cubic`, `voice reverse`, `tcp bbr over quinn`."""
+    """Flow group by number, congestion control and direction: `2 tcp cubic`, `voice reverse`, `tcp bbr over quinn`."""
     count = int(flow.get("count", 1))
     stack = str(flow.get("stack", ""))
     words = [str(count)] if count > 1 else []
@@ -25,10 +25,10 @@ def group_name(flow: Mapping[str, Any]) -> str:
 
 
 def traffic(flows: Sequence[Mapping[str, Any]], groups: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
-    """One row per group of flows: its name in `flows` and `COLUMNS`.
+    """One row per flow group: its name in `flows`, and `COLUMNS`.
 
     `rtt_ms` is the mean of the round-trip times that senders measured, `delay_ms` the mean one-way delay of datagrams.
-    `resent` is the share of segments sent again, over the whole run; `loss_rate` that of datagrams lost.
+    `resent` is the share of retransmitted segments over the whole run; `loss_rate` the loss ratio of datagrams.
     """
     names = [group_name(flow) for flow in flows]
     rows = [
@@ -46,7 +46,7 @@ def traffic(flows: Sequence[Mapping[str, Any]], groups: Sequence[Mapping[str, An
 
 
 def flow_name(result: Result, flow: int) -> str:
-    """A flow by its congestion control, with its number if the run has several flows of that control."""
+    """Name a flow by its congestion control, with its number if the run has several flows of that control."""
     controls = [_control(result, number) for number in range(len(result.totals["flows"]))]
     if flow >= len(controls):
         return f"flow {flow}"

@@ -1,10 +1,10 @@
-"""Warm-up: what runs that are compared leave out, and what there is to say of it.
+"""Warm-up: the time that compared runs leave out, and notes about it.
 
-A run with `warmup = "auto"` finds its warm-up from its own backlog (MSER-5, in the core), and its tables have its
-statistics from every later instant on. Runs that differ in the queue manager and the seed only are a cell: all of them
-are seen from the same instant on, the latest that one of them needs. Else their differences would be over different
-traffic, and means over different times. A run that does not settle needs half of its time. Where link or load change on
-purpose nothing settles, and a tenth is left out.
+A run with `warmup = "auto"` finds its warm-up from its own backlog (MSER-5, in the core), and its tables contain its
+statistics from every later instant on. Runs that differ only in the queue manager and the seed form a cell: all use the
+latest start of statistics that one of them needs. Otherwise their differences would be over different traffic, and
+means over different times. A run that does not settle leaves out half of its time. If link or load change on purpose
+nothing settles, and a tenth is left out.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from sojourn.model.results.result import Result
 
 AUTO = "auto"
-"""The warm-up that is found from the run."""
+"""Value of `warmup` if the run determines it."""
 
 
 def aligned(results: Sequence[Result]) -> list[Result]:
-    """Each result from the same instant on as all of its cell; those with a given warm-up, and logs, as they are.
+    """Each result with statistics from its cell's common start on; logs and results with a given warm-up unchanged.
 
-    A cell is every queue manager and every seed with the same other keys. Keys that the queue manager or the seed
-    decides, such as a limit that changes with it or a rate that is drawn, make no cell of their own.
+    A cell is every queue manager and every seed with the same other keys. Keys that depend on the queue manager or the
+    seed, such as a limit that changes with it or a drawn rate, do not split cells.
     """
     searched = [result for result in results if not result.is_log and result.settled is not None]
     cells = _cells(searched)
@@ -42,19 +42,19 @@ def aligned(results: Sequence[Result]) -> list[Result]:
 
 
 def summaries(results: Sequence[Result]) -> list[dict[str, Any]]:
-    """Summary of each result as a row, from the same instant on as all of its cell."""
+    """Summary of each result as a row, from its cell's common start on."""
     return [result.summary.row(0, named=True) for result in aligned(results)]
 
 
 def refuse_unsettled(results: Sequence[Result]) -> None:
-    """Refuse runs whose warm-up was asked for and not found."""
+    """Raise `InputError` if the warm-up of a run was requested but not found."""
     for result in results:
         if result.settled is False:
-            raise InputError(f"warmup: {_why(result)}; give a longer duration, or a warmup")
+            raise InputError(f"warmup: {_reason_text(result)}; give a longer duration, or a warmup")
 
 
 def described(runs: pl.DataFrame, warmup: str) -> str:
-    """What a scenario's warm-up was in some runs, in words: `3 s`, or the least and the most that was found."""
+    """Warm-up of some runs in words: `3 s`, or the minimum and maximum found."""
     if warmup != AUTO:
         return warmup
     found = runs.filter(pl.col("settled").is_not_null())["warmup_s"].to_list()
@@ -64,7 +64,7 @@ def described(runs: pl.DataFrame, warmup: str) -> str:
 
 
 def of_run(result: Result) -> str:
-    """What a run found of its warm-up, in words; empty where it was given."""
+    """Warm-up that a run found, in words; empty if it was given."""
     if result.settled is None:
         return ""
     notes = ["", *not_settled([result], [""], remedy="--set duration=…")]
@@ -72,40 +72,41 @@ def of_run(result: Result) -> str:
 
 
 def is_unsettled(not_settled: str | None) -> bool:
-    """Whether a summary's `not_settled` says that the run takes longer to settle, not that link or load change."""
+    """Whether a summary's `not_settled` means that the run is too short to settle, not that link or load change."""
     return not_settled == NO_STEADY_STATE
 
 
 def marked(names: Sequence[Name], results: Sequence[Result]) -> list[Name]:
-    """The names with the remark "not settled" on those of which a run has not."""
+    """Add the remark "not settled" to the names that have an unsettled run."""
     unsettled = {name for name, result in zip(names, results, strict=True) if is_unsettled(result.not_settled)}
     return [replace(name, remark="not settled") if name in unsettled else name for name in names]
 
 
 def not_settled(results: Sequence[Result], names: Sequence[str], *, remedy: str = "--duration") -> list[str]:
-    """A sentence for each reason why runs have not settled, with the names of those runs unless they are all.
+    """A sentence for each reason why runs have not settled, with the names of those runs unless it is all of them.
 
-    `remedy` is the option that gives a longer duration.
+    `remedy` is the option that sets a longer duration.
     """
     reasons: dict[str, list[str]] = {}
     for result, name in zip(results, names, strict=True):
         if result.not_settled is not None:
             reasons.setdefault(result.not_settled, []).append(name)
-    return [_sentence(why, _who(own, names), remedy) for why, own in reasons.items()]
+    return [_sentence(reason, _runs_text(own, names), remedy) for reason, own in reasons.items()]
 
 
-def _sentence(why: str, who: str, remedy: str) -> str:
-    if is_unsettled(why):
+def _sentence(reason: str, runs: str, remedy: str) -> str:
+    if is_unsettled(reason):
         return (
-            f"not settled: {why}{who}; half of the run is left out, also of what it is compared with: "
+            f"not settled: {reason}{runs}; half of the run is left out, also of what it is compared with: "
             f"give a longer duration ({remedy})"
         )
     return (
-        f"{why}{who}, so that nothing settles; a tenth of the time, at most 10 s, is left out, unless a warmup is given"
+        f"{reason}{runs}, so that nothing settles; a tenth of the time, at most 10 s, is left out, "
+        "unless a warmup is given"
     )
 
 
-def _who(unsettled: Sequence[str], names: Sequence[str]) -> str:
+def _runs_text(unsettled: Sequence[str], names: Sequence[str]) -> str:
     if len(unsettled) == len(names):
         return ""
     runs, all_runs = Counter(unsettled), Counter(names)
@@ -114,7 +115,7 @@ def _who(unsettled: Sequence[str], names: Sequence[str]) -> str:
     return f" ({'; '.join([*each[:MOST_NAMES], *more])})"
 
 
-def _why(result: Result) -> str:
+def _reason_text(result: Result) -> str:
     if is_unsettled(result.not_settled):
         duration = result.scenario.document["duration"]
         return f"the backlog under {result.scenario.aqm} has not settled in the first half of {duration}"
@@ -122,7 +123,7 @@ def _why(result: Result) -> str:
 
 
 def _cells(results: Sequence[Result]) -> list[Hashable]:
-    """The cell of each result: what it differs in beside queue managers and the seed."""
+    """Cell of each result: the keys in which it differs, without queue managers and the seed."""
     rows = [{**flatten(result), "engine": result.engine} for result in results]
     keys = differing(rows)
     managers = [key for key in keys if key == "aqm" or key.endswith(".aqm")]
@@ -136,6 +137,6 @@ def _cells(results: Sequence[Result]) -> list[Hashable]:
 
 
 NO_STEADY_STATE = "the backlog has no steady state"
-"""What the core says of a run in which nothing changes."""
+"""The core's reason for a run without changes of link or load."""
 MOST_NAMES = 4
-"""More runs that have not settled are counted, not named: the rows say which they are."""
+"""Maximum number of unsettled runs named; the others are counted, and the rows show them."""

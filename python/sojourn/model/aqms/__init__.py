@@ -1,1 +1,1 @@
-"""Queue managers in Python: those of the registry, a user's own, and a queue to try them by hand."""
+"""Queue managers in Python: the registry's, users' classes, and a queue to drive them by hand."""

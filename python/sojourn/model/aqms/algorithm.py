@@ -1,4 +1,4 @@
-"""A class of a user as an algorithm of the core: its parameters, its methods, and the name by which it is found."""
+"""A user's class as an algorithm of the core: its parameters, its methods, and its name."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from sojourn.model.aqms.aqm import Aqm
 
 LIVE: dict[str, type[Aqm]] = {}
-"""Classes that this process alone knows, by name: those of a notebook or of a program."""
+"""Classes that only this process can find, by name: defined in a notebook or a program."""
 
 
 def algorithm(cls: type[Aqm]) -> _core.Algorithm:
-    """The class as an algorithm of the core, made once."""
+    """The class as an algorithm of the core, created once."""
     name = reference(cls)
     known: dict[str, _core.Algorithm] = cls.__dict__.get("_algorithms") or {}
     if name not in known:
@@ -33,7 +33,7 @@ def algorithm(cls: type[Aqm]) -> _core.Algorithm:
 
 
 def configure(cls: type[Aqm], args: tuple[object, ...], given: Mapping[str, object]) -> tuple[str, dict[str, Any]]:
-    """Spelling of the class called with these arguments, and what its `__init__` gets."""
+    """Spelling of the class with these arguments, and the values for its `__init__`."""
     names = [param.name for param in _parameters(cls)]
     if len(args) > len(names):
         raise InputError(f"{cls.__qualname__} takes {len(names)} parameters, {len(args)} were given")
@@ -42,18 +42,18 @@ def configure(cls: type[Aqm], args: tuple[object, ...], given: Mapping[str, obje
 
 
 def make(cls: type[Aqm]) -> Any:
-    """A function that makes an instance from what `__init__` gets, without reading texts."""
+    """A factory that creates an instance from parsed `__init__` values."""
 
     def instance(params: dict[str, Any]) -> Aqm:
-        made = cls.__new__(cls)
-        cls.__init__(made, **params)
-        return made
+        aqm = cls.__new__(cls)
+        cls.__init__(aqm, **params)
+        return aqm
 
     return instance
 
 
 def reference(cls: type[Aqm]) -> str:
-    """Name by which every process finds the class; where none can, one that this process knows."""
+    """Name by which every process finds the class; if none can, a name valid in this process."""
     module = sys.modules.get(cls.__module__)
     path = getattr(module, "__file__", None) or ""
     importable = cls.__module__ != "__main__" and "<locals>" not in cls.__qualname__
@@ -65,7 +65,7 @@ def reference(cls: type[Aqm]) -> str:
 
 
 class Parameter(NamedTuple):
-    """A parameter of `__init__`; a `Literal` has choices."""
+    """Parameter of `__init__`; a `Literal` has choices."""
 
     name: str
     default: Any

@@ -1,4 +1,4 @@
-"""The base of a user's own queue manager."""
+"""Base class of users' queue managers."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from sojourn.model.aqms.source import source_digest
 
 
 class Configured(type):
-    """Calls a user's class with numbers for texts: `MyAqm(target="5 ms")` gives its `__init__` nanoseconds."""
+    """Metaclass that parses texts into numbers: `MyAqm(target="5 ms")` passes nanoseconds to `__init__`."""
 
     def __call__(cls, *args: Any, **params: Any) -> Any:
-        """An instance of a user's class; what it was called with is its spelling."""
+        """Create an instance and store the call's arguments as its spelling."""
         user = cast("type[Aqm]", cls)
         text, values = configure(user, args, params)
         made = make(user)(values)
@@ -22,21 +22,21 @@ class Configured(type):
 
 
 class Aqm(Hooks, metaclass=Configured):
-    """A queue manager: derive from it to write one, `class MyAqm(sojourn.Aqm)`; docs/python_aqm.md tells how.
+    """A queue manager: derive from it to write one, `class MyAqm(sojourn.Aqm)`; see docs/python_aqm.md.
 
-    The methods are those of the Rust trait, and none is needed: what a class does not define is not called. Times are
-    whole nanoseconds. An instance that a program makes stands for the class and its parameters; each queue makes one
-    of its own. `text` is the spelling in files and on the command line.
+    The methods are those of the Rust trait, and all are optional: a method that a class does not define is not called.
+    Times are integer nanoseconds. An instance stands for the class and its parameters; each queue creates its own
+    instance. `text` is the spelling in files and on the command line.
     """
 
     judges_overflow: ClassVar[bool] = False
-    """Whether `enqueue` judges also packets that do not fit into the limits, and may make room for them."""
+    """Whether `enqueue` also judges packets beyond the limits, and may make room for them."""
 
     _digest: ClassVar[str | None] = None
     _text: str = ""
 
     def __init_subclass__(cls) -> None:
-        """Note the source, which is part of what a result is stored under."""
+        """Record the digest of the source, which is part of the key of stored results."""
         cls._digest = source_digest(cls)
 
     @property

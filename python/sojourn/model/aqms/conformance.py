@@ -1,4 +1,4 @@
-"""The conformance suite on a queue manager by name."""
+"""The conformance suite, run on a queue manager by name."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from sojourn import _core
 from sojourn.base.errors import INPUT, AqmError
 
 PATIENCE_S = 30.0
-"""A library that does not come back from a call for so long is given up."""
+"""Timeout for a call into a library."""
 
 
 @dataclass(frozen=True)
 class Conformance:
-    """What came of it."""
+    """Result of a conformance run."""
 
     aqm: str
     operations: int
@@ -28,14 +28,14 @@ class Conformance:
     packets: dict[str, int]
     """Packets that arrived, departed, were dropped, were marked."""
     violation: dict[str, Any] | None
-    """The broken rule: `rule`, `step`, `detail`, and `case`, under what it was broken."""
+    """The violated rule: `rule`, `step`, `detail`, and the `case` in which it was violated."""
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """Return a dictionary for JSON."""
         return asdict(self)
 
     def text(self) -> str:
-        """In a line or two."""
+        """Summary in one or two lines."""
         if self.violation is not None:
             rule, step, detail = (self.violation[key] for key in ("rule", "step", "detail"))
             return f"{self.aqm}: rule {rule} is broken at operation {step}: {detail}\n    {self.violation['case']}"
@@ -48,12 +48,12 @@ class Conformance:
 def check(
     aqm: str, operations: int = 200_000, seed: int = 1, progress: Callable[[float], object] | None = None
 ) -> Conformance:
-    """Random operations on a queue manager, until there were so many or a rule is broken.
+    """Run random operations on a queue manager until `operations` are done or a rule is violated.
 
-    A library that does what no queue may do is told as such a rule, `Library`.
+    A library that does what no queue may do is reported as a violation of the rule `Library`.
     """
     packets = dict.fromkeys(("arrived", "departed", "dropped", "marked"), 0)
-    with _Watch(aqm) as watch:
+    with _Watchdog(aqm) as watch:
 
         def tick(share: float) -> None:
             watch.start()
@@ -70,8 +70,8 @@ def check(
     return Conformance(aqm, found["operations"], found["cases"], counts, found["violation"])
 
 
-class _Watch:
-    """Ends the program when nothing is heard for long: a call into a library cannot be interrupted."""
+class _Watchdog:
+    """Watchdog that exits the process on a timeout: a call into a library cannot be interrupted."""
 
     def __init__(self, aqm: str) -> None:
         self.aqm = aqm
@@ -91,7 +91,7 @@ class _Watch:
         print(f"Error: {self.aqm}: does not come back from a call within {PATIENCE_S:g} s", file=sys.stderr, flush=True)
         os._exit(INPUT)
 
-    def __enter__(self) -> _Watch:
+    def __enter__(self) -> _Watchdog:
         return self
 
     def __exit__(self, *_: object) -> None:

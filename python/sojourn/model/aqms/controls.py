@@ -1,4 +1,4 @@
-"""The congestion controls of the registry, in words."""
+"""Congestion controls of the registry, as text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sojourn.model.aqms.registry import registry
 
 
 def find(name: str) -> dict[str, Any]:
-    """Registry entry of a congestion control, by its name or a shorter one; raises `InputError` if there is none."""
+    """Registry entry of a congestion control, by name or alias; raises `InputError` if there is none."""
     entries = {entry["name"]: entry for entry in registry()["ccs"]}
     entries |= {entry["alias"]: entry for entry in registry()["ccs"] if entry["alias"]}
     found = entries[known_name("congestion control", name, entries)]
@@ -24,12 +24,12 @@ def constant_text(constant: Mapping[str, Any]) -> str:
 
 
 def heading(entry: Mapping[str, Any]) -> str:
-    """A control's name, with the shorter one that stands for it."""
+    """Name of a control, with its alias."""
     return f"{entry['name']} ({entry['alias']})" if entry["alias"] else str(entry["name"])
 
 
 def stacks_text(entry: Mapping[str, Any]) -> str:
-    """The stacks that a control runs in, as a sentence."""
+    """Stacks that a control runs in, as a sentence."""
     if len(entry["stacks"]) == len(registry()["stacks"]):
         return "It runs in every stack."
     return f"It runs in {' and '.join(entry['stacks'])}."

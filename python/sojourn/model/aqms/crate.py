@@ -1,4 +1,4 @@
-"""Writes the crate of a queue manager in Rust, to be built into a shared library."""
+"""Template for a queue manager in Rust: a crate that builds a shared library."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from sojourn.base.errors import InputError
 from sojourn.base.files import new_folder
 
 CHECKOUT = Path(__file__).parents[4]
-"""Where the sources of a checkout are, of which this package is a part."""
+"""Root of the checkout that contains this package."""
 RESERVED = ("crate", "self", "super", "type", "match", "move", "async", "final", "abstract", "test", "core", "std")
 
 
 def write_crate(name: str, folder: Path, sources: Path | None = None) -> Path:
-    """Write a crate into a new folder, for the crates of Sojourn in `sources`: by default the checkout that runs.
+    """Write a crate into a new folder; it depends on Sojourn's crates in `sources`, by default this checkout.
 
-    The library is `lib{name}_aqm.so`, the algorithm is called `name`. Raises `InputError` for a name that no crate can
-    have, a folder that is there, and sources without the crates.
+    The library is `lib{name}_aqm.so`, the algorithm is called `name`. Raises `InputError` if the name is invalid for a
+    crate, if the folder exists, or if the sources lack the crates.
     """
     if not re.fullmatch(r"[a-z][a-z0-9_]{0,40}", name) or name in RESERVED:
         raise InputError(f'"{name}" is no name of a crate; write small letters, digits and _, e.g. my_red')
@@ -36,7 +36,7 @@ def write_crate(name: str, folder: Path, sources: Path | None = None) -> Path:
 
 
 def source(name: str) -> str:
-    """Source of the crate, with its own names in it."""
+    """Source of the crate, with its names replaced."""
     text = files("sojourn.model.aqms.template").joinpath("lib.rs").read_text(encoding="utf-8")
     upper, camel = name.upper(), "".join(word.capitalize() for word in name.split("_"))
     text = text.replace("libmy_aqm", f"lib{name}_aqm").replace('"my"', f'"{name}"')

@@ -1,4 +1,4 @@
-"""The methods of a queue manager in Python that the core calls, and names that are slips for them."""
+"""Methods of a queue manager in Python that the core calls, and detection of misspelled ones."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from sojourn._core import Cx, Fifo, Limits, Link, Meta
 
 Verdict = Literal["accept", "mark", "drop"]
-"""What becomes of an arriving packet; a mark on one that is not ECN-capable is a drop."""
+"""Verdict on an arriving packet; a mark on a packet that is not ECN-capable is a drop."""
 
 
 class Hooks:
-    """What a queue manager that defines nothing does."""
+    """Default behaviour of every method of a queue manager."""
 
     def attach(self, limits: Limits, link: Link) -> None:
-        """Tell, once and first, how much the queue may hold and what it feeds."""
+        """Receive the queue's limits and its link; called once, first."""
 
     def enqueue(self, cx: Cx, meta: Meta, queue: Fifo) -> Verdict | None:
         """Judge an arriving packet, which is not yet in `queue`: "accept" (or None), "mark" or "drop"."""
@@ -31,51 +31,51 @@ class Hooks:
         return queue.pop()
 
     def next_update(self) -> int | None:
-        """Tell when `update` is due next, in ns; asked after `attach` and after each update."""
+        """Return when `update` is due next, in ns; queried after `attach` and after each update."""
         return None
 
     def update(self, at: int, cx: Cx) -> None:
         """Do periodic work; called for each due instant with the scheduled time, also when idle or late."""
 
     def overflowed(self, cx: Cx, meta: Meta) -> None:
-        """Learn that the limits refused an arriving packet."""
+        """Handle an arriving packet that the limits refused."""
 
     def emptied(self, cx: Cx) -> None:
-        """Learn that a dequeue has just emptied the queue."""
+        """Handle a dequeue that emptied the queue."""
 
     def shed(self, cx: Cx, n: int) -> None:
-        """Learn that the limits took `n` packets from the head of this queue, one of several, to make room."""
+        """Handle the removal of `n` packets from the head of this sub-queue by the limits, to make room."""
 
     def unscheduled(self) -> None:
-        """Learn that the queue, one of several and empty, has lost its place among those served in turn."""
+        """Handle the removal of this empty sub-queue from the round-robin schedule."""
 
     def observe(self) -> dict[str, float]:
-        """Show state variables by name; times in seconds."""
+        """Return state variables by name; times in seconds."""
         return {}
 
 
 HOOKS = tuple(name for name in vars(Hooks) if not name.startswith("_"))
-"""What a class may define; the core calls no other."""
+"""Methods that the core calls, if a class defines them."""
 
 
 def hooks_of(cls: type[Hooks]) -> list[str]:
-    """Hooks that a class defines; one that defines none, or misspells one, is refused."""
+    """Hooks that a class defines; raises `InputError` if it defines none, or misspells one."""
     found = [name for name in HOOKS if getattr(cls, name) is not getattr(Hooks, name)]
     for name, method in _public_methods(cls):
         near = _hook_like(name)
         if near and near not in found:
-            told = f'{_place(method)}{cls.__qualname__}.{name} is never called; did you mean "{near}"?'
-            raise InputError(f"{told} A method of your own begins with _")
+            message = f'{_location(method)}{cls.__qualname__}.{name} is never called; did you mean "{near}"?'
+            raise InputError(f"{message} A method of your own begins with _")
     if not found:
         raise InputError(
-            f"{_place(cls)}{cls.__qualname__} defines no method that is ever called, so it would be tail drop; write "
-            "e.g. def dequeue(self, cx, queue)"
+            f"{_location(cls)}{cls.__qualname__} defines no method that is ever called, so it would be tail drop; "
+            "write e.g. def dequeue(self, cx, queue)"
         )
     return found
 
 
 def _public_methods(cls: type[Hooks]) -> Iterator[tuple[str, object]]:
-    """Methods of a class and its bases that are not those of every queue manager."""
+    """Methods of a class and its bases, without those of `Hooks` and its bases."""
     for base in cls.__mro__:
         if base in Hooks.__mro__:
             continue
@@ -86,7 +86,7 @@ def _public_methods(cls: type[Hooks]) -> Iterator[tuple[str, object]]:
 
 
 def _hook_like(name: str) -> str | None:
-    """The hook that a name is a slip for: dequeu, deQueue, on_dequeue; a longer one such as update_p is none."""
+    """Hook that `name` misspells: dequeu, deQueue, on_dequeue; a longer name such as update_p is not a misspelling."""
     plain = _plain(re.sub(r"^(on|do)_", "", name))
     far = {hook: _distance(plain, _plain(hook)) for hook in HOOKS}
     nearest = min(HOOKS, key=far.__getitem__)
@@ -99,7 +99,7 @@ def _plain(name: str) -> str:
 
 
 def _distance(a: str, b: str) -> int:
-    """Letters to insert, leave out, replace, or swap with their neighbour."""
+    """Edit distance: insertions, deletions, replacements, and swaps of neighbours."""
     before: list[int] = []
     row = list(range(len(b) + 1))
     for i, x in enumerate(a):
@@ -113,8 +113,8 @@ def _distance(a: str, b: str) -> int:
     return row[-1]
 
 
-def _place(item: object) -> str:
-    """Where something is defined, as the head of a sentence."""
+def _location(item: object) -> str:
+    """Source location of a definition, as a prefix for messages."""
     try:
         _, number = inspect.getsourcelines(item)  # type: ignore[arg-type]
         return f"{inspect.getsourcefile(item)}: line {number}: "  # type: ignore[arg-type]

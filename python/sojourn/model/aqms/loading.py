@@ -1,9 +1,9 @@
-"""Queue managers written in Python, by name: `my_aqm.py:MyAqm` for a class in a file, `module:MyAqm` for another one.
+"""Loads queue managers written in Python: `my_aqm.py:MyAqm` for a class in a file, `module:MyAqm` for another one.
 
-The core loads those in shared libraries (`blue.so`); what may run and what a result's hash covers is said here too.
+The core loads shared libraries (`blue.so`) itself; the checks (`no_code`) and digests of both are here.
 
-A file is read and executed once for each version of it, as a module of its own; what ran and what a result's hash
-covers is the same text. A class that was defined elsewhere (in a notebook, in a program) is known in this process only.
+A file is read and executed once per version, as a module of its own; the executed text is the text that a result's hash
+covers. A class that was defined elsewhere (in a notebook, in a program) exists in this process only.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from sojourn import _core
-from sojourn.base.errors import AqmError, InputError, said
+from sojourn.base.errors import AqmError, InputError, error_line
 from sojourn.model.aqms.algorithm import LIVE, algorithm
 from sojourn.model.aqms.aqm import Aqm
 from sojourn.model.aqms.registered import Registered
@@ -29,13 +29,13 @@ from sojourn.model.aqms.spelling import POLICY, is_library, is_policy
 
 
 def algorithm_named(name: str, base: str) -> _core.Algorithm:
-    """The class called `name` as an algorithm of the core; the core calls this. Relative paths start from `base`."""
-    with _judging(name):
+    """The class called `name` as an algorithm of the core; called by the core. Relative paths start from `base`."""
+    with _as_aqm_error(name):
         return algorithm(find(name, base))
 
 
 def find(name: str, base: Path | str = ".") -> type[Aqm]:
-    """The class called `name`; the file or module that it is in is executed, so `no_code` refuses it."""
+    """Find the class called `name`; executes its file or module, so `no_code` refuses it."""
     place, _, qualified = name.rpartition(":")
     is_file = place.endswith(".py")
     if not is_file and name in LIVE:
@@ -50,13 +50,13 @@ def find(name: str, base: Path | str = ".") -> type[Aqm]:
 
 
 def refuse_code(name: str) -> None:
-    """Refuse code that is named by its file where `no_code` is in force; the core asks about shared libraries."""
+    """Raise `InputError` if `no_code` is in force; the core calls this for shared libraries."""
     if _forbidden:
         raise InputError(f"{name}: would run that code; {_forbidden[-1]}")
 
 
 def digest(name: str) -> str:
-    """SHA-256 of the source that the class called `name` was defined in, of the shared library, or of the policy."""
+    """SHA-256 of the source file of the class called `name`, or of the shared library, or of the policy."""
     is_file = is_library(name) or is_policy(name)
     found = digest_of(unquote(name.removeprefix(POLICY))) if is_file else find(name)._digest
     if found is None:
@@ -65,13 +65,13 @@ def digest(name: str) -> str:
 
 
 def refuse_while_loading() -> None:
-    """Refuse to start runs from a file that is being loaded as a queue manager."""
+    """Raise `InputError` if a file that is being loaded as a queue manager starts runs."""
     if path := getattr(_loading, "path", None):
         raise InputError(f'{path}: starts runs while it is loaded; put them below `if __name__ == "__main__":`')
 
 
 def _file(place: str, base: Path) -> Path:
-    """The file that a name means: from the folder of the scenario, else from the current one."""
+    """Resolve a file name: relative to the scenario's folder, else to the current one."""
     path = Path(unquote(place))
     for folder in (base, Path.cwd()):
         if (folder / path).is_file():
@@ -81,7 +81,7 @@ def _file(place: str, base: Path) -> Path:
 
 
 def _load(path: Path) -> ModuleType:
-    """The module of a file, in its present version."""
+    """Module of a file, in its current version."""
     try:
         source = path.read_bytes()
     except OSError as error:
@@ -101,7 +101,7 @@ def _load(path: Path) -> ModuleType:
                 del sys.modules[name]
                 if isinstance(error, InputError | KeyboardInterrupt):
                     raise
-                raise AqmError(f"{path}: cannot be loaded: {said(error)}") from error
+                raise AqmError(f"{path}: cannot be loaded: {error_line(error)}") from error
         return sys.modules[name]
 
 
@@ -109,7 +109,7 @@ def _load(path: Path) -> ModuleType:
 def no_code(remedy: str = "leave out --no-code if you trust it") -> Iterator[None]:
     """Refuse, within the block and in every thread, to run queue managers that are named by their files.
 
-    That is those in Python, and those in shared libraries. Errors end with the `remedy`.
+    These are Python files and shared libraries. Errors end with the `remedy`.
     """
     _forbidden.append(remedy)
     try:
@@ -119,14 +119,14 @@ def no_code(remedy: str = "leave out --no-code if you trust it") -> Iterator[Non
 
 
 @contextmanager
-def _judging(name: str) -> Iterator[None]:
-    """Tell whatever a class raises while it is looked at as an error of that class."""
+def _as_aqm_error(name: str) -> Iterator[None]:
+    """Convert any exception raised while a class is inspected into an `AqmError` of that class."""
     try:
         yield
     except (InputError, AqmError, KeyboardInterrupt):
         raise
     except BaseException as error:
-        raise AqmError(f"{name}: cannot be used: {said(error)}") from error
+        raise AqmError(f"{name}: cannot be used: {error_line(error)}") from error
 
 
 @contextmanager

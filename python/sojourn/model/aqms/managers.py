@@ -1,4 +1,4 @@
-"""The queue managers of the registry as classes: `managers.pyi` beside this file has them with their parameters.
+"""The queue managers of the registry as classes; `managers.pyi` beside this file lists them with their parameters.
 
 The stub is written by `python/stubs.py` (`make stubs`); a test compares it with the registry.
 """
@@ -12,7 +12,7 @@ __all__ = class_names()
 
 
 def __getattr__(name: str) -> type[Registered]:
-    """Make a class on first use."""
+    """Create a class on first use."""
     if found := aqm_class(name):
         return found
     raise AttributeError(f"module 'sojourn' has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""A queue to push and pop by hand, with an explicit clock."""
+"""A queue with an explicit clock, to push and pop by hand."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sojourn.model.aqms.aqm import Aqm
 
 
 class Popped(NamedTuple):
-    """A packet that left the queue."""
+    """A dequeued packet."""
 
     tag: Any
     sojourn_ns: int
@@ -23,7 +23,7 @@ class Popped(NamedTuple):
 
 
 class Queue:
-    """The simulator's queue, driven step by step; times are integer nanoseconds and never go back.
+    """The simulator's queue, driven step by step; times are integer nanoseconds and must not decrease.
 
     >>> import sojourn as sj
     >>> q = sj.Queue(sj.Codel(target="5 ms"))
@@ -42,7 +42,7 @@ class Queue:
         mtu: int = 1500,
         seed: int = 1,
     ) -> None:
-        """Hold `aqm` on a link of `rate`."""
+        """Create a queue managed by `aqm` on a link of `rate`."""
         self.aqm = str(aqm() if isinstance(aqm, type) else aqm)
         self._core = _core.Queue(self.aqm, limit, rate, mtu, seed)
 
@@ -58,11 +58,11 @@ class Queue:
         hosts: tuple[int, int] = (0, 0),
         class_: str = "",
     ) -> str:
-        """Offer a packet of `size` bytes; says "queued", "marked" or "dropped:REASON".
+        """Enqueue a packet of `size` bytes; returns "queued", "marked" or "dropped:REASON".
 
-        What some disciplines sort by: `dscp`, 0 to 63; `hosts`, the numbers of its sending and its receiving host; and
-        `class_`, the class of `htb` or `prio` that it names, as tc writes it ("1:10", "10" for short), or a priority
-        ("0:6"). A text that is neither raises `InputError`.
+        Fields for classifiers: `dscp`, 0 to 63; `hosts`, the numbers of the sending and receiving host; and `class_`,
+        the class of `htb` or `prio` as tc writes it ("1:10", "10" for short), or a priority ("0:6"). Any other text
+        raises `InputError`.
 
         >>> import sojourn as sj
         >>> q = sj.Queue("prio")
@@ -74,16 +74,16 @@ class Queue:
         return self._core.push(now_ns, size, flow, ecn, tag, dscp, hosts, class_)
 
     def pop(self, now_ns: int) -> Popped | None:
-        """Take the next packet; None when there is none that may go. The manager may drop packets on the way."""
+        """Dequeue a packet; None if none is eligible. The manager may drop packets first."""
         popped = self._core.pop(now_ns)
         return None if popped is None else Popped(*popped)
 
     def not_before(self) -> int | None:
-        """When what waits may go, in nanoseconds, if the last pop came too soon for a queue that shapes."""
+        """Earliest departure time in ns of a shaped queue, if the last pop came too early."""
         return self._core.not_before()
 
     def statistics(self) -> dict[str, Any] | None:
-        """Statistics by the names of `tc -s -j qdisc`; None for a discipline that tc does not know."""
+        """Statistics under the names of `tc -s -j qdisc`; None for a qdisc that tc does not have."""
         text = self._core.statistics()
         return None if text is None else json.loads(text)
 
@@ -92,7 +92,7 @@ class Queue:
         return self._core.dropped()
 
     def backlog(self) -> tuple[int, int]:
-        """Packets and bytes that wait."""
+        """Packets and bytes in the queue."""
         return self._core.backlog()
 
     def state(self) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""The queue managers of the registry as Python classes, made from it."""
+"""Queue managers of the registry as Python classes, generated from it."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from sojourn.model.aqms.registry import INSIDE, argument, find, parameter_names,
 from sojourn.model.aqms.spelling import param_words, spelled_aqm
 
 
-class _Plain(Configured):
-    """Calls a class as Python does: the core reads the parameters of what it registers."""
+class _RegistryMeta(Configured):
+    """Metaclass with Python's own call: the core parses the parameters of registered managers."""
 
     __call__ = type.__call__
 
 
-class Registered(Aqm, metaclass=_Plain):
+class Registered(Aqm, metaclass=_RegistryMeta):
     """A configured queue manager of the registry."""
 
     algorithm: ClassVar[str] = ""
     __signature__: ClassVar[Signature]
 
     def __init_subclass__(cls) -> None:
-        """Refuse what would run without its Python."""
+        """Reject subclasses, whose Python code would never run."""
         if "algorithm" not in cls.__dict__:
             raise TypeError(f"{cls.__bases__[0].__name__} runs in Rust and cannot be extended; derive from sojourn.Aqm")
 
     def __init__(self, profile: str | None = None, **params: object) -> None:
-        """Configure `profile` (None: the plain one) with parameters by name, e.g. ``target="5 ms"``.
+        """Configure `profile` (None: the default one) with parameters by name, e.g. ``target="5 ms"``.
 
-        A discipline that holds others takes what tc has in its braces as `inside`: a queue manager, or the text.
+        A classful qdisc takes the content of tc's braces as `inside`: a queue manager, or text.
 
         >>> import sojourn as sj
         >>> print(sj.Tbf(rate="5 Mbit/s", burst="5 kB", inside=sj.FqCodel(ecn=True)))
@@ -49,7 +49,7 @@ class Registered(Aqm, metaclass=_Plain):
         for name in params:
             if name not in known:
                 raise unknown(f"parameter of {self.algorithm}", name, known or ["none"])
-        name = "fq(droptail)" if self.algorithm == "fq" else self.algorithm  # fq alone is Linux's pacing scheduler
+        name = "fq(droptail)" if self.algorithm == "fq" else self.algorithm  # plain fq is Linux's pacing scheduler
         head = f"{name}@{profile}" if profile else name
         words = [word for name, value in params.items() for word in param_words(name, value)]
         braces = [] if inside is None else [f"{{ {inside() if isinstance(inside, type) else inside} }}"]
@@ -68,7 +68,7 @@ def aqm_class(name: str) -> type[Registered] | None:
 
 
 def _initialiser(signature: Signature) -> Callable[..., None]:
-    """`__init__` of a class that takes these arguments."""
+    """Create `__init__` with a given signature."""
 
     def __init__(self: Registered, profile: str | None = None, **more: object) -> None:  # noqa: N807
         Registered.__init__(self, profile, **more)
@@ -79,7 +79,7 @@ def _initialiser(signature: Signature) -> Callable[..., None]:
 
 
 def _signature(entry: Mapping[str, Any]) -> Signature:
-    """What a class takes, with the defaults of its plain profile: for help and completion."""
+    """Signature of a class, with the defaults of its default profile: for help and completion."""
     read: dict[str, Callable[[str], Any]] = {"flag": lambda text: text == "true", "count": int, "number": float}
     defaults = {param["name"]: read.get(param["kind"], str)(param["default"]) for param in entry["params"]}
     named = [

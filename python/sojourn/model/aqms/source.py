@@ -1,4 +1,4 @@
-"""Fingerprints of the source of a class, which are part of what a result is stored under."""
+"""Digests of the source of a class, which are part of the key of stored results."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def source_digest(cls: type) -> str | None:
-    """SHA-256 of the source that a class is being defined in; None where there is no source, as at a prompt."""
+    """SHA-256 of the source in which a class is being defined; None without a source, as at a prompt."""
     module = sys.modules.get(cls.__module__)
     if known := getattr(module, "__source_digest__", None):
         return str(known)
@@ -23,7 +23,7 @@ def source_digest(cls: type) -> str | None:
 
 
 def digest_of(path: str) -> str | None:
-    """SHA-256 of a file; None where it cannot be read."""
+    """SHA-256 of a file; None if it cannot be read."""
     try:
         return hashlib.sha256(Path(path).read_bytes()).hexdigest()
     except OSError:

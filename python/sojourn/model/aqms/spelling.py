@@ -1,7 +1,7 @@
-"""Queue managers as text: tc's spelling, lists, parameters, and names of classes of users.
+"""Queue managers as text: tc's spelling, lists, parameters, and names of users' classes.
 
 `my_aqm.py:MyAqm` names a class in a file, `module:MyAqm` another one, `blue.so` or `blue.so:blue` the queue manager in
-a shared library, `policy:my.json` a policy in a file; nothing here loads them.
+a shared library, `policy:my.json` a policy in a file; nothing is loaded here.
 """
 
 from __future__ import annotations
@@ -21,29 +21,29 @@ if TYPE_CHECKING:
     from sojourn.model.aqms.aqm import Aqm
 
 POLICY = "policy:"
-"""What the name of a policy in a file begins with."""
+"""Prefix of the name of a policy in a file."""
 LIBRARY = r"[^\s(){},;@:]*[^\s(){},;@:/]\.so(?:\.\d+)*(?::[^\s(){},;@:]+)?(?![^\s(){},;@])"
 REFERENCE = re.compile(rf"{LIBRARY}|[^\s(){{}},;@]+:[^\s(){{}},;@:]+")
-"""A class, library or policy by name, as it is written in the spelling of an AQM.
+"""Name of a class, library or policy within the spelling of an AQM.
 
-A blank, bracket, brace, comma, semicolon, colon, @ or % in a path is escaped.
+Blanks, brackets, braces, commas, semicolons, colons, @ and % in a path are escaped.
 """
 
 NETEM = "netem"
 DISTRIBUTIONS = ("distribution", "slot_distribution")
-"""netem's parameters that may name a file; in a canonical scenario its path is absolute."""
+"""netem's parameters that may name a file; a canonical scenario has its absolute path."""
 TABLE = re.compile(rf"\b({'|'.join(DISTRIBUTIONS)}) (/[^\s{{}};]+)")
 
 
 def spelled_aqm(aqm: str | Mapping[str, Any]) -> str:
-    """Shortest spelling of an AQM given as a text, or as the table of a canonical scenario."""
+    """Shortest spelling of an AQM given as text, or as the table of a canonical scenario."""
     if isinstance(aqm, str):
         return shown(_spell(aqm)) if REFERENCE.search(aqm) or NETEM in aqm else _shortest(aqm)
     return label(aqm) if references(aqm) else shown(_shortest(json.dumps(aqm)))
 
 
 def _spell(aqm: str) -> str:
-    # What stands in a canonical scenario was read when that was made; its tables need not be there any more.
+    # A canonical scenario was read with its table files, which may be gone by now; do not read them again.
     return str(json.loads(_core.parse_aqm(aqm, read=not aqm.startswith("{")))["text"])
 
 
@@ -51,12 +51,12 @@ _shortest = cache(_spell)
 
 
 def aqm_text(aqm: Aqm | type[Aqm] | str) -> str:
-    """Shortest spelling of a queue manager given as a text, an instance or a class."""
+    """Shortest spelling of a queue manager given as text, an instance or a class."""
     return spelled_aqm(str(aqm() if isinstance(aqm, type) else aqm))
 
 
 def split_list(text: str) -> list[str]:
-    """Split a list of AQMs at the commas that stand outside brackets: "codel,fq(pie)"."""
+    """Split a list of AQMs at the commas outside brackets: "codel,fq(pie)"."""
     parts, depth = [""], 0
     for char in text:
         depth += (char in "([{") - (char in ")]}")
@@ -80,7 +80,7 @@ def param_words(name: str, value: object) -> list[str]:
 
 
 def param_text(value: object) -> str:
-    """A parameter's value as one word."""
+    """Value of a parameter as one word."""
     return str(value).lower() if isinstance(value, bool) else str(value).replace(" ", "")
 
 
@@ -90,18 +90,18 @@ def references(aqm: Mapping[str, Any]) -> list[str]:
 
 
 def tables(aqm: Mapping[str, Any]) -> list[str]:
-    """Paths of the files with tables of distributions in the canonical table of an AQM."""
+    """Paths of the files with distribution tables in the canonical table of an AQM."""
     inside = [found[1] for found in TABLE.findall(str(aqm["name"]))]
     return [*_own_tables(aqm).values(), *map(unquote, inside)]
 
 
 def _own_tables(aqm: Mapping[str, Any]) -> dict[str, str]:
-    """Parameters that name a file, and its path; those of a queue manager in its braces are in its name."""
+    """Parameters that name a file, with its path; the inner manager's are part of the name."""
     return {key: unquote(str(aqm[key])) for key in DISTRIBUTIONS if str(aqm.get(key, "")).startswith("/")}
 
 
 def by_content(aqm: Mapping[str, Any], digests: Mapping[str, str], of_tables: Mapping[str, str]) -> dict[str, Any]:
-    """Canonical table of an AQM with each file named by its contents, so that a moved file is the same."""
+    """Canonical table of an AQM with file names replaced by digests, so that a moved file is the same."""
     name = TABLE.sub(lambda found: f"{found[1]} {of_tables[unquote(found[2])]}", str(aqm["name"]))
     own = {key: of_tables[path] for key, path in _own_tables(aqm).items()}
     return {**aqm, **own, "name": _name(name, digests)}
@@ -118,12 +118,12 @@ def _name(name: str, digests: Mapping[str, str]) -> str:
 
 
 def is_library(name: str) -> bool:
-    """Whether the name of an AQM is that of a shared library."""
+    """Whether the name of an AQM is a shared library."""
     return re.fullmatch(LIBRARY, name) is not None
 
 
 def is_policy(name: str) -> bool:
-    """Whether the name of an AQM is that of a policy in a file."""
+    """Whether the name of an AQM is a policy in a file."""
     return name.startswith(POLICY)
 
 
@@ -133,7 +133,7 @@ def in_files(names: list[str]) -> bool:
 
 
 def label(aqm: Mapping[str, Any]) -> str:
-    """Spelling of the table of an AQM that is, or has inside, a user's class or library; does not load it."""
+    """Spelling of an AQM table that is or contains a user's class or library; does not load it."""
     name, params = str(aqm["name"]), {key: value for key, value in aqm.items() if key not in ("name", "profile")}
     if is_library(name):
         return shown(f"{name} {params.get('text', '')}".rstrip())
@@ -147,7 +147,7 @@ def label(aqm: Mapping[str, Any]) -> str:
 
 
 def shown(text: str) -> str:
-    """Spelling with shorter paths: relative ones below the current folder."""
+    """Spelling with paths below the current folder made relative."""
     here = f"{escape(str(Path.cwd()))}/"
 
     def shorter(ref: re.Match[str]) -> str:
@@ -158,7 +158,7 @@ def shown(text: str) -> str:
 
 
 def escape(path: str) -> str:
-    """A path as a word of a spelling."""
+    """Escape a path as one word of a spelling."""
     return re.sub(r"[\s%@(){},:;]", lambda char: quote(char[0], safe=""), path)
 
 

@@ -1,1 +1,1 @@
-"""The result of one run: its summary, its tables, and what a stored summary must look like."""
+"""The result of one run: its summary, its tables, and the schema of a stored summary."""

@@ -1,4 +1,4 @@
-"""Tables of a summary as flat rows: columns of frames, with units in their names."""
+"""Entries of a summary as flat rows: columns of frames, with units in their names."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def flat_summary(totals: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def jains(groups: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """Columns for Jain's index of each group of flows by its number, where several have one."""
+    """Columns with Jain's index of each flow group by number, if several groups have one."""
     indices = {number: group["jain"] for number, group in enumerate(groups) if group.get("jain") is not None}
     return {f"jain_flows_{number}": index for number, index in indices.items()} if len(indices) > 1 else {}
 
@@ -28,13 +28,13 @@ def flat_link(link: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def flat_queue(queue: Mapping[str, Any]) -> dict[str, Any]:
-    """A queue within a discipline as a row, without its name."""
+    """A queue within a qdisc as a row, without its name."""
     row = {key: value for key, value in queue.items() if not isinstance(value, dict) and key != "name"}
     return row | {f"sojourn_{key}_ms": value for key, value in queue["sojourn_ms"].items()}
 
 
 def flat_group(group: Mapping[str, Any]) -> dict[str, Any]:
-    """A group of flows of a summary as a row."""
+    """A flow group of a summary as a row."""
     row = {key: value for key, value in group.items() if not isinstance(value, dict)}
     row |= {f"completion_{key}_ms": value for key, value in group["completion_ms"].items()}
     row |= {f"capture_{key}": value for key, value in group.get("capture", {}).items()}
@@ -45,16 +45,18 @@ def flat_group(group: Mapping[str, Any]) -> dict[str, Any]:
 
 def _flat_media(media: Mapping[str, Any]) -> dict[str, Any]:
     row = {f"media_{key}": value for key, value in media.items() if not isinstance(value, dict)}
-    times = {what: media.get(f"{what}_ms", {}) for what in ("queueing", "frame")}
-    return row | {f"media_{what}_{key}_ms": value for what, all_of in times.items() for key, value in all_of.items()}
+    times = {quantity: media.get(f"{quantity}_ms", {}) for quantity in ("queueing", "frame")}
+    return row | {
+        f"media_{quantity}_{key}_ms": value for quantity, all_of in times.items() for key, value in all_of.items()
+    }
 
 
 def flat_node(node: Mapping[str, Any]) -> dict[str, Any]:
-    """A sender of a wireless LAN as a row."""
+    """A wireless LAN's sender as a row."""
     row = {key: value for key, value in node.items() if not isinstance(value, (dict, list))}
-    times = {what: node[f"{what}_ms"] for what in ("ring", "mac")}
+    times = {quantity: node[f"{quantity}_ms"] for quantity in ("ring", "mac")}
     if "aggregation" in node:
         sent = node["aggregation"]
         row |= {"aggregates": sent["aggregates"], "aggregated": sent["frames"], "failed": sent["failed"]}
         times["reorder"] = sent["reorder_ms"]
-    return row | {f"{what}_{key}_ms": value for what, all_of in times.items() for key, value in all_of.items()}
+    return row | {f"{quantity}_{key}_ms": value for quantity, all_of in times.items() for key, value in all_of.items()}

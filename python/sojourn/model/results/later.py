@@ -1,6 +1,6 @@
-"""A result's statistics from a later instant than its own: tables that the core writes where a warm-up is to be found.
+"""Statistics of a result from a later instant on: read from tables that the core writes if it searches the warm-up.
 
-`windows` has the summary of each link from each instant on, `flow_windows` that of each flow that lasts,
+`windows` has the summary of each link from each instant on, `flow_windows` that of each long-lived flow,
 `group_windows` that of each group, `airtime_windows` the airtimes of a wireless LAN; `sojourn_windows` has histograms
 between the instants, which add up.
 """
@@ -24,16 +24,16 @@ GROUPS, AIRTIMES = "group_windows", "airtime_windows"
 
 
 def start_ns(result: Result, start_s: float) -> int:
-    """The first instant in ns, not before `start_s`, at which the statistics of a run can begin; else the last one."""
+    """First possible start of statistics at or after `start_s`, in ns; the last possible one if there is none."""
     starts = _table(result, WINDOWS).filter(link=0)["start_ns"]
     later = starts.filter(starts >= round(1e9 * start_s))
     return int(later[0] if len(later) else starts[-1])
 
 
 def summary_row(result: Result, start: int, link: int, *, whole: bool = True) -> dict[str, Any]:
-    """Columns of the summary of a link, by its number, from `start` on; empty of a link without a packet.
+    """Columns of a link's summary from `start` on; empty for a link without a packet.
 
-    Unless `whole`, without those of the whole run.
+    `link` is its number. Without `whole`, columns about the whole run are left out.
     """
     rows = _table(result, WINDOWS).filter((pl.col("start_ns") == start) & (pl.col("link") == link))
     rows = rows.drop("start_ns", "link", *(() if whole else OF_RUN))
@@ -41,7 +41,7 @@ def summary_row(result: Result, start: int, link: int, *, whole: bool = True) ->
 
 
 def whole_row(result: Result, start: int) -> dict[str, Any]:
-    """What `summary_row` has of the whole run."""
+    """Columns of the summary about the whole run, from `start` on."""
     row = summary_row(result, start, 0)
     return {key: row[key] for key in OF_RUN} | jains(groups(result, start))
 
@@ -53,26 +53,26 @@ def histogram(result: Result, start: int) -> pl.DataFrame:
 
 def flows(result: Result, start: int) -> list[dict[str, Any]]:
     """Entries of `flows` in the summary from `start` on."""
-    moved = _moved(result, start, FLOWS, "flow")
-    return [flow | {key: moved[flow["id"]].get(key) for key in flow.keys() & MOVED} for flow in result.totals["flows"]]
+    rows = _rows_from(result, start, FLOWS, "flow")
+    return [flow | {key: rows[flow["id"]].get(key) for key in flow.keys() & MOVED} for flow in result.totals["flows"]]
 
 
 def groups(result: Result, start: int) -> list[dict[str, Any]]:
-    """Entries of `groups` in the summary from `start` on, without video and media, of which nothing later is known."""
+    """Entries of `groups` in the summary from `start` on, without video and media, which have no later statistics."""
     if not result.totals["groups"]:
         return []
-    moved = _moved(result, start, GROUPS, "group")
+    rows = _rows_from(result, start, GROUPS, "group")
     found = []
     for number, group in enumerate(result.totals["groups"]):
-        row = moved[number]
+        row = rows[number]
         times = {key: row.pop(f"completion_{key}_ms", None) for key in group["completion_ms"]}
         kept = {key: value for key, value in group.items() if key not in ("video", "media")}
         found.append(kept | {key: row[key] for key in kept.keys() & row.keys()} | {"completion_ms": times})
     return found
 
 
-def _moved(result: Result, start: int, table: str, key: str) -> dict[int, dict[str, Any]]:
-    """Rows of a table of flows or groups from `start` on, by number, with rates of their payload."""
+def _rows_from(result: Result, start: int, table: str, key: str) -> dict[int, dict[str, Any]]:
+    """Rows of a table of flows or groups from `start` on, by number, with payload rates."""
     rows = _table(result, table).filter(pl.col("start_ns") == start).drop("start_ns").fill_nan(None)
     span_s = result.duration_s - start / 1e9
     return {
@@ -82,7 +82,7 @@ def _moved(result: Result, start: int, table: str, key: str) -> dict[int, dict[s
 
 
 def airtimes(result: Result, start: int, first: int, stations: int) -> list[dict[str, float]]:
-    """Airtimes of the stations of a wireless LAN whose first queue has the number `first`, from `start` on."""
+    """Airtimes of a wireless LAN's stations from `start` on; `first` is the number of the LAN's first queue."""
     rows = _table(result, AIRTIMES).filter(pl.col("start_ns") == start)
     own = rows.filter(pl.col("node").is_between(first + 1, first + stations)).sort("node")
     return own.select("airtime", "airtime_down").to_dicts()
@@ -99,7 +99,7 @@ def _table(result: Result, name: str) -> pl.DataFrame:
 
 
 OF_RUN = ("goodput_bps", "delivered_bps", "jain")
-"""Columns of `windows` that are of the whole run."""
+"""Columns of `windows` about the whole run."""
 DATAGRAMS = ("delay_ms", "delay_variation_ms", "loss_rate", "mos")
 MOVED = frozenset(("goodput_bps", "bytes", "delivered_bps", "delivered_bytes", "rtt_ms", *DATAGRAMS))
-"""What of a flow is counted from the start of the statistics on; the rest is over the whole run."""
+"""Columns of a flow that are counted from the start of the statistics on; the others cover the whole run."""

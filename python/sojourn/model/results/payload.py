@@ -1,4 +1,4 @@
-"""Payload at the receivers, as every engine reports it, and how evenly it is shared; the core computes both."""
+"""Payload at the receivers, as every engine reports it, and its fairness; the core computes both."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from sojourn.model.scenarios.scenario import Scenario
 
 Ends = Mapping[str, Any]
-"""Part of a summary that only the ends know: `groups`, `flows`, and sums over them."""
+"""Part of a summary that only the end hosts know: `groups`, `flows`, and sums over them."""
 
 
 def payload_summary(arrived: int, delivered: int | None, seconds: float) -> dict[str, float | int | None]:
-    """What a summary says of bytes that arrived for the first time in a window, and of those delivered in it.
+    """Summary of the bytes that arrived for the first time in a window, and of those delivered in it.
 
-    What was delivered is None where nobody knows.
+    `delivered` is None if unknown.
     """
     found: dict[str, float | int | None] = json.loads(_core.payload_summary(arrived, delivered or 0, seconds))
     return found if delivered is not None else found | {"delivered_bps": None, "delivered_bytes": None}
@@ -32,9 +32,9 @@ def bulk_groups(scenario: Scenario) -> list[bool]:
 
 
 def ends_of(groups: Sequence[dict[str, Any]], flows: Sequence[dict[str, Any]], bulk: Sequence[bool]) -> dict[str, Any]:
-    """What a summary says of the ends: its groups with Jain's index of each, its flows that last, and all together.
+    """The end hosts' part of a summary: groups with their Jain's index, long-lived flows, and totals.
 
-    Every flow has the number of its `group`; `bulk` says of each group whether its flows count for the index.
+    Each flow has the number of its `group`; `bulk` is whether a group's flows count for the index.
     """
     rates = [
         {
@@ -52,9 +52,9 @@ def ends_of(groups: Sequence[dict[str, Any]], flows: Sequence[dict[str, Any]], b
 
 
 def windows_with_ends(windows: pl.DataFrame, ends: Mapping[int, Ends]) -> dict[str, pl.DataFrame]:
-    """The table `windows` with its columns that only the ends know, and the tables of flows and of groups.
+    """The table `windows` with the end hosts' columns added, and the tables of flows and groups.
 
-    `ends` has what is known from each start on, in ns.
+    `ends` has the end hosts' part by start in ns.
     """
     names = ("goodput_bps", "delivered_bps", "jain")
     columns = [

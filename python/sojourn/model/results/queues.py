@@ -1,4 +1,4 @@
-"""Names of the queues of a run, by their number in tables."""
+"""Names of the queues of a run, by queue number."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ class Queue:
     hop: int
     """Number of its bottleneck."""
     direction: str
-    """Name of the direction of the bottleneck; all stations of a wireless LAN have the same one."""
+    """Name of the direction of the bottleneck; all stations of a wireless LAN share one."""
 
 
 SIDES = {"forward": "down", "reverse": "up"}
-"""The directions of a shell's link (`sojourn link`), as its options call them: down is the way in."""
+"""Directions of a shell's link (`sojourn link`) under the names of its options; down is inbound."""
 
 
 def queues_of(totals: Mapping[str, Any], directions: Sequence[str] | None, *, of_shell: bool = False) -> list[Queue]:

@@ -1,4 +1,4 @@
-"""Tables that a run recorded, as frames in units and words: a table is one line in `Result`."""
+"""Recorded tables of a run as frames with units and words: a table is one line in `Result`."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from sojourn.model.results.result import Result
 
 WORDS: Mapping[str, Sequence[str]] = {"fate": FATES, "ecn": ECN, "outcome": OUTCOMES}
-"""Words of the numbers of a column, for tables that do not bring their own."""
+"""Words for the numbers of a column, for tables without their own."""
 
 
 class Recorded(property):
-    """Property of a result: the table of that name in seconds, milliseconds and words.
+    """Property of a result: the recorded table of that name, in seconds, milliseconds and words.
 
     `probe` is the option that records it.
     """
@@ -44,7 +44,7 @@ def recorded(owner: type) -> dict[str, Recorded]:
 
 
 def in_units(result: Result, frame: pl.DataFrame, words: Mapping[str, Sequence[str]] = WORDS) -> pl.DataFrame:
-    """A table with seconds, milliseconds and names instead of nanoseconds and numbers."""
+    """Convert a table from nanoseconds and numbers to seconds, milliseconds and names."""
     columns = []
     for name in frame.columns:
         if name in UNITS:
@@ -56,7 +56,7 @@ def in_units(result: Result, frame: pl.DataFrame, words: Mapping[str, Sequence[s
 
 
 def named(column: str, names: Sequence[str]) -> pl.Expr:
-    """A column with names instead of numbers."""
+    """Replace the numbers of a column by names."""
     return pl.col(column).replace_strict(dict(enumerate(names)), return_dtype=pl.Enum(names))
 
 
@@ -72,4 +72,4 @@ UNITS = {
     "buffer_ns": ("buffer_s", 1e9),
     "stalled_ns": ("stalled_s", 1e9),
 }
-"""Column and divisor of each column in nanoseconds."""
+"""New name and divisor of each column in nanoseconds."""

@@ -14,7 +14,7 @@ import polars as pl
 
 from sojourn.base.errors import InputError, unknown
 from sojourn.base.frames import readable_table, to_pandas
-from sojourn.base.notebook import lab_of
+from sojourn.base.notebook import lab_widget
 from sojourn.figures.api import Plots
 from sojourn.model.analysis.labels import names_of
 from sojourn.model.analysis.metrics import in_html
@@ -42,7 +42,7 @@ LOG_FIGURES = "only timeseries, cdf, ccdf, box, drops, window, bytes and rates c
 class Result:
     """One run. Frames carry units in their names: `time_s`, `sojourn_ms`; a link is "forward", "reverse" or named.
 
-    Of a shell (`sojourn link --log`) the directions are "down" and "up", and summary and figures have both.
+    For a shell (`sojourn link --log`) the directions are "down" and "up", and summary and figures have both.
     """
 
     def __init__(
@@ -52,29 +52,29 @@ class Result:
         totals: Mapping[str, Any],
         tables: Mapping[str, Callable[[], pl.DataFrame]],
     ) -> None:
-        """Combine a summary with tables that are made or read when asked for; a log has no scenario."""
+        """Combine a summary with tables that are read lazily; a log has no scenario."""
         self._scenario = scenario
         self.seed = seed
         self.totals = dict(totals)
         self.folder: Path | None = None
         self.engine = "simulate"
-        """What ran it, and which build of it where that matters."""
+        """Engine that ran it, and its build if that matters."""
         self.found = False
         """Whether it was read from earlier results instead of being simulated now."""
         self.own_parameters: dict[str, dict[str, Any]] | None = None
-        """Every parameter of the queue managers in Python, by path of the AQM, as noted when they ran."""
+        """Every parameter of the queue managers in Python, by path of the AQM, as recorded at run time."""
         self.written: Mapping[str, int] = {}
-        """Rows of the tables that are files already, in the folder that the result is going to be stored in."""
+        """Row counts of the tables already written as files, in the folder where the result will be stored."""
         self.files: Mapping[str, Callable[[], Path]] = {}
-        """Tables that are files, each checked when it is asked for."""
+        """Tables stored as files, each checked on access."""
         self._tables = dict(tables)
         self._link: str | None = None
         self._start_ns: int | None = None
-        """When the statistics begin, if later than the summary says."""
+        """Start of the statistics, if later than in the summary."""
 
     @classmethod
     def of(cls, scenario: Scenario, seed: int, output: Output, folder: Path | None = None) -> Result:
-        """Wrap what the core returned; the tables that it has written are in `folder`."""
+        """Wrap the core's output; tables that it wrote are in `folder`."""
         tables = of_columns(output.tables())
         if folder is not None:
             tables |= {name: partial(pl.read_parquet, folder / f"{name}.parquet") for name in output.written}
@@ -84,19 +84,19 @@ class Result:
 
     @property
     def scenario(self) -> Scenario:
-        """What was run; refused for a log, which does not know."""
+        """Scenario of the run; raises `InputError` for a log, which has none."""
         if self._scenario is None:
             raise InputError(f"{self.folder}: a log has no scenario; {LOG_FIGURES}")
         return self._scenario
 
     @property
     def is_log(self) -> bool:
-        """Whether it was read from a log of packets, and has neither scenario nor summary."""
+        """Whether it was read from a packet log, and has neither scenario nor summary."""
         return self._scenario is None
 
     @property
     def is_shell(self) -> bool:
-        """Whether it is of a shell, whose command made the traffic: no direction of its link is the data's."""
+        """Whether it is a shell, whose command made the traffic: either direction may carry the data."""
         return self._scenario is not None and self.engine == "emulate" and not self._scenario.document["flows"]
 
     @property
@@ -109,23 +109,23 @@ class Result:
 
     @property
     def duration_s(self) -> float:
-        """Length of the run in seconds; of a log, the time of its last line."""
+        """Length of the run in seconds; for a log, the time of its last line."""
         return float(self.totals["duration_s"])
 
     @property
     def warmup_s(self) -> float:
-        """What the statistics leave out, in seconds: as the scenario says, or as was found; of a log nothing."""
+        """Warm-up that the statistics leave out, in seconds: given by the scenario, or found; 0 for a log."""
         return float(self.totals.get("warmup_s", 0.0)) if self._start_ns is None else self._start_ns / 1e9
 
     @property
     def settled(self) -> bool | None:
-        """Whether a steady state was found; None where the warm-up was given."""
+        """Whether a steady state was found; None if the warm-up was given."""
         found = self.totals.get("settled")
         return None if found is None else bool(found)
 
     @property
     def not_settled(self) -> str | None:
-        """Why no steady state was found; None where one was, or where the warm-up was given."""
+        """Why no steady state was found; None if one was, or if the warm-up was given."""
         found = self.totals.get("not_settled")
         return None if found is None else str(found)
 
@@ -136,7 +136,7 @@ class Result:
 
     @cached_property
     def aqm_parameters(self) -> dict[str, Any]:
-        """Every parameter of every queue manager by its path, e.g. link.aqm.target, also of those in brackets of fq."""
+        """Every parameter of every queue manager by path, e.g. link.aqm.target, including the inner ones of fq(…)."""
         noted = self.own_parameters
         if noted is None:
             noted = {} if self.folder else own_parameters(self.scenario)
@@ -152,18 +152,18 @@ class Result:
         return Plots(lambda: (self.directions, names_of(self.directions)))
 
     def lab(self) -> Any:
-        """Return a widget for Jupyter and marimo (extra `lab`): the run played back, or run again by its seed.
+        """Return a widget for Jupyter and marimo (extra `lab`) that plays the run back, or reruns it with its seed.
 
-        It is played back where packets were recorded (probe `packets`).
+        Playback needs recorded packets (probe `packets`).
         """
-        return lab_of(self)
+        return lab_widget(self)
 
     def add_table(self, name: str, table: pl.DataFrame) -> None:
-        """Add what somebody else recorded of the run."""
+        """Add a table that was recorded elsewhere."""
         self._tables |= in_memory({name: table})
 
     def __getstate__(self) -> dict[str, Any]:
-        """Everything that the result holds, its tables too: whoever loads a pickle need not have the folder."""
+        """Pickle the result with its tables, because the folder may not exist after loading."""
         if self.own_parameters is None and not self.is_log and not self.folder:
             self.own_parameters = own_parameters(self.scenario)
         return self.__dict__ | {
@@ -192,8 +192,8 @@ class Result:
     def summary(self) -> pl.DataFrame:
         """One row about `link`: utilisation, goodput, delays, drops, marks, fairness, warm-up, fingerprint.
 
-        `goodput_bps` is payload that arrived for the first time in the window, `delivered_bps` what was delivered in
-        order in it. Of a shell it is a row for each direction, down and up, by name in `link`, unless one was chosen.
+        `goodput_bps` is payload that arrived for the first time in the window, `delivered_bps` payload delivered in
+        order in it. A shell has a row for each direction, down and up, named in `link`, unless one was chosen.
         """
         links = self.link_names if self.is_shell and self._link is None else [self.link]
         rows = [self._about(link) for link in links]
@@ -214,32 +214,32 @@ class Result:
         if not self.is_shell:
             return row
         told = self.totals["emulation"]["links"].get(link, {})
-        first = row["goodput_bps"] if link == self.link_names[0] else None  # of the other one older results say nothing
+        first = row["goodput_bps"] if link == self.link_names[0] else None  # older results lack the other direction's
         return {"link": link, **row, "goodput_bps": told.get("goodput_bps", first)}
 
     def number(self, column: str) -> float | None:
-        """A column of `summary`; None where the run has nothing to say, as of the delay of no packet."""
+        """A column of `summary`; None if the run has no value, e.g. the delay without packets."""
         found = self.summary[column][0] if column in self.summary.columns else None
         return None if found is None else float(found)
 
     def sojourn_ms(self, q: float) -> float | None:
-        """The quantile `q`, 0 to 1, of the sojourn time at `link` in the statistics window; None without a packet."""
+        """Quantile `q`, 0 to 1, of the sojourn time at `link` in the statistics window; None without a packet."""
         return quantile(self.histogram.filter(link=self.link), q)
 
     def summary_from(self, start_s: float) -> dict[str, Any]:
-        """The row of `summary` if the statistics began at `start_s`, of a run whose warm-up was found.
+        """The row of `summary` with statistics from `start_s` on, for a run whose warm-up was found.
 
-        No earlier than they did, and at the next instant at which they can begin: half a per cent of the run apart.
+        The start is rounded as in `since`.
         """
         return self.since(start_s).summary.row(0, named=True)
 
     def since(self, start_s: float) -> Result:
-        """Return this result with statistics that begin at `start_s` s, if its warm-up was found from the run.
+        """Return this result with statistics from `start_s` s on, if its warm-up was found from the run.
 
-        No earlier than they did, and at the next instant at which they can begin: half a per cent of the run apart, at
-        the latest after half of it. `summary`, `number`, `sojourn_ms`, `histogram`, `flow_totals` and figures are over
-        that time, and so are `links` and `groups` but for video and media; `nodes`, and `links` beside a wireless LAN,
-        are known from the run's own warm-up on only, and refused.
+        The start is not before the current one, and is rounded up to the next possible instant: these are half a per
+        cent of the run apart and end at half of it. `summary`, `number`, `sojourn_ms`, `histogram`, `flow_totals` and
+        figures use that window, and so do `links` and `groups` except for video and media; `nodes`, and `links` beside
+        a wireless LAN, exist only for the run's own warm-up and raise `InputError`.
         """
         if start_s <= self.warmup_s:
             return self
@@ -250,7 +250,7 @@ class Result:
 
     @property
     def links(self) -> pl.DataFrame:
-        """One row per link: of the first bottleneck, then of the others; all stations of a cell are one."""
+        """One row per link: of the first bottleneck, then of the others; a wireless LAN's stations share one row."""
         if self._start_ns is None:
             return self._links
         if any("wlan" in hop for hop in (self.totals, *self.totals["hops"])):
@@ -273,7 +273,7 @@ class Result:
 
     @property
     def queues_within(self) -> pl.DataFrame:
-        """One row per queue within a discipline that has several: `link`, `queue`, and columns as in `links`.
+        """One row per queue within a qdisc that has several: `link`, `queue`, and columns as in `links`.
 
         These are DualPI2's L4S and classic queue, CAKE's tins, bands and classes.
         """
@@ -287,7 +287,7 @@ class Result:
 
     @cached_property
     def link_names(self) -> list[str]:
-        """Names of the links by their number: those of the first bottleneck are "forward" and "reverse".
+        """Names of the links by number: those of the first bottleneck are "forward" and "reverse".
 
         In a graph every link has its name, and its reverse direction "NAME reverse".
 
@@ -304,21 +304,21 @@ class Result:
 
     @property
     def _queue(self) -> Queue:
-        """The queue that `link` calls."""
+        """The queue that `link` names."""
         return next(queue for queue in self._queues if queue.name == self.link)
 
     @property
     def link(self) -> str:
-        """Name of the link about which `summary` and figures are: the first one, or what `at` chose."""
+        """Name of the link that `summary` and figures are about: the first one, or the choice of `at`."""
         return self._link or self.link_names[0]
 
     @property
     def is_link_chosen(self) -> bool:
-        """Whether figures say which link they show: one that `at` chose, or one of a graph."""
+        """Whether figures state which link they show: one chosen by `at`, or one of a graph."""
         return self._link is not None or (self._scenario is not None and self._scenario.is_graph)
 
     def at(self, link: str) -> Result:
-        """Return this result with `summary` and figures about another link, by one of `link_names`."""
+        """Return this result with `summary` and figures about another link, one of `link_names`."""
         other = self._copy()
         other._link = self.link_names[self.link_number(link)]
         return other
@@ -331,7 +331,7 @@ class Result:
         return self.link_names.index(name)
 
     def _copy(self) -> Result:
-        """Return this result without the frames that depend on the link or on the start of the statistics."""
+        """Copy this result without the frames that depend on the link or on the start of the statistics."""
         other = copy(self)
         for name in ("summary", "nodes", "groups", "flow_totals"):
             other.__dict__.pop(name, None)
@@ -352,21 +352,18 @@ class Result:
 
     @property
     def wlan(self) -> dict[str, Any] | None:
-        """What the summary says of the wireless LAN that `link` belongs to; None where it belongs to none."""
+        """Summary of the wireless LAN that `link` belongs to; None if it belongs to none."""
         found: dict[str, Any] | None = [self.totals, *self.totals["hops"]][self._queue.hop].get("wlan")
         return found
 
     @property
     def stations(self) -> int:
-        """Stations of the wireless LAN that `link` belongs to; 0 where it belongs to none."""
+        """Stations of the wireless LAN that `link` belongs to; 0 if it belongs to none."""
         return len(self.wlan["stations"]) if self.wlan else 0
 
     @cached_property
     def nodes(self) -> pl.DataFrame:
-        """One row per sender of a wireless LAN, the access point first: airtime, frames, times, aggregates.
-
-        Of several wireless LANs that of `link`.
-        """
+        """One row per sender of the wireless LAN of `link`, access point first: airtime, frames, times, aggregates."""
         self._refuse_later("nodes")
         wlan = self.wlan
         if wlan is None:
@@ -378,7 +375,7 @@ class Result:
 
     @cached_property
     def groups(self) -> pl.DataFrame:
-        """One row per group of flows: goodput, connections, times (`completion_p50_ms`), calls, video, RPM, media."""
+        """One row per flow group: goodput, connections, times (`completion_p50_ms`), calls, video, RPM, media."""
         return pl.DataFrame([flat_group(group) for group in self.group_totals], infer_schema_length=None)
 
     @property
@@ -397,7 +394,7 @@ class Result:
 
     @property
     def station_airtimes(self) -> list[dict[str, float]]:
-        """Of each station of the wireless LAN that `link` belongs to: `airtime` and `airtime_down`, shares of time."""
+        """`airtime` and `airtime_down` of each station of the wireless LAN of `link`, as shares of time."""
         if self.wlan is None:
             raise InputError(no_wlan(self))
         if self._start_ns is None:
@@ -406,13 +403,13 @@ class Result:
         return later.airtimes(self, self._start_ns, first, self.stations)
 
     packets = Recorded(
-        "Every packet of all links that was sent or dropped (probe `packets`), with its sojourn time and fate.",
+        "Every sent or dropped packet of all links (probe `packets`), with its sojourn time and fate.",
         _PACKETS,
     )
 
     @property
     def drops(self) -> pl.DataFrame:
-        """Every drop of all links (probe `drops`, else from `packets`): `number` counts a flow's arrivals there."""
+        """Every drop of all links (probe `drops`, else from `packets`); `number` counts the flow's arrivals there."""
         if "drops" in self.table_names or "packets" not in self.table_names:
             return in_units(self, self.table("drops"))
         keys = ("link", "flow", "arrival")
@@ -429,16 +426,16 @@ class Result:
         "--set probes.transfers=true",
     )
     video = Recorded(
-        "Every segment that players of video fetched (probe `transfers`): rate, times, buffer, stalls.",
+        "Every segment that video players fetched (probe `transfers`): rate, times, buffer, stalls.",
         "--set probes.transfers=true, if it has flows of the kind video",
     )
     rpm_probes = Recorded(
-        "Every time of a probe of tests of responsiveness (probe `transfers`): `kind` by the draft's name.",
+        "Every probe time of responsiveness tests (probe `transfers`): `kind` by the draft's name.",
         "--set probes.transfers=true, if it has flows of the kind rpm",
         {"kind": ("tcp_f", "tls_f", "http_f", "http_l")},
     )
     media = Recorded(
-        "Every report that senders of media got (probe `media`): the rate after it, delay, losses, marks.",
+        "Every report received by media senders (probe `media`): the rate after it, delay, losses, marks.",
         "--set probes.media=true, if it has flows of the kind media",
     )
 
@@ -446,7 +443,7 @@ class Result:
     def accesses(self) -> pl.DataFrame:
         """Every attempt to send a frame or an aggregate over a wireless LAN's channel (probe `accesses`).
 
-        In a graph it has the column `link`: the queue that it comes from.
+        In a graph the column `link` names the sending queue.
         """
         frame = in_units(self, self.table("accesses"))
         if not self.scenario.is_graph:
@@ -466,9 +463,9 @@ class Result:
         "--set probes.senders=true, if it has a QUIC sender",
         SENDER_WORDS,
     )
-    losses = Recorded("Every segment that a TCP sender has taken for lost (probe `senders`).", _SENDERS, SENDER_WORDS)
+    losses = Recorded("Every segment that a TCP sender considered lost (probe `senders`).", _SENDERS, SENDER_WORDS)
     senders = Recorded(
-        "How each TCP sender stood after every event that changed that (probe `senders`).", _SENDERS, SENDER_WORDS
+        "State of each TCP sender after every event that changed it (probe `senders`).", _SENDERS, SENDER_WORDS
     )
     queue = Recorded("Queue length over time (probe `queue`).", '--set probes.queue="10 ms"')
     flows = Recorded("Window, RTT and goodput of each flow over time (probe `flows`).", '--set probes.flows="100 ms"')
@@ -491,7 +488,7 @@ class Result:
         return to_pandas(getattr(self, name))
 
     def slices(self, name: str, rows: int) -> Iterator[pl.DataFrame]:
-        """The rows of a table as recorded, at most so many at a time; of a stored run, without reading all of them."""
+        """Rows of a table as recorded, in slices of at most `rows`; a stored table is not read as a whole."""
         if name not in self.files:
             yield from self.table(name).iter_slices(rows)
             return
@@ -516,7 +513,7 @@ class Result:
 
 
 def no_wlan(result: Result) -> str:
-    """Say why there are no stations, and what to do."""
+    """Error text for a missing wireless LAN, with the remedy."""
     if result.scenario.is_graph:
         return f"link {result.link!r} is no wireless LAN; choose one with --link, in Python with at"
     return "this bottleneck is no wireless LAN; describe one in [wlan]"

@@ -1,4 +1,4 @@
-"""Tables of a result that are in memory, in the form of those that are read when they are asked for."""
+"""Tables of a result in memory, in the form of lazily read tables."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ import polars as pl
 
 
 def in_memory(frames: Mapping[str, pl.DataFrame]) -> dict[str, Callable[[], pl.DataFrame]]:
-    """Tables that are there."""
+    """Tables of frames that exist already."""
     return {name: partial(pl.DataFrame.clone, frame) for name, frame in frames.items()}
 
 
 def of_columns(tables: Mapping[str, Mapping[str, Any]]) -> dict[str, Callable[[], pl.DataFrame]]:
-    """Tables that are columns until they are first asked for: frames of all of them take as long as a short run."""
-    return {name: _Later(columns) for name, columns in tables.items()}
+    """Tables that stay raw columns until first use: building all frames takes as long as a short run."""
+    return {name: _LazyTable(columns) for name, columns in tables.items()}
 
 
-class _Later:
-    """A frame in the making: a frame copies its columns, so that these are kept no longer than it is missing."""
+class _LazyTable:
+    """A frame built on first use; a frame copies its columns, which are released then."""
 
     def __init__(self, columns: Mapping[str, Any]) -> None:
         self._columns: Mapping[str, Any] | None = columns
@@ -28,7 +28,7 @@ class _Later:
 
     def __call__(self) -> pl.DataFrame:
         columns = self._columns
-        if columns is not None:  # else the frame is there, also where another thread makes it now
+        if columns is not None:  # otherwise the frame exists; another thread may be building it now
             self._frame = pl.DataFrame(columns)
             self._columns = None
         return self._frame.clone()

@@ -1,4 +1,4 @@
-"""Words of the numbers in recorded tables."""
+"""Words for the numbers in recorded tables."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ FATES = (
     "dropped: unknown",
     "dropped: replaced",
 )
-"""Outcome of a packet at a queue by its number; "unknown" is of logs without a reason."""
+"""Outcome of a packet at a queue by its number; "unknown" is for logs without a reason."""
 OUTCOMES = ("acknowledged", "collided", "lost", "acknowledgment lost")
 """Outcome of an attempt to send a frame over a channel, by its number."""
 SENDER_STATES = ("open", "disorder", "cwr", "recovery", "loss")
 """State of a sender's congestion avoidance, by its number."""
 TIMERS = ("none", "time-out", "early retransmit", "loss probe", "reordering")
-"""Timer that a sender has set, or that expired, by its number."""
+"""Timer that a sender armed, or that expired, by its number."""
 LOSSES = ("first", "again", "none")
-"""Loss of a segment's first transmission, of its last retransmission, or none after all; by its number."""
+"""Lost original transmission, lost last retransmission, or a spurious loss; by its number."""
 SENDER_WORDS = {
     "ecn": ECN,
     "end": ("source", "sink"),

@@ -1,1 +1,1 @@
-"""Scenarios: what is run, and advice on set-ups that cannot have an effect."""
+"""Scenarios, and advice on settings without effect."""

@@ -1,4 +1,4 @@
-"""Warnings about set-ups that are valid but cannot have an effect: marking where no flow uses ECN, unused links."""
+"""Warnings about settings that are valid but have no effect: marking if no flow uses ECN, unused links."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 
 def advice(scenarios: Iterable[Scenario]) -> list[str]:
-    """Sentences about scenarios that belong together, each once, where something has no effect in any of them."""
+    """Sentences, without duplicates, about settings that have no effect in any of the scenarios."""
     together = list(scenarios)
     return [*_marking_in_vain(together), *_unused_links(together)]
 
 
 def _unused_links(scenarios: Sequence[Scenario]) -> list[str]:
-    """A sentence on each link that no flow crosses in any of the scenarios, neither its data nor acknowledgments."""
+    """A sentence for each link that no flow crosses in any of the scenarios, with data or acknowledgments."""
     used: dict[str, bool] = {}
     for scenario in scenarios:
         crossed = {name for route in scenario.routes for direction in route for name in direction}
@@ -34,7 +34,7 @@ def _unused_links(scenarios: Sequence[Scenario]) -> list[str]:
 
 
 def _paths_of_links(scenario: Scenario) -> dict[str, tuple[str, str]]:
-    """Both directions of each link, as routes name them, by its place in the file; none beside a wireless LAN alone."""
+    """Names of both directions of each link, by its path in the file; empty for a wireless LAN alone."""
     if "wlan" in scenario.document:
         return {}
     names = list(scenario.links)
@@ -44,14 +44,14 @@ def _paths_of_links(scenario: Scenario) -> dict[str, tuple[str, str]]:
 
 
 def _marking_in_vain(scenarios: Sequence[Scenario]) -> list[str]:
-    """A sentence on queue managers that mark where no flow uses ECN."""
+    """A sentence for each queue manager with marking enabled if no flow uses ECN."""
     idle: dict[str, bool] = {}
     for scenario in scenarios:
         uses_ecn = any(flow.get("ecn") for flow in scenario.document["flows"])
         for table in scenario.aqm_tables.values():
             if table.get("ecn") or "ecn" in str(table["name"]):
                 aqm = spelled_aqm(table)
-                if _ASKED.search(aqm):
+                if _MARKING.search(aqm):
                     idle[aqm] = idle.get(aqm, True) and not uses_ecn
     marking = [aqm for aqm, is_idle in idle.items() if is_idle]
     if not marking:
@@ -61,5 +61,5 @@ def _marking_in_vain(scenarios: Sequence[Scenario]) -> list[str]:
     return [f"{', '.join(marking)} {asks} for ECN, which no flow uses, so packets are dropped and not marked; {remedy}"]
 
 
-_ASKED = re.compile(r"(^|[\s(])ecn($|[\s)])")
-"""Where a queue manager is told to mark, beyond the default of its profile."""
+_MARKING = re.compile(r"(^|[\s(])ecn($|[\s)])")
+"""A spelling that enables marking explicitly, beyond the profile's default."""

@@ -1,7 +1,7 @@
-"""Keys that are drawn from distributions by the seed: the table `[draw]` of scenario and study files.
+"""Keys drawn from distributions by the seed: the table `[draw]` of scenario and study files.
 
-Each key has a number of its own in [0, 1), made from the seed and the key's path, so that another key in the table
-changes nothing for it. Numbers are rounded to six significant digits: they can be written down, and the last bits of a
+Each key has its own number in [0, 1), derived from the seed and the key's path, so adding a key to the table does not
+change the others. Values are rounded to six significant digits: they can be written down, and the last bits of a
 logarithm do not matter.
 """
 
@@ -19,50 +19,50 @@ from typing import Any
 
 from sojourn.base.dotted import check_distinct, split_paths
 from sojourn.base.errors import InputError
-from sojourn.base.units import factor_between, in_digits, interpolated, read_quantity, written_quantity
+from sojourn.base.units import factor_between, format_quantity, interpolate, read_quantity, round_to_digits
 
 Choose = Callable[[str, "Leaf"], Any]
-"""The value of what has a name: the key's path, and below it the names of what it is made of."""
+"""Callback that returns the value of a leaf; its name is the key's path plus the names of the parts."""
 
 
 class Distribution:
-    """What gives a key, or several, their values."""
+    """A distribution for one key or several."""
 
     def leaves(self, name: str) -> Iterator[tuple[str, Leaf]]:
-        """Each that takes a number of its own, by its name."""
+        """Yield each leaf, which takes a random number of its own, with its name."""
         raise NotImplementedError
 
     def values(self, path: str, name: str, choose: Choose) -> Iterator[tuple[str, Any]]:
-        """Dotted paths and their values."""
+        """Yield dotted paths and their values."""
         raise NotImplementedError
 
 
 class Leaf(Distribution):
-    """What takes one number. `path` may be several paths, which get one value."""
+    """A distribution that takes one random number. `path` may be several paths, which get the same value."""
 
     def __call__(self, at: float) -> Any:
-        """The value at a place in [0, 1)."""
+        """Return the value at `at` in [0, 1)."""
         raise NotImplementedError
 
     def leaves(self, name: str) -> Iterator[tuple[str, Leaf]]:
-        """Itself."""
+        """Yield itself."""
         yield name, self
 
     def values(self, path: str, name: str, choose: Choose) -> Iterator[tuple[str, Any]]:
-        """The value for each of the paths."""
+        """Yield the value for each of the paths."""
         value = choose(name, self)
         yield from ((one, value) for one in split_paths(path))
 
 
 @dataclass(frozen=True)
 class Draw:
-    """The distributions of a `[draw]` table, by the paths as they are written there."""
+    """The distributions of a `[draw]` table, by the paths as written there."""
 
     distributions: Mapping[str, Distribution]
 
     @classmethod
     def read(cls, table: Any, base: Path) -> Draw:
-        """Read a table; patterns of files are relative to `base`."""
+        """Read a table; glob patterns are relative to `base`."""
         if not isinstance(table, Mapping) or not table:
             raise InputError(f"draw: not a table of distributions; {EXAMPLE}")
         draw = cls({path: _distribution(f"draw.{path}", found, base) for path, found in _flatten(table)})
@@ -71,7 +71,7 @@ class Draw:
 
     @classmethod
     def take(cls, document: dict[str, Any], base: Path) -> Draw | None:
-        """Take the table `[draw]` out of a document, if there is one."""
+        """Remove the table `[draw]` from a document and read it, if present."""
         return cls.read(document.pop("draw"), base) if "draw" in document else None
 
     @property
@@ -81,46 +81,46 @@ class Draw:
 
     @property
     def leaves(self) -> dict[str, Leaf]:
-        """Everything that takes a number of its own, by the name that its number is made from."""
+        """Every leaf, by the name that its random number is derived from."""
         return dict(pair for paths, found in self.distributions.items() for pair in found.leaves(paths))
 
     def chosen(self, choose: Choose) -> dict[str, Any]:
-        """What it gives, by dotted path, where each leaf has the value that is chosen for it."""
+        """Values by dotted path; `choose` decides the value of each leaf."""
         return dict(pair for paths, found in self.distributions.items() for pair in found.values(paths, paths, choose))
 
     def values(self, seed: int) -> dict[str, Any]:
-        """What a seed draws, by dotted path."""
+        """Values that a seed draws, by dotted path."""
         return self.chosen(lambda name, leaf: leaf(place_of(seed, name)))
 
 
 @dataclass(frozen=True)
 class Between(Leaf):
-    """A number between two ends; a whole one may be either of them."""
+    """A number between two ends; integers include both ends."""
 
     low: float
     high: float
     unit: str
     whole: bool
     by_logarithm: bool
-    """Equal factors are as likely, not equal steps."""
+    """Uniform in the logarithm instead of in the value."""
 
     def __call__(self, at: float) -> Any:
-        """The number at a place, as a scenario takes it."""
+        """Return the number at `at`, as text for a scenario."""
         high = self.high + 1 if self.whole else self.high
-        number = interpolated(self.low, high, at, by_logarithm=self.by_logarithm)
+        number = interpolate(self.low, high, at, by_logarithm=self.by_logarithm)
         if self.whole:
-            return written_quantity(Decimal(min(int(self.high), floor(number))), self.unit)
-        return written_quantity(in_digits(number, self.low, self.high), self.unit)
+            return format_quantity(Decimal(min(int(self.high), floor(number))), self.unit)
+        return format_quantity(round_to_digits(number, self.low, self.high), self.unit)
 
 
 @dataclass(frozen=True)
 class OneOf(Leaf):
-    """One of some values, each as likely."""
+    """One of several values with equal probability."""
 
     options: tuple[Any, ...]
 
     def __call__(self, at: float) -> Any:
-        """The value at a place."""
+        """Return the value at `at`."""
         return self.options[floor(at * len(self.options))]
 
 
@@ -132,28 +132,28 @@ class Written(Distribution):
     parts: Mapping[str, Leaf]
 
     def leaves(self, name: str) -> Iterator[tuple[str, Leaf]]:
-        """Its parts."""
+        """Yield the leaves of its parts."""
         yield from ((f"{name}.{part}", leaf) for part, leaf in self.parts.items())
 
     def values(self, path: str, name: str, choose: Choose) -> Iterator[tuple[str, Any]]:
-        """The text."""
+        """Yield the text for each of the paths."""
         text = self.pattern.format_map({part: choose(f"{name}.{part}", leaf) for part, leaf in self.parts.items()})
         yield from ((one, text) for one in split_paths(path))
 
 
 @dataclass(frozen=True)
 class OneTable(Distribution):
-    """One of some tables, each as likely, whose keys may be drawn in turn; its path ends with a star."""
+    """One of several tables with equal probability, whose keys may themselves be drawn; its path ends with a star."""
 
     tables: tuple[Mapping[str, Any], ...]
 
     @property
     def number(self) -> OneOf:
-        """Which of them it is."""
+        """Distribution of the table's index."""
         return OneOf(tuple(range(len(self.tables))))
 
     def leaves(self, name: str) -> Iterator[tuple[str, Leaf]]:
-        """The choice, and all that are in the tables."""
+        """Yield the index, and all leaves in the tables."""
         yield name, self.number
         for number, table in enumerate(self.tables):
             for key, found in table.items():
@@ -161,7 +161,7 @@ class OneTable(Distribution):
                     yield from found.leaves(f"{name}.{number}.{key}")
 
     def values(self, path: str, name: str, choose: Choose) -> Iterator[tuple[str, Any]]:
-        """The keys of one table."""
+        """Yield the keys of the chosen table."""
         number = choose(name, self.number)
         for key, found in self.tables[number].items():
             one = path.removesuffix("*") + key
@@ -172,20 +172,20 @@ class OneTable(Distribution):
 
 
 def _uniform(place: str, found: Any, _base: Path) -> Distribution:
-    """Each number between two ends as likely."""
-    return _between(place, found, by_logarithm=False)
+    """Uniform distribution between two ends."""
+    return _number_range(place, found, by_logarithm=False)
 
 
 def _log_uniform(place: str, found: Any, _base: Path) -> Distribution:
-    """The same of the logarithm."""
-    between = _between(place, found, by_logarithm=True)
-    if between.low <= 0:
+    """Uniform distribution of the logarithm between two ends."""
+    span = _number_range(place, found, by_logarithm=True)
+    if span.low <= 0:
         raise InputError(f"{place}: {found[0]} has no logarithm; begin above zero, or write uniform")
-    return between
+    return span
 
 
 def _choice(place: str, found: Any, base: Path) -> Distribution:
-    """Each value of a list as likely; below a path with a star, each table of keys."""
+    """Uniform choice from a list of values; below a path with a star, from a list of tables."""
     path = place.removesuffix(".choice")
     if not isinstance(found, list) or not found:
         raise InputError(f'{place}: not a list of values; write e.g. ["codel", "pie"]')
@@ -197,32 +197,32 @@ def _choice(place: str, found: Any, base: Path) -> Distribution:
         check_distinct(f"{path}.{number}", (one for key in table for one in split_paths(key)))
     return OneTable(
         tuple(
-            {key: _perhaps_drawn(f"{path}.{number}.{key}", value, base) for key, value in table.items()}
+            {key: _parse_value(f"{path}.{number}.{key}", value, base) for key, value in table.items()}
             for number, table in enumerate(found)
         )
     )
 
 
 def _write(place: str, found: Any, base: Path) -> Distribution:
-    """A text in which each `{name}` is drawn by the entry of that name beside it."""
+    """A text in which each `{name}` is replaced by a draw from the entry of that name."""
     pattern = found["write"]
     names = [name for _, name, _, _ in Formatter().parse(pattern) if name is not None] if _has_names(pattern) else []
-    parts = {name: one for name, one in found.items() if name != "write"}
+    parts = {name: part for name, part in found.items() if name != "write"}
     if not names or set(names) != set(parts):
-        said = f"{', '.join(parts)} beside it" if parts else "nothing beside it"
+        expected = f"{', '.join(parts)} beside it" if parts else "nothing beside it"
         raise InputError(
-            f"{place}: not a text whose names in braces are those of {said}; write e.g. "
+            f"{place}: not a text whose names in braces are those of {expected}; write e.g. "
             '{ write = "{one}@0s,{two}@5s", one = { … }, two = { … } }'
         )
     path = place.removesuffix(".write")
-    leaves = {name: _distribution(f"{path}.{name}", one, base) for name, one in parts.items()}
+    leaves = {name: _distribution(f"{path}.{name}", part, base) for name, part in parts.items()}
     if other := next((name for name, leaf in leaves.items() if not isinstance(leaf, Leaf)), None):
         raise InputError(f"{path}.{other}: a text in a text; write one text")
     return Written(pattern, {name: leaf for name, leaf in leaves.items() if isinstance(leaf, Leaf)})
 
 
 def _has_names(pattern: Any) -> bool:
-    """Whether it is a text whose braces hold nothing but names."""
+    """Whether the value is a text whose braces contain only names."""
     if not isinstance(pattern, str):
         return False
     try:
@@ -232,14 +232,14 @@ def _has_names(pattern: Any) -> bool:
     return all(name is None or (name.isidentifier() and not form and not how) for _, name, form, how in parsed)
 
 
-def _perhaps_drawn(path: str, found: Any, base: Path) -> Any:
-    """A distribution where there is one, else the value as it is."""
+def _parse_value(path: str, found: Any, base: Path) -> Any:
+    """Parse a distribution if `found` is one, else return the value unchanged."""
     is_drawn = isinstance(found, Mapping) and not DISTRIBUTIONS.keys().isdisjoint(found)
     return _distribution(path, found, base) if is_drawn else found
 
 
 def _trace(place: str, found: Any, base: Path) -> Distribution:
-    """Each file of a pattern as likely, in the order of their names."""
+    """Uniform choice from the files that match a pattern, sorted by name."""
     if not isinstance(found, str) or not found:
         raise InputError(f'{place}: not a pattern of files; write e.g. "traces/*.down"')
     root, pattern = (Path("/"), found[1:]) if found.startswith("/") else (base, found)
@@ -250,7 +250,7 @@ def _trace(place: str, found: Any, base: Path) -> Distribution:
 
 
 def seed_of(document: Mapping[str, Any], sets: Mapping[str, object] | None = None) -> Any:
-    """Seed that draws where none is asked for: the one that is set, else the file's; the core judges what it is."""
+    """Seed for drawing if none is given: from `sets`, else from the file; the core validates it."""
     seed = {**document, **(sets or {})}.get("seed", 1)
     return int(seed) if isinstance(seed, str) and seed.isdecimal() else seed
 
@@ -262,7 +262,7 @@ DISTRIBUTIONS: Mapping[str, Callable[[str, Any, Path], Distribution]] = {
     "trace": _trace,
     "write": _write,
 }
-"""By name: what reads the rest of an entry; `write` the entry itself."""
+"""Parser of the rest of an entry, by name; `write` parses the whole entry."""
 EXAMPLE = 'write e.g. "link.rate" = { log_uniform = ["2 Mbit/s", "100 Mbit/s"] }'
 
 
@@ -277,7 +277,7 @@ def _distribution(place: str, found: Any, base: Path) -> Distribution:
     return DISTRIBUTIONS[kind](f"{place}.{kind}", about, base)
 
 
-def _between(place: str, found: Any, *, by_logarithm: bool) -> Between:
+def _number_range(place: str, found: Any, *, by_logarithm: bool) -> Between:
     if not isinstance(found, list) or len(found) != 2:
         raise InputError(f'{place}: not two ends; write e.g. ["10 ms", "200 ms"]')
     (low, low_unit), (high, unit) = (read_quantity(place, end) for end in found)
@@ -313,6 +313,6 @@ def _paths(paths: str, found: Any) -> list[str]:
 
 
 def place_of(seed: int, name: str) -> float:
-    """The number in [0, 1) that a seed gives to a name."""
+    """Number in [0, 1) derived from a seed and a name."""
     digest = hashlib.sha256(json.dumps(["draw", seed, name]).encode()).digest()
     return float((int.from_bytes(digest[:8], "big") >> 11) / 2**53)

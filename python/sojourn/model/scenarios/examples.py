@@ -1,4 +1,4 @@
-"""The scenarios and studies that come with Sojourn: what there is, and copies to begin with."""
+"""Scenarios and studies shipped with Sojourn: their list, and copies as a starting point."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from sojourn.base.inputs import parse_toml, read_text
 
 @dataclass(frozen=True)
 class Example:
-    """A file that comes with Sojourn."""
+    """A file shipped with Sojourn."""
 
     name: str
-    """The file's, without the suffix; in a folder behind its name, as `score/bidir`."""
+    """Path without the suffix, relative to the examples' folder, e.g. `score/bidir`."""
     about: str
-    """The first sentence of the file."""
+    """First sentence of the file."""
     command: str
-    """The command that runs it: `run`, or `sweep` for a study."""
+    """Command that runs it: `run`, or `sweep` for a study."""
 
 
 @contextmanager
 def shipped() -> Iterator[Path]:
-    """The folder of the files."""
+    """Folder of the files."""
     with as_file(files("sojourn.model.scenarios") / "shipped") as folder:
         yield folder
 
 
 def examples() -> list[Example]:
-    """All of them by name, those in folders last."""
+    """All examples by name; those in subfolders last."""
     with shipped() as folder:
         paths = sorted(folder.rglob("*.toml"), key=lambda path: (path.parent != folder, path))
         found = [_example(path, path.relative_to(folder).with_suffix("").as_posix()) for path in paths]
@@ -41,21 +41,21 @@ def examples() -> list[Example]:
 
 
 def named(name: str) -> Example:
-    """The example of this name. Raises `InputError` where there is none."""
+    """Example of this name. Raises `InputError` if there is none."""
     known = {one.name: one for one in examples()}
     return known[known_name("example", name, known)]
 
 
 def text_of(example: Example) -> str:
-    """What is in its file."""
+    """Content of its file."""
     with shipped() as folder:
         return read_text(folder / f"{example.name}.toml")
 
 
 def write_example(example: Example, target: Path) -> list[Path]:
-    """Copy the example to `target`, and beside it the files that it needs. Returns the files that were written.
+    """Copy the example and the files that it needs to `target`'s folder. Returns the written files.
 
-    Raises `InputError` if one of them is there already; then none is written.
+    Raises `InputError` if one of them exists already; nothing is written then.
     """
     with shipped() as folder:
         own = folder / f"{example.name}.toml"
@@ -70,13 +70,13 @@ def write_example(example: Example, target: Path) -> list[Path]:
 
 
 def refuse_existing(path: Path) -> None:
-    """Refuse to write over a file."""
+    """Raise `InputError` if the file exists."""
     if path.exists():
         raise InputError(f"{path}: there is such a file already; choose another name")
 
 
 def _is_there(path: Path, copy: Path) -> bool:
-    """Whether the copy has been made before."""
+    """Whether an identical copy exists already."""
     return copy.is_file() and copy.read_bytes() == path.read_bytes()
 
 
@@ -85,7 +85,7 @@ def _copy(path: Path, copy: Path) -> Path:
 
 
 def _example(path: Path, name: str) -> Example | None:
-    """The example in a file; none where it is only what others extend."""
+    """The example in a file; None if the file is only a base for others."""
     text = read_text(path)
     document = parse_toml(text)
     if "flows" not in document:
@@ -94,7 +94,7 @@ def _example(path: Path, name: str) -> Example | None:
 
 
 def _about(text: str) -> str:
-    """The first sentence of the comment that a file begins with."""
+    """First sentence of the comment at the start of a file."""
     lines = []
     for line in text.splitlines():
         if not line.startswith("#"):

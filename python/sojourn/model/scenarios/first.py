@@ -1,4 +1,4 @@
-"""A scenario to begin with."""
+"""Template for a first scenario."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sojourn.model.scenarios.scenario import Scenario
 
 
 def first_scenario(*, rate: str, rtt: str, flows: int, aqm: str) -> str:
-    """A scenario to begin with, as a text with explanations: a download or several and a call over one link.
+    """Text of a commented first scenario: one or several downloads and a call over one link.
 
     Raises `InputError` for values that no scenario can have.
     """

@@ -1,4 +1,4 @@
-"""The files that a scenario names, before it is parsed: the one list of what names them, which a test compares."""
+"""Files that a scenario names, found before it is parsed; a test compares this list with the core's."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from urllib.parse import unquote
 from sojourn.model.aqms.spelling import DISTRIBUTIONS, POLICY
 
 KEYS = ("trace", "delay_trace", "file")
-"""Keys whose value is the name of a file: a trace of opportunities or delays, a capture."""
+"""Keys whose value is a file name: a trace of delivery opportunities or delays, a capture."""
 LAWS = ("uniform", "normal", "pareto", "paretonormal")
-"""Distributions of netem that are no files."""
+"""netem's built-in distributions, which are not files."""
 
 
 def named_files(document: Mapping[str, Any]) -> list[str]:
-    """Names of the files that a document reads, as they are written there; not of code, which it may name as well."""
+    """Names of the files that a document reads, as written there; files of code are not included."""
     return list(dict.fromkeys(_named(document)))
 
 
@@ -34,7 +34,7 @@ def _named(value: Any) -> Iterator[str]:
 
 
 def _of_aqm(aqm: Any) -> Iterator[str]:
-    """Policies, and tables of distributions, of a queue manager as a text or as a table."""
+    """Policies and distribution tables of a queue manager given as text or as a table."""
     if isinstance(aqm, Mapping):
         words = [word for key, inner in aqm.items() for word in (str(key), *str(inner).split())]
     else:

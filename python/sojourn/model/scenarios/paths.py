@@ -1,4 +1,4 @@
-"""The links that flows cross."""
+"""Links that flows cross."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class FlowPaths(NamedTuple):
 def paths(document: Mapping[str, Any]) -> list[FlowPaths]:
     """Numbers of the links that data and ACKs of each flow group of a canonical scenario cross; none under `[wlan]`.
 
-    Only what decides it is read, so that files of traces and queue managers need not be there any more.
+    Reads only the keys that determine the paths, because trace files and queue managers may be gone by now.
     """
     if "wlan" in document or not document["flows"]:
         return [FlowPaths([], []) for _ in document["flows"]]

@@ -1,4 +1,4 @@
-"""A scenario: what is simulated, parsed and checked by the core."""
+"""A scenario: the description of a simulation, parsed and checked by the core."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from sojourn import _core, engines
 from sojourn.base.dotted import value_at
 from sojourn.base.errors import InputError
 from sojourn.base.inputs import parse_toml, read_text
-from sojourn.base.notebook import lab_of, shown
-from sojourn.base.units import first_of, seconds
+from sojourn.base.notebook import lab_widget, progress_callback
+from sojourn.base.units import initial_value, seconds
 from sojourn.model.aqms.spelling import references, spelled_aqm, tables
 from sojourn.model.scenarios.draw import Draw, seed_of
 from sojourn.model.scenarios.paths import paths
@@ -25,19 +25,19 @@ if TYPE_CHECKING:
 class Scenario:
     """A scenario that can run.
 
-    It is immutable; `document` is its canonical form, in which every default is written out.
+    It is immutable; `document` is its canonical form, in which every default is explicit.
     """
 
     def __init__(self, canonical: str) -> None:
-        """Wrap canonical JSON, as the core makes it; users call `load` or `parse`."""
+        """Wrap canonical JSON from the core; users call `load` or `parse`."""
         self.canonical = canonical
 
     @classmethod
     def load(cls, path: Path | str, sets: Mapping[str, object] | None = None, *, seed: int | None = None) -> Scenario:
         """Read a TOML file; `sets` overrides keys by dotted path, e.g. ``{"link.rate": "20 Mbit/s"}``.
 
-        What its table `[draw]` has, and `sets` has not, is drawn by `seed`, else by the file's; the scenario has that
-        seed then.
+        Keys in its table `[draw]`, except those in `sets`, are drawn by `seed`, else by the file's seed; the scenario
+        then has that seed.
         """
         path = Path(path)
         text = read_text(path)
@@ -56,14 +56,14 @@ class Scenario:
     ) -> Scenario:
         """Parse TOML or JSON text; paths of traces and of Python files are relative to `base`.
 
-        With `within` the text is somebody else's, who may name files of `base` alone: others are refused unread.
+        With `within` the text is untrusted: it may name files below `base` only; others are rejected unread.
         """
         pairs = [(key, spelled(value)) for key, value in (sets or {}).items()]
         return cls(_core.parse_scenario(text, pairs, str(Path(base).resolve()), within))
 
     @classmethod
     def build(cls, document: Mapping[str, object], *, base: Path | str = ".") -> Scenario:
-        """Make a scenario from a dictionary with the keys of the TOML file."""
+        """Create a scenario from a dictionary with the keys of the TOML file."""
         return cls.parse(json.dumps(document, default=spelled), base=base)
 
     def replace(self, sets: Mapping[str, object]) -> Scenario:
@@ -79,14 +79,15 @@ class Scenario:
     ) -> Result:
         """Run once, simulated or on another engine; `seed` defaults to the scenario's.
 
-        `progress` is told the share done, 0 to 1; True is a bar, which in a notebook comes by itself, and False none.
+        `progress` is called with the completed share, 0 to 1; True shows a progress bar (the default in a notebook),
+        False none.
         """
-        with shown(progress) as told:
-            return engines.run(self, self.seed if seed is None else seed, engine, told)
+        with progress_callback(progress) as callback:
+            return engines.run(self, self.seed if seed is None else seed, engine, callback)
 
     def lab(self) -> Any:
-        """Return a widget for Jupyter and marimo in which the scenario runs (extra `lab`)."""
-        return lab_of(self)
+        """Return a widget for Jupyter and marimo that runs the scenario (extra `lab`)."""
+        return lab_widget(self)
 
     @cached_property
     def document(self) -> dict[str, Any]:
@@ -97,17 +98,17 @@ class Scenario:
 
     @cached_property
     def need(self) -> tuple[int, int]:
-        """Bytes of memory that a run takes at most, and those of its probes unless they are written meanwhile."""
+        """Maximum memory of a run in bytes, and that of its probes if they are not written to disk during the run."""
         return _core.need(self.canonical)
 
     @property
     def name(self) -> str:
-        """What the scenario calls itself."""
+        """Name of the scenario; empty if it has none."""
         return str(self.document.get("name", ""))
 
     @property
     def seed(self) -> int:
-        """Seed of a run that names none."""
+        """Default seed of a run."""
         return int(self.document["seed"])
 
     @property
@@ -121,11 +122,11 @@ class Scenario:
         return "links.0.aqm" if self.is_graph else "link.aqm"
 
     def at(self, path: str) -> Any:
-        """What the canonical form has at a dotted path; raises `KeyError` where it has nothing."""
+        """Value at a dotted path of the canonical form; raises `KeyError` if there is none."""
         return value_at(self.document, path)
 
     def traces(self) -> list[Path]:
-        """Files that the scenario reads: traces of links, captures, and tables of distributions."""
+        """Files that the scenario reads: traces of links, captures, and distribution tables."""
         return list(self._traces)
 
     def user_aqms(self) -> list[str]:
@@ -134,7 +135,7 @@ class Scenario:
 
     @cached_property
     def _traces(self) -> list[Path]:
-        """Kept, as the next one is, because both are asked for several times for every run."""
+        """Cached, like `_user_aqms`, because every run queries it several times."""
         links = [link for hop in self.hops.values() for link in hop]
         captures = [flow["file"] for flow in self.document["flows"] if flow["kind"] == "pcap"]
         named = [file for aqm in self._all_aqms() for file in tables(aqm)]
@@ -145,24 +146,24 @@ class Scenario:
         return list(dict.fromkeys(name for aqm in self._all_aqms() for name in references(aqm)))
 
     def _all_aqms(self) -> list[dict[str, Any]]:
-        """The queue managers of every link as tables, and those that changes bring."""
+        """Queue managers of every link and of every scheduled change, as tables."""
         changed = [keys for entry in self.document.get("changes", []) for _, keys in changed_directions(entry)]
         return [*self.aqm_tables.values(), *(keys["aqm"] for keys in changed if "aqm" in keys)]
 
     @property
     def hops(self) -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:
-        """The bottlenecks in their order: by name, the forward direction and the reverse path."""
+        """The bottlenecks in order: by name, the forward direction and the reverse path."""
         first = {} if self.is_graph else {"link": (self.document["link"], self.document["reverse"])}
         return first | {hop["name"]: (_link(hop), hop["reverse"]) for hop in self.document.get("links", [])}
 
     @property
     def is_graph(self) -> bool:
-        """Whether the links run between nodes."""
+        """Whether the links connect named nodes."""
         return "nodes" in self.document
 
     @property
     def links(self) -> dict[str, dict[str, Any]]:
-        """Each direction of every bottleneck, as results call it; of a wireless LAN "reverse" are the stations'."""
+        """Each direction of every bottleneck, under its name in results; a wireless LAN's "reverse" is its stations."""
         names = [(name, f"{name} reverse") for name in self.hops]
         if not self.is_graph:
             names[0] = ("forward", "reverse")
@@ -171,28 +172,28 @@ class Scenario:
 
     @property
     def bottleneck(self) -> dict[str, Any]:
-        """The first link in the direction of the data, about which the summary is."""
+        """The first link in the direction of the data, which the summary is about."""
         return next(iter(self.hops.values()))[0]
 
     @cached_property
     def routes(self) -> list[tuple[list[str], list[str]]]:
-        """Of every flow group: the links that its data cross, and those that its acknowledgments cross.
+        """For every flow group: the links that its data cross, and those that its acknowledgments cross.
 
-        Both are empty where `[wlan]` is the bottleneck. In a graph the reverse direction of a wireless LAN is what its
-        stations send.
+        Both are empty if `[wlan]` is the bottleneck. In a graph the reverse direction of a wireless LAN is its
+        stations' traffic.
         """
         names = list(self.links)
         return [([names[link] for link in data], [names[link] for link in acks]) for data, acks in paths(self.document)]
 
     def base_rtt_s(self, group: int) -> float:
-        """Round-trip time of propagation of a flow group in seconds; where a delay changes, with its first value."""
-        delays = [first_of(self.links[name]["delay"]) for route in self.routes[group] for name in route]
+        """Base round-trip time (propagation) of a flow group in seconds; the first value of a changing delay counts."""
+        delays = [initial_value(self.links[name]["delay"]) for route in self.routes[group] for name in route]
         return 2 * seconds(self.document["flows"][group]["access_delay"]) + sum(map(seconds, delays))
 
     @property
     def links_rtt_s(self) -> float:
-        """Round-trip time of propagation over all links in seconds; where a delay changes, with its first value."""
-        return sum(seconds(first_of(link["delay"])) for link in self.links.values())
+        """Base round-trip time (propagation) over all links in seconds; the first value of a changing delay counts."""
+        return sum(seconds(initial_value(link["delay"])) for link in self.links.values())
 
     @property
     def aqm_tables(self) -> dict[str, dict[str, Any]]:
@@ -211,7 +212,7 @@ class Scenario:
 
     @cached_property
     def _in_order(self) -> str:
-        """The same for scenarios that are equal. Kept, because a study asks for it several times for every run."""
+        """Canonical text for hashing: equal scenarios give equal texts. Cached, because a study hashes each often."""
         return json.dumps(self.document, sort_keys=True)
 
     def __repr__(self) -> str:
@@ -224,7 +225,7 @@ class Scenario:
 
 
 def changed_directions(entry: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
-    """Directions of links that an entry of `[[changes]]` changes: the path of each in the entry, and its keys."""
+    """Link directions that an entry of `[[changes]]` changes: the path of each in the entry, and its keys."""
     for name in ("link", "reverse"):
         if name in entry:
             yield (name,), dict(entry[name])
@@ -242,7 +243,7 @@ def _link(hop: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def spelled(value: object) -> str:
-    """A value as the text of an override."""
+    """Text of a value in an override."""
     if isinstance(value, str):
         return value
     value = value() if isinstance(value, type) else value

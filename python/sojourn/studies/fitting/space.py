@@ -12,7 +12,7 @@ from typing import Any
 
 from sojourn.base.dotted import check_distinct, split_paths
 from sojourn.base.errors import InputError
-from sojourn.base.units import in_digits, interpolated
+from sojourn.base.units import interpolate, round_to_digits
 
 MOST_CHOICES = 64
 """Most combinations of choices: each of them is a fit of its own."""
@@ -37,8 +37,8 @@ class Range:
     def at(self, place: float) -> float:
         """Number at a place of the unit interval, as it is written."""
         place = min(1.0, max(0.0, place))
-        number = interpolated(self.low, self.high, place, by_logarithm=self.is_log)
-        number = in_digits(number, self.low, self.high)
+        number = interpolate(self.low, self.high, place, by_logarithm=self.is_log)
+        number = round_to_digits(number, self.low, self.high)
         return float(round(number)) if self.whole else number
 
     def place(self, number: float) -> float:

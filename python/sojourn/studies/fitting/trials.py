@@ -12,7 +12,7 @@ from sojourn import _core
 from sojourn.base.errors import InputError
 from sojourn.base.files import check_writable, write_file
 from sojourn.base.inputs import parse_json, read_bytes
-from sojourn.base.shapes import is_count, is_flag, is_number, is_number_or_nothing, is_text, misfit
+from sojourn.base.shapes import find_mismatch, is_count, is_flag, is_number, is_number_or_null, is_text
 from sojourn.studies.fitting.coverage import drawn_trial
 from sojourn.studies.fitting.data import Data
 from sojourn.studies.fitting.search import Simulate
@@ -23,7 +23,7 @@ _KEY = {
     **dict.fromkeys(("truth", "value", "low", "high", "half_width"), is_number),
     "covered": is_flag,
 }
-_FILE = {"trials": [{"trial": is_count, "keys": [_KEY], "p": is_number_or_nothing, "closed": is_flag}]}
+_FILE = {"trials": [{"trial": is_count, "keys": [_KEY], "p": is_number_or_null, "closed": is_flag}]}
 
 
 class Trials:
@@ -76,7 +76,9 @@ def _read(file: Path, of: str) -> dict[int, dict[str, Any]]:
         return {}
     try:
         told = parse_json(read_bytes(file, "file of trials"))
-        if misfit("", told, {"of": is_text}) is not None or (told["of"] == of and misfit("", told, _FILE) is not None):
+        if find_mismatch("", told, {"of": is_text}) is not None or (
+            told["of"] == of and find_mismatch("", told, _FILE) is not None
+        ):
             raise ValueError
         return {one["trial"]: one for one in told["trials"]} if told["of"] == of else {}
     except ValueError:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sojourn.base.errors import InputError
-from sojourn.base.files import write_changed
+from sojourn.base.files import write_if_changed
 from sojourn.figures.api import Plots
 from sojourn.model.analysis.labels import names_of
 from sojourn.model.aqms.spelling import spelled_aqm
@@ -34,7 +34,7 @@ def write_scenarios(hunted: Hunted, space: Space, sentence: str, command: Sequen
     for place, aqm in enumerate(space.aqms):
         name = f"{space.path.stem}.found.toml" if place == 0 else f"{space.path.stem}.found-{letter(place)}.toml"
         text = _text(hunted, space, place, _heading(hunted, sentence, space, aqm, command))
-        files.append(write_changed(out / name, lambda stream, text=text: stream.write(text.encode())))  # type: ignore[misc]
+        files.append(write_if_changed(out / name, lambda stream, text=text: stream.write(text.encode())))  # type: ignore[misc]
     return files
 
 
@@ -129,7 +129,7 @@ def keys_of(point: Point, space: Space) -> dict[str, Any]:
 def write_record(about: Mapping[str, Any], file: Path) -> Path:
     """Write the record as JSON."""
     text = json.dumps(about, indent=1, ensure_ascii=False, default=str) + "\n"
-    return write_changed(file, lambda stream: stream.write(text.encode()))
+    return write_if_changed(file, lambda stream: stream.write(text.encode()))
 
 
 def _heading(hunted: Hunted, sentence: str, space: Space, aqm: str, command: Sequence[str]) -> list[str]:

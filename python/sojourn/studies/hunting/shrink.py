@@ -8,7 +8,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from math import ceil
 from typing import Any
 
-from sojourn.base.units import read_quantity, seconds, written_quantity
+from sojourn.base.units import format_quantity, read_quantity, seconds
 from sojourn.model.scenarios.draw import Between, OneOf
 from sojourn.studies.hunting.space import Point, Space
 from sojourn.studies.hunting.trials import Trials
@@ -152,7 +152,7 @@ def rounder(value: Any, digits: int) -> list[Any]:
     around = {Context(prec=digits, rounding=way).create_decimal(number) for way in (ROUND_FLOOR, ROUND_CEILING)}
     if number in around:
         return []
-    return [written_quantity(one, unit) for one in sorted(around, key=lambda one: (abs(one - number), one)) if one > 0]
+    return [format_quantity(one, unit) for one in sorted(around, key=lambda one: (abs(one - number), one)) if one > 0]
 
 
 def _unit(space: Space, name: str) -> str | None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from math import inf, isnan, log
 
 from sojourn.base.errors import InputError
-from sojourn.base.inputs import DEEPEST
+from sojourn.base.inputs import MAX_DEPTH
 from sojourn.studies.hunting.words import Runs, Term, Words
 
 EXAMPLE = '"p99(sojourn) > 10 * target" or "goodput(B) < 0.8 * goodput(A)"'
@@ -74,9 +74,9 @@ def sentence(text: str, words: Words) -> Sentence:
         tree = ast.parse(_as_python(text.strip()), mode="eval").body
     except (SyntaxError, ValueError, MemoryError, RecursionError):
         raise InputError(f'--where: "{_short(text)}" is no sentence; write e.g. {EXAMPLE}') from None
-    if _is_deeper(tree, DEEPEST):
+    if _is_deeper(tree, MAX_DEPTH):
         raise InputError(
-            f'--where: "{_short(text)}" has more than {DEEPEST} parts within each other; write a shorter sentence'
+            f'--where: "{_short(text)}" has more than {MAX_DEPTH} parts within each other; write a shorter sentence'
         )
     found: list[Comparison] = []
     margin = _truth(tree, words, found)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from sojourn.base.files import write_changed
+from sojourn.base.files import write_if_changed
 from sojourn.model.results.result import Result
 
 ORDER = ".order"
@@ -24,7 +24,7 @@ def remember(results: Sequence[Result]) -> None:
     earlier = [name for name in _read(root) if name not in names]
     text = "".join(f"{name}\n" for name in [*names, *earlier][:MOST])
     with suppress(OSError):  # results may lie where nothing can be written, and are whole without their order
-        write_changed(root / ORDER, lambda file: file.write(text.encode()))
+        write_if_changed(root / ORDER, lambda file: file.write(text.encode()))
 
 
 def places(root: Path) -> dict[str, int]:

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 
 from sojourn import engines
 from sojourn.base import memory
-from sojourn.base.errors import InputError, LostError, MissingError
-from sojourn.base.files import check_writable, clean
-from sojourn.base.notebook import shown
-from sojourn.base.progress import Progress, say
+from sojourn.base.errors import InputError, MissingError, OutOfMemoryError
+from sojourn.base.files import check_writable, remove_stale
+from sojourn.base.notebook import progress_callback
+from sojourn.base.progress import Progress, print_line
 from sojourn.model.aqms.loading import refuse_while_loading
 from sojourn.model.aqms.spelling import in_files, is_library
 from sojourn.model.results.result import Result
@@ -84,13 +84,13 @@ class Runner:
         if self.merge and self.root is None:
             raise InputError("merge: the runs found need a folder to go to; give one")
         if self.root is not None:
-            clean(self.root)
+            remove_stale(self.root)
 
     def __call__(self, runs: Sequence[Run]) -> list[Result]:
         """Do all runs."""
         refuse_while_loading()
         missing = [run for run in dict.fromkeys(runs) if run not in self.done]
-        with shown(self.progress) as progress:
+        with progress_callback(self.progress) as progress:
             if self.executor is None:
                 self._do_here(missing, progress)
             else:
@@ -206,7 +206,7 @@ class _Batch:
         else:
             try:
                 result = self._do(run, lambda share: self._tick(run, share))
-            except LostError as error:
+            except OutOfMemoryError as error:
                 self.runner.lost[run] = str(error)
         self.shares[run] = 1.0
         return result
@@ -216,16 +216,16 @@ class _Batch:
         need = at_a_time * max((self._need(run) for run in runs), default=0)
         if need > memory.SHOWN:
             left = memory.free()
-            free = "" if left is None else f"; {memory.shown(left)} are free"
+            free = "" if left is None else f"; {memory.format_bytes(left)} are free"
             together = f", {at_a_time} at a time" if at_a_time > 1 else ""
-            say(progress, f"Memory needed: up to {memory.shown(need)}{together}{free}")
+            print_line(progress, f"Memory needed: up to {memory.format_bytes(need)}{together}{free}")
 
     def close(self) -> None:
         """End the processes, and remove what those that were lost left half-written."""
         for worker in self.workers:
             worker.stop()
         if self.workers and self.runner.root:
-            clean(self.runner.root)
+            remove_stale(self.runner.root)
 
     def _do(self, run: Run, tick: Callable[[float], None]) -> Result:
         """Run in this process, or in one of its own where only one can run queue managers in Python."""

@@ -15,8 +15,8 @@ import polars as pl
 
 from sojourn import _core, engines
 from sojourn.base import memory
-from sojourn.base.errors import InputError, MissingError, damaged
-from sojourn.base.files import check_writable, new_folder, write_file, write_unseen
+from sojourn.base.errors import InputError, MissingError, refuse_damaged
+from sojourn.base.files import check_writable, new_folder, write_file, write_unpublished
 from sojourn.base.frames import readable_table
 from sojourn.base.inputs import parse_json, read_bytes
 from sojourn.base.units import quantity
@@ -27,7 +27,7 @@ from sojourn.model.aqms.loading import digest
 from sojourn.model.aqms.registry import own_parameters
 from sojourn.model.aqms.spelling import by_content
 from sojourn.model.results.result import Result
-from sojourn.model.results.shape import misfit
+from sojourn.model.results.shape import find_mismatch
 from sojourn.model.scenarios.scenario import Scenario
 from sojourn.studies.runs.order import places
 
@@ -63,7 +63,7 @@ def run(
     with new_folder(root / name) as part:
         result = engines.run(scenario, seed, engine, progress, part)
         manifest = _manifest(result, name, part, command)
-        write_unseen(part / MANIFEST, _text(manifest))
+        write_unpublished(part / MANIFEST, _text(manifest))
     # What would be read and checked was written just now, in as many steps as the rest of a short run takes.
     return _result(root / name, manifest, scenario)
 
@@ -72,7 +72,7 @@ def save(result: Result, root: Path, command: list[str]) -> Result:
     """Write a result to ``root/<hash>`` and return it as read from there."""
     name = run_hash(result.scenario, result.seed, result.engine)
     with new_folder(root / name) as part:
-        write_unseen(part / MANIFEST, _text(_manifest(result, name, part, command)))
+        write_unpublished(part / MANIFEST, _text(_manifest(result, name, part, command)))
     return load(root / name)
 
 
@@ -214,14 +214,14 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     try:
         text = read_bytes(folder / MANIFEST)
     except InputError:
-        damaged(folder, f"{MANIFEST} cannot be read")
+        refuse_damaged(folder, f"{MANIFEST} cannot be read")
     try:
         manifest = parse_json(text)
     except ValueError:
-        damaged(folder, f"{MANIFEST} is not valid JSON")
+        refuse_damaged(folder, f"{MANIFEST} is not valid JSON")
     if not isinstance(manifest, dict) or not manifest.keys() >= _KEYS:
         lacking = _KEYS - manifest.keys() if isinstance(manifest, dict) else _KEYS
-        damaged(folder, f"{MANIFEST} lacks {', '.join(sorted(lacking))}")
+        refuse_damaged(folder, f"{MANIFEST} lacks {', '.join(sorted(lacking))}")
     if manifest["format"] != FORMAT:
         remedy = f"this sojourn reads {FORMAT}; run it again"
         raise InputError(f"{folder}: result format {manifest['format']}, written by {manifest['sojourn']}; {remedy}")
@@ -232,7 +232,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 def _own_manifest(folder: Path) -> dict[str, Any]:
     """Manifest of a run that is to stand for one of our own: computed by the same version."""
     if folder.is_dir() and not (folder / MANIFEST).exists():
-        damaged(folder, f"{MANIFEST} is missing")
+        refuse_damaged(folder, f"{MANIFEST} is missing")
     manifest = read_manifest(folder)
     if manifest["sojourn"] != _core.version():
         remedy = "choose another place with -o, or move the folder away"
@@ -261,29 +261,29 @@ def _check_manifest(folder: Path, manifest: dict[str, Any]) -> None:
         same = manifest["summary"]["fingerprint"] == manifest["fingerprint"]
         sizes = {name: about["bytes"] for name, about in manifest["tables"].items() if about["sha256"]}
     except (KeyError, TypeError, AttributeError, ValueError):
-        damaged(folder, f"{MANIFEST} is not a manifest")
+        refuse_damaged(folder, f"{MANIFEST} is not a manifest")
     if name != manifest["hash"]:
-        damaged(folder, f"scenario or seed in {MANIFEST} were changed")
+        refuse_damaged(folder, f"scenario or seed in {MANIFEST} were changed")
     if not same:
-        damaged(folder, "its fingerprint does not fit its summary")
-    if (place := misfit(manifest)) is not None:
-        damaged(folder, f"{place} in {MANIFEST} is missing or not what it has to be")
+        refuse_damaged(folder, "its fingerprint does not fit its summary")
+    if (place := find_mismatch(manifest)) is not None:
+        refuse_damaged(folder, f"{place} in {MANIFEST} is missing or not what it has to be")
     graph = "nodes" in manifest["scenario"]  # whose first link is in the list
     if len(manifest["summary"]["hops"]) + graph != len(manifest["scenario"].get("links", [])):
-        damaged(folder, f"scenario and summary in {MANIFEST} have different links")
+        refuse_damaged(folder, f"scenario and summary in {MANIFEST} have different links")
     groups = range(len(manifest["scenario"]["flows"]))
     if any(flow.get("group", 0) not in groups for flow in manifest["summary"]["flows"]):
-        damaged(folder, f"scenario and summary in {MANIFEST} have different flows")
+        refuse_damaged(folder, f"scenario and summary in {MANIFEST} have different flows")
     for table, size in sizes.items():
         file = folder / f"{table}.parquet"
         try:
             about = file.stat()
         except OSError:
-            damaged(folder, f"{file.name} is missing")
+            refuse_damaged(folder, f"{file.name} is missing")
         if not stat.S_ISREG(about.st_mode):
-            damaged(folder, f"{file.name} is missing")
+            refuse_damaged(folder, f"{file.name} is missing")
         if about.st_size != size:
-            damaged(folder, f"{file.name} has {about.st_size} of {size} bytes")
+            refuse_damaged(folder, f"{file.name} has {about.st_size} of {size} bytes")
 
 
 def _traces(scenario: Scenario) -> dict[str, str]:
@@ -353,7 +353,7 @@ def _read_table(folder: Path, manifest: dict[str, Any], name: str) -> pl.DataFra
         _ask(path, manifest["tables"][name]["rows"])
         frame = pl.read_parquet(path)
     if frame.height != manifest["tables"][name]["rows"]:
-        damaged(folder, f"{path.name} has {frame.height} of {manifest['tables'][name]['rows']} rows")
+        refuse_damaged(folder, f"{path.name} has {frame.height} of {manifest['tables'][name]['rows']} rows")
     return frame
 
 
@@ -362,10 +362,10 @@ def _ask(path: Path, rows: int) -> None:
     if rows < LARGE:
         return
     need = rows * sum(_WIDTHS.get(str(kind), 8) for kind in pl.read_parquet_schema(path).values())
-    if not memory.suffices(need):
-        left = memory.shown(memory.free() or 0)
+    if not memory.is_available(need):
+        left = memory.format_bytes(memory.free() or 0)
         raise MissingError(
-            f"{path}: its {rows:,} rows take {memory.shown(need)} of memory, {left} are free; "
+            f"{path}: its {rows:,} rows take {memory.format_bytes(need)} of memory, {left} are free; "
             "read a part of it (Polars: scan_parquet), or run with a shorter duration"
         )
 
@@ -373,7 +373,7 @@ def _ask(path: Path, rows: int) -> None:
 def _checked_table(folder: Path, manifest: dict[str, Any], name: str) -> Path:
     path = folder / f"{name}.parquet"
     if not path.is_file() or _digest(path) != manifest["tables"][name]["sha256"]:
-        damaged(folder, f"{path.name} is not as it was written")
+        refuse_damaged(folder, f"{path.name} is not as it was written")
     return path
 
 

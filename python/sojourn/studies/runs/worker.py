@@ -27,9 +27,9 @@ from typing import Any
 import polars as pl
 
 from sojourn import _core
-from sojourn.base.errors import INTERRUPTED, AqmError, InputError, LostError, MissingError, said
-from sojourn.base.files import abandon
-from sojourn.base.guard import NAMED, is_of_memory
+from sojourn.base.errors import INTERRUPTED, AqmError, InputError, MissingError, OutOfMemoryError, error_line
+from sojourn.base.files import remove_unfinished
+from sojourn.base.guard import LIBRARY_CRASH, is_out_of_memory
 from sojourn.model.aqms.spelling import in_files
 from sojourn.model.results.result import Result
 from sojourn.model.results.tables import in_memory
@@ -67,19 +67,19 @@ class Worker:
             if names := ", ".join(scenario.user_aqms()):
                 raise AqmError(f"{names}: its process died with status {status}") from None
             how = signal.Signals(-status).name if status < 0 else f"status {status}"
-            raise LostError(f"its process ended with {how}") from None
+            raise OutOfMemoryError(f"its process ended with {how}") from None
         if kind == "stored":
             return store.load(content)
         if kind == "result":
             return result_of(scenario, seed, content)
         error, text = content
         if isinstance(error, MemoryError):
-            raise LostError(f"its process had no memory left{f' ({error})' if str(error) else ''}") from None
+            raise OutOfMemoryError(f"its process had no memory left{f' ({error})' if str(error) else ''}") from None
         raise error from _InWorker(text)
 
     def _named(self) -> str | None:
         """The library that ended the process, and how, in the core's words."""
-        line = NAMED.search(self._errors())
+        line = LIBRARY_CRASH.search(self._errors())
         return line[1].decode(errors="replace") if line else None
 
     def _errors(self) -> bytes:
@@ -93,7 +93,7 @@ class Worker:
         self._process.kill()
         self._process.wait()
         if self._noise is not None:
-            errors = NAMED.sub(b"", self._errors())  # which is raised
+            errors = LIBRARY_CRASH.sub(b"", self._errors())  # which is raised
             self._noise.close()
             with suppress(OSError):
                 os.write(2, errors)
@@ -172,15 +172,15 @@ def main() -> None:
         except BrokenPipeError:
             return
         except BaseException as error:
-            told = isinstance(error, LostError)  # it says what there was no memory for
-            raised = MemoryError(said(error)) if not told and is_of_memory(error) else error
+            told = isinstance(error, OutOfMemoryError)  # it says what there was no memory for
+            raised = MemoryError(error_line(error)) if not told and is_out_of_memory(error) else error
             send("raised", (raised, traceback.format_exc()))
 
 
 def _interrupt(_signal: int, _frame: FrameType | None) -> None:
     """End at once and leave nothing half-written."""
     try:
-        abandon()
+        remove_unfinished()
     finally:
         os._exit(INTERRUPTED)
 

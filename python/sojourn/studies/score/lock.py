@@ -13,7 +13,7 @@ from typing import Any
 from sojourn import _core, engines
 from sojourn.base.errors import InputError
 from sojourn.base.inputs import parse_json, read_text
-from sojourn.base.shapes import is_count, is_flag, is_text, misfit
+from sojourn.base.shapes import find_mismatch, is_count, is_flag, is_text
 from sojourn.studies.runs.runner import Run, Runner
 from sojourn.studies.runs.store import run_hash
 from sojourn.studies.score import ROWS
@@ -93,7 +93,7 @@ def read_lock(path: Path) -> dict[str, Any]:
         raise InputError(f"{path}: not a lock of a scorecard; give the score.lock that `sojourn score` wrote")
     if found["format"] != FORMAT:
         raise InputError(f"{path}: format {found['format']}, not {FORMAT}; verify it with the version that wrote it")
-    if (place := misfit("", found, _LOCK)) is not None:
+    if (place := find_mismatch("", found, _LOCK)) is not None:
         raise InputError(
             f"{path}: {place.removeprefix('.')} is missing or not what it has to be; give the score.lock that "
             "`sojourn score` wrote"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sojourn.base.errors import InputError
-from sojourn.base.units import quantity, read_quantity, written_quantity
+from sojourn.base.units import format_quantity, quantity, read_quantity
 from sojourn.model.aqms.registry import parsed
 from sojourn.model.aqms.spelling import param_words
 
@@ -86,7 +86,7 @@ def parameter_of(aqm: str, changed: str) -> str:
 def _times(value: object, factor: Fraction) -> object:
     """A parameter's value times a factor."""
     amount, unit = read_quantity("parameter", value)
-    return written_quantity(amount * factor.numerator / factor.denominator, unit)
+    return format_quantity(amount * factor.numerator / factor.denominator, unit)
 
 
 HALF, DOUBLE = Fraction(1, 2), Fraction(2)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import tomlkit
 
-from sojourn.base.files import write_changed
+from sojourn.base.files import write_if_changed
 from sojourn.figures.canvas import save
 from sojourn.io.flent.export import export
 from sojourn.io.flent.files import save_flent
@@ -78,4 +78,4 @@ def _json(value: object) -> str:
 
 
 def _write(path: Path, text: str) -> Path:
-    return write_changed(path, lambda file: file.write(text.encode()))
+    return write_if_changed(path, lambda file: file.write(text.encode()))
