@@ -38,7 +38,7 @@ def stub() -> str:
         "from typing import Literal, final",
         "",
         "from sojourn.model.aqms.aqm import Aqm",
-        "from sojourn.model.aqms.registered import Registered",
+        "from sojourn.model.aqms.registered import RegistryAqm",
         "",
         *_wrapped(f"__all__ = [{names}]", ""),
     ]
@@ -49,7 +49,7 @@ def stub() -> str:
 
 def _class(entry: dict[str, Any]) -> Iterator[str]:
     yield "@final"
-    yield f"class {class_name(entry)}(Registered):"
+    yield f"class {class_name(entry)}(RegistryAqm):"
     yield from _doc(f"{entry['summary']}.\n\nSource: {entry['source']}.", "    ")
     yield "    def __init__("
     yield "        self,"

@@ -15,7 +15,7 @@ from sojourn.base.errors import InputError
 from sojourn.model.scenarios.scenario import Scenario
 from sojourn.studies.fitting.coverage import coverage
 from sojourn.studies.fitting.data import Data, data_of, hold_out
-from sojourn.studies.fitting.fit import Fitted, fit
+from sojourn.studies.fitting.fit import FitResult, fit
 from sojourn.studies.fitting.report import report, sentences
 from sojourn.studies.fitting.search import Simulate
 from sojourn.studies.fitting.space import Choice, Range, free_key, space_of
@@ -56,7 +56,7 @@ def _made_up(numbers: int, slope: Any, noise: float, *, free: Mapping[str, str],
     return data, simulate
 
 
-def _fitted(data: Data, simulate: Simulate, seed: int = 1) -> Fitted:
+def _fitted(data: Data, simulate: Simulate, seed: int = 1) -> FitResult:
     return fit(data, {}, groups_of(data), simulate, seed=seed)
 
 

@@ -12,14 +12,14 @@ import pytest
 from conftest import Cli, printed_json
 from sojourn.base.errors import InputError, MissingError
 from sojourn.base.inputs import parse_toml
-from sojourn.model.scenarios.draw import Between
+from sojourn.model.scenarios.draw import NumberRange
 from sojourn.model.scenarios.scenario import Scenario
 from sojourn.studies.hunting.hunt import hunt, prove
 from sojourn.studies.hunting.search import ROUND, Cube, Search
-from sojourn.studies.hunting.shrink import Shrink, rounder
+from sojourn.studies.hunting.shrink import Shrinker, rounder
 from sojourn.studies.hunting.space import Point, Space, seeds_from
 from sojourn.studies.hunting.trials import Trials
-from sojourn.studies.hunting.where import Sentence, sentence
+from sojourn.studies.hunting.where import Condition, parse_condition
 from sojourn.studies.hunting.words import words_of
 from sojourn.studies.runs.runner import Runner
 
@@ -66,11 +66,11 @@ def pair() -> list[Any]:
     return _runs(["codel target 7ms", "pie@linux"])
 
 
-def _sentence(text: str, pair: Sequence[Any]) -> Sentence:
-    from sojourn.studies.hunting.words import Words
+def _sentence(text: str, pair: Sequence[Any]) -> Condition:
+    from sojourn.studies.hunting.words import Vocabulary
 
     examples = tuple(result.scenario for result in pair)
-    return sentence(text, Words(tuple(one.aqm for one in examples), examples))
+    return parse_condition(text, Vocabulary(tuple(one.aqm for one in examples), examples))
 
 
 def _value(text: str, pair: Sequence[Any]) -> float:
@@ -175,7 +175,7 @@ class MadeUp(Trials):
     """Trials whose margin is a function of the point instead of a run."""
 
     def __init__(self, space: Space, margin: Callable[[Space, Point, int], float]) -> None:
-        super().__init__(space, Sentence("", (), lambda _runs: 0.0), Runner(progress=False))
+        super().__init__(space, Condition("", (), lambda _runs: 0.0), Runner(progress=False))
         self.margin = margin
 
     def margins(self, asked: Sequence[tuple[Point, int]]) -> list[float]:
@@ -261,7 +261,7 @@ def _simplest(file: Path, needed: Callable[[dict[str, Any]], bool], groups: froz
         except InputError:
             return -inf
 
-    shrink = Shrink(MadeUp(space, margin), [1, 2, 3, 4], groups)
+    shrink = Shrinker(MadeUp(space, margin), [1, 2, 3, 4], groups)
     start = next(
         point for point in map(space.drawn, range(1, 500)) if margin(space, point, 0) > 0 and "@" in _rate(space, point)
     )
@@ -327,7 +327,7 @@ def test_runs_that_are_the_same_prove_nothing(file: Path) -> None:
         .replace('"flows.1.rate" = { uniform = ["10 kbit/s", "80 kbit/s"] }', "")
     )
     space = Space.load(fixed, ["codel"], {})
-    meant = sentence("goodput > 0.1 Mbit/s", words_of(space))
+    meant = parse_condition("goodput > 0.1 Mbit/s", words_of(space))
     alike = prove(Trials(space, meant, Runner(progress=False)), meant, space.drawn(2), range(1, 9))
     assert (alike.distinct, alike.holds) == (1, 1) and not alike.is_proof
     space = Space.load(file, ["codel"], {})
@@ -415,7 +415,9 @@ def test_a_scenario_without_a_space_is_refused(tmp_path: Path, cli: Cli) -> None
 def test_the_shipped_space_has_the_keys_it_promises(repo: Path) -> None:
     space = Space.load(repo / "scenarios" / "hunt.toml", ["codel"], {})
     assert len(space.leaves) >= 12
-    ends = {name: (leaf.low, leaf.high, leaf.unit) for name, leaf in space.leaves.items() if isinstance(leaf, Between)}
+    ends = {
+        name: (leaf.low, leaf.high, leaf.unit) for name, leaf in space.leaves.items() if isinstance(leaf, NumberRange)
+    }
     assert ends["flows.0.count"] == (1, 100, "") and ends["flows.0.rtt"] == (2, 500, "ms")
     assert ends["link.*.0.rate"] == (0.5, 200, "Mbit/s") and "link.*.2.burst" in ends
     refused = 0

@@ -14,13 +14,13 @@ import sojourn as sj
 from conftest import SHORT, Cli, printed_json
 from sojourn.model.analysis.metrics import METRICS
 from sojourn.model.analysis.pairs import paired, same_aqm
-from sojourn.model.analysis.stats import Paired, paired_difference
+from sojourn.model.analysis.stats import PairedDifference, paired_difference
 
 # Darwin's crossed and self-fertilised maize, eighths of an inch (R. A. Fisher, The Design of Experiments, chapter III).
 MAIZE = [49, -67, 8, 16, 6, 23, 28, 41, 14, 29, 56, 24, 75, 60, -48]
 
 
-def _of(differences: list[float]) -> Paired:
+def _of(differences: list[float]) -> PairedDifference:
     return paired_difference([0.0] * len(differences), differences)
 
 
@@ -60,12 +60,12 @@ def test_both_tests_have_to_agree() -> None:
 @pytest.mark.parametrize(
     ("differences", "expected"),
     [
-        ([2.0], Paired(1, 2.0, None, None, None)),
-        ([0.0, 0.0, 0.0], Paired(3, 0.0, 0.0, None, None)),
-        ([2.0, 2.0], Paired(2, 2.0, 0.0, None, None)),
+        ([2.0], PairedDifference(1, 2.0, None, None, None)),
+        ([0.0, 0.0, 0.0], PairedDifference(3, 0.0, 0.0, None, None)),
+        ([2.0, 2.0], PairedDifference(2, 2.0, 0.0, None, None)),
     ],
 )
-def test_edges(differences: list[float], expected: Paired) -> None:
+def test_edges(differences: list[float], expected: PairedDifference) -> None:
     assert _of(differences) == expected
 
 

@@ -21,8 +21,8 @@ from sojourn.model.results.result import Result
 from sojourn.model.scenarios.scenario import Scenario
 from sojourn.studies.fitting.coverage import summary_of
 from sojourn.studies.fitting.data import data_of
-from sojourn.studies.fitting.observed import observed, round_trips
-from sojourn.studies.fitting.recording import data_of_recording, of_capture, of_flent, recorded
+from sojourn.studies.fitting.observed import observed_value, round_trips
+from sojourn.studies.fitting.recording import data_of_recording, of_capture, of_flent, read_recording
 from sojourn.studies.fitting.study import value_of
 
 FREE = {"link.rate": "2..20 Mbit/s"}
@@ -246,7 +246,7 @@ def test_what_a_recording_does_not_say_is_asked_for(cli: Cli, tmp_path: Path) ->
         # On a busy machine the runs that show what is wrong take long enough for a line of progress.
         assert len([line for line in refused.stderr.strip().splitlines() if not line.endswith(" left")]) == 1
     with pytest.raises(InputError, match=r"a\.flent\.gz: free"):
-        recorded(tmp_path / "a.flent.gz", {"link.aqm": ["codel", "pie"]}, 3.0, 18.0)
+        read_recording(tmp_path / "a.flent.gz", {"link.aqm": ["codel", "pie"]}, 3.0, 18.0)
 
 
 @pytest.mark.parametrize(
@@ -260,14 +260,16 @@ def test_metrics_that_nobody_observes(word: str, remedy: str) -> None:
 
 def test_metrics_from_outside_are_those_of_the_summary(sent: Result) -> None:
     total = sum(flow["goodput_bps"] for flow in sent.totals["flows"])
-    assert observed(sent, "tcp goodput") == observed(sent, "tcp goodput forward") == pytest.approx(total / 1e6)
-    assert observed(sent, "drops") is None
-    shares = [observed(sent, f"rtt {share}%") or 0.0 for share in (5, 50, 95)]
+    assert (
+        observed_value(sent, "tcp goodput") == observed_value(sent, "tcp goodput forward") == pytest.approx(total / 1e6)
+    )
+    assert observed_value(sent, "drops") is None
+    shares = [observed_value(sent, f"rtt {share}%") or 0.0 for share in (5, 50, 95)]
     assert 41 < shares[0] < shares[1] < shares[2]
     with pytest.raises(InputError, match="reverse"):
-        observed(sent, "tcp goodput reverse")
+        observed_value(sent, "tcp goodput reverse")
     with pytest.raises(InputError, match="asks questions"):
-        observed(sent, "ping 50%")
+        observed_value(sent, "ping 50%")
 
 
 DRAWN = """

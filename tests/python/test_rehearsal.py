@@ -9,7 +9,7 @@ import pytest
 import sojourn as sj
 from conftest import Cli, printed_json
 from sojourn.io.tc.scenario import Wanted, load
-from sojourn.studies.rehearsal import changed, shaped_rate
+from sojourn.studies.rehearsal import apply_change, shaped_rate
 
 ROUTERS = Path(__file__).parent / "routers"
 BOTH = ("forward", "reverse")
@@ -27,14 +27,14 @@ def aqms(scenario: sj.Scenario) -> tuple[str, str]:
 
 
 def test_words_change_every_class_and_nothing_else() -> None:
-    before, after = home(), changed(home(), "target 21ms", BOTH)
+    before, after = home(), apply_change(home(), "target 21ms", BOTH)
     for old, new in zip(aqms(before), aqms(after), strict=True):
         assert new.count("target 21ms") == 3
         assert new.replace(" target 21ms", "") == old.replace(" target 15.546ms", "")
 
 
 def test_one_direction_is_changed_alone() -> None:
-    before, after = home(), changed(home(), "target 21ms interval 210ms ecn", ("reverse",))
+    before, after = home(), apply_change(home(), "target 21ms interval 210ms ecn", ("reverse",))
     assert aqms(after)[0] == aqms(before)[0]
     assert aqms(after)[1].count("target 21ms interval 210ms") == 3
     assert "noecn" not in aqms(after)[1]
@@ -53,7 +53,7 @@ def test_one_direction_is_changed_alone() -> None:
 )
 def test_a_change_is_words_a_queue_manager_or_a_key(change: str, down: str | None, up: str) -> None:
     before = home("openwrt-cake.sqm")
-    found = aqms(changed(before, change, BOTH))
+    found = aqms(apply_change(before, change, BOTH))
     assert found[0] == aqms(before)[0] if down is None else down in found[0]
     assert up in found[1]
 

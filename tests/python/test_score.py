@@ -20,7 +20,7 @@ from sojourn.io.flent.files import load_flent
 from sojourn.studies.score import ROWS, chosen, studies
 from sojourn.studies.score.grades import BANDS, overall, worst
 from sojourn.studies.score.numbers import NUMBERS
-from sojourn.studies.score.plan import Wanted, plan
+from sojourn.studies.score.plan import ScoreSettings, plan
 from sojourn.studies.score.profiles import PROFILES, size_in_packets
 from sojourn.studies.score.versions import LackingError, absolute, marking, queued
 from sojourn.studies.study import Study, read_document
@@ -29,8 +29,8 @@ from test_report import Page
 WITH_STUDY = [name for name, row in ROWS.items() if not row.facts]
 
 
-def wanted(*aqms: str, profile: str = "home-20M", quick: bool = True) -> Wanted:
-    return Wanted((*aqms, "droptail"), "droptail", PROFILES[profile], quick)
+def wanted(*aqms: str, profile: str = "home-20M", quick: bool = True) -> ScoreSettings:
+    return ScoreSettings((*aqms, "droptail"), "droptail", PROFILES[profile], quick)
 
 
 def test_each_row_is_a_file_and_a_line() -> None:

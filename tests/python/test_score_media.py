@@ -8,7 +8,7 @@ import sojourn as sj
 from conftest import REPO
 from sojourn.model.analysis import media
 from sojourn.studies.score import ROWS
-from sojourn.studies.score.plan import Wanted, plan
+from sojourn.studies.score.plan import ScoreSettings, plan
 from sojourn.studies.score.profiles import PROFILES
 from sojourn.studies.study import read_document
 
@@ -45,7 +45,7 @@ def test_a_row_is_the_case_of_the_media_page(name: str) -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_neither_profile_nor_quick_changes_a_case(name: str) -> None:
     def planned(profile: str, *, quick: bool) -> object:
-        return plan(name, Wanted(("codel", "droptail"), "droptail", PROFILES[profile], quick)).document
+        return plan(name, ScoreSettings(("codel", "droptail"), "droptail", PROFILES[profile], quick)).document
 
     documents = [planned(profile, quick=quick) for profile in PROFILES for quick in (False, True)]
     assert all(document == documents[0] for document in documents)

@@ -17,7 +17,7 @@ from sojourn.figures.pacing import sends_of
 from sojourn.io.pcap.capture import load_capture
 from sojourn.io.pcap.export import export
 from sojourn.io.pcap.wire import ports
-from sojourn.model.analysis.senders import delivered, joined, newly_sacked, without
+from sojourn.model.analysis.senders import delivered, merge_blocks, newly_sacked, subtract_blocks
 
 ACCESS_NS = 15_000_000
 """Half of the round-trip time is on the access link in front of the queue."""
@@ -197,11 +197,11 @@ def test_what_is_newly_sacked_and_delivered_by_hand() -> None:
 
 
 def test_blocks_without_others() -> None:
-    assert without((0, 10), []) == [(0, 10)]
-    assert without((0, 10), [(0, 10)]) == []
-    assert without((0, 10), [(2, 3), (5, 20)]) == [(0, 2), (3, 5)]
-    assert without((5, 5), []) == []
-    assert joined([(5, 7), (0, 2), (2, 4)]) == [(0, 4), (5, 7)]
+    assert subtract_blocks((0, 10), []) == [(0, 10)]
+    assert subtract_blocks((0, 10), [(0, 10)]) == []
+    assert subtract_blocks((0, 10), [(2, 3), (5, 20)]) == [(0, 2), (3, 5)]
+    assert subtract_blocks((5, 5), []) == []
+    assert merge_blocks([(5, 7), (0, 2), (2, 4)]) == [(0, 4), (5, 7)]
 
 
 def test_segments_that_leave_at_once_are_one_burst() -> None:

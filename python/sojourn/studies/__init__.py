@@ -1,1 +1,1 @@
-"""Many runs of one question: studies, comparisons of queue managers, differences packet by packet."""
+"""Studies of many runs: sweeps, comparisons of queue managers, packet-by-packet differences."""

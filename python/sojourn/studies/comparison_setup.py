@@ -1,4 +1,4 @@
-"""Set-up of a comparison: what `sojourn.compare` takes and `sojourn compare` has as options, declared once."""
+"""Set-up of a comparison: the parameters of `sojourn.compare` and the options of `sojourn compare`, declared once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sojourn.io.flent.tests import TESTS
 from sojourn.model.analysis.replicate import Precision
 from sojourn.model.analysis.warmup import AUTO
 from sojourn.model.scenarios.scenario import Scenario
-from sojourn.studies.loads import Load, combined
+from sojourn.studies.loads import Load, load_scenarios
 from sojourn.studies.runs.runner import Run, Runner
 
 RATE, RTT, FLOWS, DURATION, LIMIT = "10 Mbit/s", "40 ms", 4, "60 s", "1000 packets"
@@ -36,14 +36,14 @@ ARGUMENTS = {
     "warmup": "warmup (--warmup)",
     "seed": "seeds (--seeds)",
 }
-"""Keys of the scenario that have arguments, and options, of their own."""
+"""Scenario keys that have an argument and an option of their own."""
 MAX_PACKETS = 5_000_000
-"""Above this many packets a run keeps no per-packet table for the figure: it would take gigabytes."""
+"""Maximum number of packets for a per-packet table: beyond it the table would take gigabytes."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ComparisonSetup:
-    """Everything but the queue managers; `sojourn.compare` says what each field means."""
+    """All parameters except the queue managers; `sojourn.compare` documents them."""
 
     rate: str | Sequence[str] | None = None
     trace: Path | str | None = None
@@ -68,7 +68,7 @@ class ComparisonSetup:
     sets: Mapping[str, object] | None = None
 
     def __post_init__(self) -> None:
-        """Refuse keys that have arguments of their own, and flows of a test that has its own."""
+        """Raise `InputError` for keys that have their own argument, and for `flows` if the test's number is fixed."""
         if twice := next((path for path in self.sets or {} if path in ARGUMENTS), None):
             raise InputError(f"{twice}: has an argument of its own; give {ARGUMENTS[twice]} instead")
         if self.test is None:
@@ -94,20 +94,20 @@ class ComparisonSetup:
 
     @cached_property
     def hosts(self) -> list[str]:
-        """Round-trip times to the hosts of a test with several; otherwise empty."""
+        """Round-trip times to the hosts of a test with several hosts; otherwise empty."""
         if self.test is None or not definition_of(self.test).takes_hosts:
             return []
         return [self.rtt] if isinstance(self.rtt, str) else [*self.rtt]
 
     def loads(self, aqm: str) -> tuple[list[Scenario], list[dict[str, Any]]]:
-        """The scenario of each load with one queue manager, and by name the values of what the loads vary."""
+        """Scenario of each load with one queue manager, and the varying values of each load by name."""
         rtt = self.hosts[0] if self.hosts else self.rtt
-        return combined(self.rate, rtt, self.flows, lambda load: self._scenario(load, aqm))
+        return load_scenarios(self.rate, rtt, self.flows, lambda load: self._scenario(load, aqm))
 
     def runs(self, bases: Sequence[Scenario], aqms: Sequence[str], seeds: Sequence[int]) -> list[Run]:
-        """Load after load, in each of them queue manager after queue manager, seed by seed.
+        """Runs ordered by load, then queue manager, then seed.
 
-        The first seed keeps its packets, if `packets` is set and the runs are small enough.
+        The first seed records its packets, if `packets` is set and the runs are small enough.
         """
         places = ("link.aqm",) if self.test is None else ("link.aqm", "reverse.aqm")
         drawn = seeds[0] if self.packets and all(_is_small(base) for base in bases) else None
@@ -143,7 +143,7 @@ class ComparisonSetup:
 
 
 def _is_small(scenario: Scenario) -> bool:
-    """Whether a run has few enough packets to keep each of them."""
+    """Whether a run has few enough packets to record each of them."""
     document = scenario.document
     link = document["link"]
     rate = max(rates(link["rate"])) if link.get("rate") else 100e6  # no published trace is faster on average

@@ -1,4 +1,4 @@
-"""The first difference between two queue managers, or one and a recording: the same arrivals through both."""
+"""First difference between two queue managers, or one and a recording, with the same arrivals."""
 
 from __future__ import annotations
 
@@ -22,34 +22,34 @@ if TYPE_CHECKING:
     from sojourn.model.aqms.aqm import Aqm
 
 RATE, LIMIT, PACKETS, SEED = "10 Mbit/s", "1000 packets", 20_000, 1
-"""Of made-up arrivals."""
-MOST_SHARED = 8
-"""Pairs of flows that are taken to share buckets."""
-MOST_SEEN = 16
-"""Flows of which two may share a bucket."""
+"""Defaults of random arrivals."""
+MAX_SHARED = 8
+"""Maximum number of pairs of flows assumed to share a bucket."""
+MAX_RECENT = 16
+"""Number of recent flows considered for sharing a bucket."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """What `diff` found. Packets are numbered from 0 in the order of their arrival."""
+    """Result of `diff`. Packets are numbered from 0 in order of arrival."""
 
     a: str
     b: str
     source: str
-    """Which arrivals at which link, in words."""
+    """Source of the arrivals and the link, in words."""
     packets: int
     agreeing: int
     """Packets with the same verdict at the same instant."""
     same_verdicts: int
-    """Packets with the same verdict, whenever it fell."""
+    """Packets with the same verdict, at any time."""
     differing_labels: int
-    """Packets that both dropped on arrival, one of them without telling the sender; they agree."""
+    """Packets that both dropped on arrival, but only one of them reported to the sender; they count as agreeing."""
     first_difference: dict[str, Any] | None
-    """The first packet that was treated differently, and both queues before it was judged; None if there is none."""
+    """First packet treated differently, and both queues before its verdict; None if there is none."""
     instead: str | None = None
-    """The name to compare with a recording of Linux in place of `a`, where `a` is another variant."""
+    """Name of the matching variant, if a Linux recording is compared with another variant `a`."""
     shared_buckets: tuple[tuple[int, int], ...] = ()
-    """Flows that the kernel must have hashed to one bucket: only so do all packets agree."""
+    """Flows that the kernel must have hashed to one bucket, as all packets agree only then."""
 
     @property
     def agreement_percent(self) -> float:
@@ -57,7 +57,7 @@ class Difference:
         return 100.0 * self.agreeing / self.packets
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, as `sojourn aqm diff --json` prints it."""
+        """All fields, as printed by `sojourn aqm diff --json`."""
         return {
             "a": self.a,
             "b": self.b,
@@ -89,8 +89,8 @@ def diff(
     """Play the same arrivals through `a` and `b` and find the first packet that they treat differently.
 
     The arrivals are random (`rate`, `packets`), or those of a kernel `vector`, of a `log` (a result with the probe
-    `packets`), or of a run of `scenario` under `a`. Without `b`, `a` is compared with the recorded
-    verdicts of vector or log. Senders do not react to verdicts. `limit` and `seed` replace the recorded ones.
+    `packets`), or of a run of `scenario` under `a`. Without `b`, `a` is compared with the recorded verdicts of the
+    vector or log. Senders do not react to verdicts. `limit` and `seed` replace the recorded ones.
     """
     given = [name for name, value in (("vector", vector), ("scenario", scenario), ("log", log)) if value is not None]
     if len(given) > 1:
@@ -119,7 +119,7 @@ def diff(
 
 
 def compare_arrivals(arrivals: Arrivals, aqm: str) -> Difference:
-    """Hold a queue manager against what was recorded of its arrivals."""
+    """Compare a queue manager with the recorded verdicts on its arrivals."""
     return _diff(arrivals, [spelled_aqm(aqm)], None, None)
 
 
@@ -136,7 +136,7 @@ def _diff(
         if len(set(limits)) > 1 and limit is None:
             raise InputError(f"{' and '.join(texts)} would have different limits; give one, e.g. 1000 packets")
         setup = {"limit": limits[0]}
-        if len(texts) == 1:  # what the kernel tells its sender matters only beside what it recorded
+        if len(texts) == 1:  # the return value to the sender matters only against a recording
             setup |= {key: queues[0][key] for key in ("told", "drops_on_arrival")}
             instead = queues[0]["instead"]
         arrivals = replace(arrivals, setup={**arrivals.setup, **setup})
@@ -144,9 +144,11 @@ def _diff(
         arrivals = arrivals.with_limit(limit)
     b = texts[1] if len(texts) > 1 else None
 
-    def play(arrivals: Arrivals, told: Callable[[float], None] | None = None) -> dict[str, Any]:
+    def play(arrivals: Arrivals, callback: Callable[[float], None] | None = None) -> dict[str, Any]:
         recorded = arrivals.recorded if b is None else None
-        found: dict[str, Any] = json.loads(_core.diff(texts[0], b, arrivals.setup, arrivals.columns, recorded, told))
+        found: dict[str, Any] = json.loads(
+            _core.diff(texts[0], b, arrivals.setup, arrivals.columns, recorded, callback)
+        )
         return found
 
     found = play(arrivals, progress)
@@ -154,8 +156,8 @@ def _diff(
     if b is None and arrivals.buckets_unknown and found["first_difference"]:
         found, shared = shared_buckets(arrivals, found, play)
     if found["first_difference"] and arrivals.flows is not None:
-        came = found["first_difference"]
-        came["arrival"]["flow"] = int(arrivals.flows[came["index"]])
+        difference = found["first_difference"]
+        difference["arrival"]["flow"] = int(arrivals.flows[difference["index"]])
     bound = arrivals.setup["limit"]
     rate = _core.spelled_rate(arrivals.setup["rate"])
     source = f"{arrivals.source}, {rate}{'' if bound == 'unlimited' else f', limit {bound}'}"
@@ -167,37 +169,37 @@ def _diff(
 def shared_buckets(
     arrivals: Arrivals, found: dict[str, Any], play: Callable[[Arrivals], dict[str, Any]]
 ) -> tuple[dict[str, Any], tuple[tuple[int, int], ...]]:
-    """Find flows that the kernel must have hashed to one bucket, and what is `found` with them there.
+    """Find flows that the kernel must have hashed to one bucket; returns the updated `found` and the pairs of flows.
 
-    The kernel's hash is seeded anew in each run and was not recorded. Of the flows last seen before the first
-    difference two are put into one bucket: those with which the first difference comes latest, again until none is
-    left. If that does not come about, the difference is another one, and `found` is as it was.
+    The kernel's hash is reseeded in each run and was not recorded. Of the last flows before the first difference, the
+    pair whose merging postpones the first difference most is merged, repeatedly until none is left. If a difference
+    remains, it has another cause, and `found` is returned unchanged.
     """
     merged, best = arrivals, found
     pairs: list[tuple[int, int]] = []
-    while best["first_difference"] and len(pairs) < MOST_SHARED:
+    while best["first_difference"] and len(pairs) < MAX_SHARED:
         tried = [(merged.sharing(*pair), pair) for pair in combinations(_last_seen(merged, best), 2)]
         played = [(play(one), one, pair) for one, pair in tried]
         if not played:
             return found, ()
-        later, one, pair = max(played, key=lambda each: _when(each[0]))
-        if _when(later) <= _when(best):
+        later, one, pair = max(played, key=lambda each: _difference_time(each[0]))
+        if _difference_time(later) <= _difference_time(best):
             return found, ()
         merged, best = one, later
         pairs.append(pair)
     return (found, ()) if best["first_difference"] else (best, tuple(pairs))
 
 
-def _when(found: dict[str, Any]) -> float:
+def _difference_time(found: dict[str, Any]) -> float:
     first = found["first_difference"]
     return inf if first is None else float(first["at_ns"])
 
 
 def _last_seen(arrivals: Arrivals, found: dict[str, Any]) -> list[int]:
-    """The flows, or buckets, of the last packets up to the first difference."""
+    """Flows, or buckets, of the last packets up to the first difference."""
     seen = arrivals.columns["time_ns"] <= found["first_difference"]["clock_ns"]
     flows = dict.fromkeys(arrivals.columns["flow"][seen][::-1].tolist())
-    return sorted(list(flows)[:MOST_SEEN])
+    return sorted(list(flows)[:MAX_RECENT])
 
 
 def _recorded_under(

@@ -1,4 +1,4 @@
-"""A drawn scenario or study written down: an ordinary file, which can be sent to somebody."""
+"""Writes a drawn scenario or study as an ordinary file, which can be shared."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from sojourn.studies.study import AQM_PARAMETER, Study, read_document, set_path
 
 
 def drawn_text(path: Path, seed: int | None) -> str:
-    """TOML of a file with what `seed` (else the file's) draws in place of its table `[draw]`, and with that seed.
+    """TOML of a file with the values drawn by `seed` (default: the file's) in place of its table `[draw]`.
 
-    Comments stay, unless the file extends another one. Raises `InputError` if it has no such table, or if what is drawn
-    cannot run.
+    The seed is written too. Comments are kept unless the file extends another one. Raises `InputError` if there is no
+    such table, or if the drawn scenario cannot run.
     """
     import tomlkit
 

@@ -1,4 +1,4 @@
-"""What a `[sweep]` table means: lists, ranges and lists of tuples, crossed."""
+"""Expansion of a `[sweep]` table: lists, ranges and lists of tuples, crossed."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from sojourn.base.dotted import check_distinct, split_paths
 from sojourn.base.errors import InputError
 from sojourn.base.units import format_quantity, read_quantity
 
-MOST_VALUES = 1_000_000
-"""Most values of a range: more are a slip."""
+MAX_VALUES = 1_000_000
+"""Maximum number of values of a range; more are taken for a mistake."""
 
 Axis = list[dict[str, Any]]
-"""What one entry of the table goes through: values by path, several paths where they change together."""
+"""Values of one entry of the table by path; several paths if they change together."""
 
 
 def axes_of(sweep: Mapping[str, Any]) -> list[Axis]:
-    """The entries of a `[sweep]` table."""
+    """Parse the entries of a `[sweep]` table."""
     entries = list(_flatten(sweep))
     check_distinct("sweep", (path for paths, _ in entries for path in split_paths(paths)))
     return [_axis(path, found) for path, found in entries]
 
 
 def distinct_values(axes: Sequence[Axis]) -> tuple[list[Axis], tuple[str, ...]]:
-    """The axes with each of their values once, and a sentence on each that is there more often."""
+    """The axes with distinct values, and a sentence for each duplicate."""
     twice = []
     distinct: list[Axis] = []
     for axis in axes:
@@ -43,12 +43,12 @@ def distinct_values(axes: Sequence[Axis]) -> tuple[list[Axis], tuple[str, ...]]:
 
 
 def count_of(axes: Sequence[Axis]) -> int:
-    """How many combinations there are."""
+    """Number of combinations."""
     return prod(len(axis) for axis in axes)
 
 
 def combinations(axes: Sequence[Axis]) -> Iterator[dict[str, Any]]:
-    """Every combination of the swept values by dotted path, the last path fastest."""
+    """Every combination of the swept values by dotted path; the last path varies fastest."""
     for chosen in product(*axes):
         yield {path: value for values in chosen for path, value in values.items()}
 
@@ -82,7 +82,7 @@ def _axis(path: str, found: Any) -> Axis:
 
 
 def _range(path: str, found: Mapping[str, Any]) -> list[Any]:
-    """From `from` to `to`, both included, in steps of `step` or by factors of `factor`."""
+    """Values from `from` to `to`, both included, in steps of `step` or by factors of `factor`."""
     place = f"sweep.{path}"
     if found.keys() - RANGE_KEYS or not {"from", "to"} <= found.keys() or ("step" in found) == ("factor" in found):
         raise InputError(
@@ -102,8 +102,8 @@ def _range(path: str, found: Mapping[str, Any]) -> list[Any]:
     value = first
     while value <= last:
         values.append(value)
-        if len(values) > MOST_VALUES:
-            raise InputError(f"{place}: more than {MOST_VALUES} values; take a larger step")
+        if len(values) > MAX_VALUES:
+            raise InputError(f"{place}: more than {MAX_VALUES} values; take a larger step")
         value = value + by if "step" in found else value * by
     return [format_quantity(value, unit) for value in values]
 

@@ -1,4 +1,4 @@
-"""Flent's data files of a comparison."""
+"""Writes a comparison as Flent data files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sojourn.studies.comparison import Comparison
 
 
 def save_comparison(found: Comparison, folder: Path) -> list[Path]:
-    """Write a data file for each queue manager and load, of the first seed; Flent names its curves after them."""
+    """Write a data file for each queue manager and load, of the first seed; Flent labels its curves with the names."""
     files = []
     for name, result in first_of_each(found.results, found.names).items():
         short = re.sub(r"[^\w.@-]+", "-", f"{found.test}-{name}").strip("-")

@@ -1,4 +1,4 @@
-"""Keys that are varied and change no run, such as the rate of a link that nobody uses."""
+"""Varied keys that change no run, such as the rate of an unused link."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sojourn.studies.runs.runner import Run, Runner
 
 @dataclass(frozen=True)
 class Trial:
-    """A run of a study: its swept values by dotted path, and which packets it has."""
+    """A run of a study: its swept values by dotted path, and its packets' fingerprint."""
 
     values: Mapping[str, Any]
     seed: int
@@ -21,9 +21,9 @@ class Trial:
 
 
 def idle_axes(trials: Sequence[Trial], axes: Sequence[Sequence[str]]) -> list[str]:
-    """A sentence on each of `axes`, paths that change together, whose values give equal fingerprints everywhere.
+    """A sentence for each of `axes` (paths that change together) whose values give equal fingerprints everywhere.
 
-    Everywhere means with each seed and all other swept values. The warm-up, which changes no packet, is no such key.
+    Everywhere means with each seed and all other swept values. The warm-up is exempt, because it changes no packet.
     """
     sentences = []
     for axis in axes:
@@ -40,9 +40,9 @@ def idle_axes(trials: Sequence[Trial], axes: Sequence[Sequence[str]]) -> list[st
 
 
 def idle_keys(ends: Mapping[str, Sequence[tuple[Scenario, Scenario]]], seed: int, runner: Runner) -> list[str]:
-    """A sentence on each key whose scenarios, with both ends of its range, have equal fingerprints.
+    """A sentence for each key whose scenarios, at both ends of its range, have equal fingerprints.
 
-    There is a pair for each queue manager or setting; the runs are made here.
+    There is a pair for each queue manager or setting; the runs are done here.
     """
     distinct = {key: [pair for pair in pairs if pair[0] != pair[1]] for key, pairs in ends.items()}
     runs = [Run(scenario, seed) for pairs in distinct.values() for pair in pairs for scenario in pair]

@@ -1,4 +1,4 @@
-"""Several loads for one comparison: every combination of rates, round-trip times and numbers of flows."""
+"""Loads of a comparison: every combination of rates, round-trip times and numbers of flows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sojourn.model.analysis.labels import word
 from sojourn.model.scenarios.scenario import Scenario
 
 PATHS = {"rate": "link.rate", "rtt": "flows.0.rtt", "flows": "flows.0.count"}
-"""Keys of a scenario by the names of what varies."""
+"""Keys of a scenario by the names of the varying parameters."""
 
 
 @dataclass(frozen=True)
@@ -25,13 +25,13 @@ class Load:
     flows: int
 
 
-def combined(
+def load_scenarios(
     rate: str | Sequence[str] | None,
     rtt: str | Sequence[str],
     flows: int | Sequence[int],
     make: Callable[[Load], Scenario],
 ) -> tuple[list[Scenario], list[dict[str, Any]]]:
-    """The scenario of every load, the number of flows varying fastest, and by name the values of what varies."""
+    """Scenario of every load, with the number of flows varying fastest, and the varying values by name."""
     given = {"rate": _values(rate), "rtt": _values(rtt), "flows": _values(flows)}
     for name, values in given.items():
         if not values:
@@ -46,19 +46,21 @@ def combined(
 
 
 def label(varied: Mapping[str, Any]) -> str:
-    """Name of a load by what varies: "4 flows, rtt 40 ms"; empty if nothing does."""
+    """Name of a load by its varying values: "4 flows, rtt 40 ms"; empty if nothing varies."""
     return ", ".join(word(PATHS[name], value) for name, value in varied.items())
 
 
-def shared(documents: Sequence[Any]) -> Any:
-    """What documents have in common; different values stand beside each other, "4 | 64"."""
+def merged_values(documents: Sequence[Any]) -> Any:
+    """Common content of documents; different values are joined, "4 | 64"."""
     first = documents[0]
     if all(one == first for one in documents):
         return first
     if isinstance(first, dict):
-        return {key: shared([one[key] for one in documents]) for key in first if all(key in one for one in documents)}
+        return {
+            key: merged_values([one[key] for one in documents]) for key in first if all(key in one for one in documents)
+        }
     if isinstance(first, list):
-        return [shared(parts) for parts in zip(*documents, strict=False)]
+        return [merged_values(parts) for parts in zip(*documents, strict=False)]
     return " | ".join(dict.fromkeys(str(one) for one in documents))
 
 

@@ -1,4 +1,4 @@
-"""A change rehearsed: what it does to calls, games, pages and bulk, with the same seeds before and after it."""
+"""Rehearsal of a change: its effect on calls, games, pages and bulk traffic, with the same seeds before and after."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from typing import Any
 
 from sojourn.base.errors import InputError
 from sojourn.io.tc.disciplines import CAKE
-from sojourn.model.analysis.stats import Paired, paired_difference
+from sojourn.model.analysis.stats import PairedDifference, paired_difference
 from sojourn.model.aqms.registry import find, parsed, registry
 from sojourn.model.aqms.spelling import spelled_aqm
 from sojourn.model.results.result import Result
 from sojourn.model.scenarios.scenario import Scenario
 from sojourn.studies.runs.runner import Run, Runner
 
-WAYS = {"forward": "link", "reverse": "reverse"}
+LINKS = {"forward": "link", "reverse": "reverse"}
 """The link of a direction."""
 SHAPERS = {"cake": "bandwidth", "cake_mq": "bandwidth", "tbf": "rate", "class": "rate", "netem": "rate"}
-"""By the first word of a discipline, or of an HTB class, the word before the rate to which it shapes."""
+"""Name of a qdisc or HTB class, and the parameter that holds its shaping rate."""
 
 
 @dataclass(frozen=True)
-class Number:
-    """A number of a user's, before and after."""
+class MetricChange:
+    """A user-visible metric, before and after."""
 
     about: str
     """`calls`, `games`, `pages` or `bulk`."""
@@ -35,11 +35,11 @@ class Number:
     before: float
     """Mean over the seeds."""
     after: float
-    paired: Paired
+    paired: PairedDifference
 
     @property
     def text(self) -> str:
-        """What it was and is, and whether the seeds tell the two apart."""
+        """Values before and after, and whether the difference is significant over the seeds."""
         unit = f" {self.unit}" if self.unit else ""
         if self.before == self.after and self.paired.difference == 0:
             return f"{self.name} {self.before:.{self.digits}f}{unit} as before"
@@ -52,17 +52,17 @@ class Number:
 
 @dataclass(frozen=True)
 class Rehearsal:
-    """What a change does."""
+    """Effect of a change."""
 
     before: Scenario
     after: Scenario
     results: tuple[list[Result], list[Result]]
     """Before and after, by seed."""
-    numbers: list[Number]
+    numbers: list[MetricChange]
 
     @property
     def sentences(self) -> list[str]:
-        """Three sentences: calls and games, pages, bulk; of those that the traffic has, and one of a capture."""
+        """Sentences about calls and games, pages, bulk, and a capture, for those in the traffic."""
         found = []
         titles = {
             "Calls and games": ("calls", "games"),
@@ -76,17 +76,17 @@ class Rehearsal:
                 found.append(f"{title}: {'; '.join(parts)}.")
         return found
 
-    def _of(self, about: Sequence[str]) -> Iterator[Number]:
+    def _of(self, about: Sequence[str]) -> Iterator[MetricChange]:
         yield from (one for one in self.numbers if one.about in about)
 
 
 def rehearse(
     scenario: Scenario, changes: Sequence[str], directions: Sequence[str], seeds: Sequence[int], runner: Runner
 ) -> Rehearsal:
-    """Run a scenario as it is and with all of `changes`, with each seed."""
+    """Run a scenario unchanged and with all of `changes`, with each seed."""
     after = scenario
     for change in changes:
-        after = changed(after, change, directions)
+        after = apply_change(after, change, directions)
     if after.document == scenario.document:
         raise InputError(f"--change: {'; '.join(changes)} changes nothing; the scenario is so already")
     _check_shapers(scenario, after, "; ".join(changes))
@@ -97,11 +97,11 @@ def rehearse(
     return Rehearsal(scenario, after, pair, _compare(scenario, *pair))
 
 
-def changed(scenario: Scenario, text: str, directions: Sequence[str]) -> Scenario:
-    """Change a scenario.
+def apply_change(scenario: Scenario, text: str, directions: Sequence[str]) -> Scenario:
+    """Apply a change to a scenario.
 
-    `link.rate=20mbit` sets a key; `fq_codel target 10ms` is another queue manager, and `target 10ms` changes the one
-    that is there, in braces too, in each direction whose queue manager has such a parameter.
+    `link.rate=20mbit` sets a key; `fq_codel target 10ms` replaces the queue manager, and `target 10ms` changes a
+    parameter of the existing one, also within braces, in each direction whose queue manager has such a parameter.
     """
     key, equals, value = text.partition("=")
     if equals:
@@ -112,10 +112,10 @@ def changed(scenario: Scenario, text: str, directions: Sequence[str]) -> Scenari
         raise InputError(f'--change: {text}: the scenario has several links; write e.g. links.0.aqm="{text}"')
     if re.match(r"[\w@]+", text.split()[0].partition("(")[0])[0].partition("@")[0] in _names():  # type: ignore[index]
         parsed(text)
-        return scenario.replace({f"{WAYS[way]}.aqm": text for way in directions})
+        return scenario.replace({f"{LINKS[way]}.aqm": text for way in directions})
     sets: dict[str, str] = {}
     for way in directions:
-        path = f"{WAYS[way]}.aqm"
+        path = f"{LINKS[way]}.aqm"
         spelled = _spelling(scenario, path)
         new = re.sub(r"[^{};]+", lambda found: _with_words(found[0], text.split()), spelled)
         if new != spelled:
@@ -128,7 +128,7 @@ def changed(scenario: Scenario, text: str, directions: Sequence[str]) -> Scenari
 
 
 def shaped_rate(spelled: str) -> str | None:
-    """Rate to which the outermost shaper of a spelled queue discipline shapes; None without a shaper."""
+    """Rate of the outermost shaper in the spelling of a qdisc; None without a shaper."""
     for piece in re.split(r"[{};]", spelled):
         name, *words = piece.split() or [""]
         key = SHAPERS.get(name.partition("@")[0])
@@ -138,14 +138,14 @@ def shaped_rate(spelled: str) -> str | None:
     return None
 
 
-def _check_shapers(before: Scenario, after: Scenario, said: str) -> None:
-    """Refuse changes that remove a shaper: they would move the bottleneck to a line that is assumed."""
+def _check_shapers(before: Scenario, after: Scenario, change: str) -> None:
+    """Raise `InputError` if a change removes a shaper: the bottleneck would move to a line of assumed rate."""
     for path in before.aqm_tables:
         rate = shaped_rate(_spelling(before, path))
         if rate is not None and (path not in after.aqm_tables or shaped_rate(_spelling(after, path)) is None):
             raise InputError(
-                f"--change: {said}: removes the shaper of {path} ({rate}), and the line behind it is assumed; keep its "
-                f'rate, e.g. "cake bandwidth {rate}" or "tbf rate {rate} burst 5kb limit 30kb {{ fq_codel }}"'
+                f"--change: {change}: removes the shaper of {path} ({rate}), and the line behind it is assumed; "
+                f'keep its rate, e.g. "cake bandwidth {rate}" or "tbf rate {rate} burst 5kb limit 30kb {{ fq_codel }}"'
             )
 
 
@@ -158,7 +158,7 @@ def _spelling(scenario: Scenario, path: str) -> str:
 
 
 def _with_words(spec: str, words: list[str]) -> str:
-    """A discipline with other words; as it is, where it is none, or does not have them."""
+    """A qdisc with other parameters; unchanged if it is no qdisc, or lacks them."""
     name = spec.split()[0].partition("@")[0] if spec.split() else ""
     if name not in _names():
         return spec
@@ -174,7 +174,7 @@ def _with_words(spec: str, words: list[str]) -> str:
 
 
 def _paired(words: list[str], params: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Parameters with the words that say them; `noecn` is `ecn`, and CAKE's `besteffort` its `tins`."""
+    """Parameters with the words that set them; `noecn` sets `ecn`, and CAKE's `besteffort` sets `tins`."""
     left = list(words)
     while left:
         word = left.pop(0)
@@ -190,7 +190,7 @@ def _paired(words: list[str], params: Mapping[str, str]) -> Iterator[tuple[str, 
             yield name, f"{word} {left.pop(0)}" if left else word
 
 
-def _compare(scenario: Scenario, before: Sequence[Result], after: Sequence[Result]) -> list[Number]:
+def _compare(scenario: Scenario, before: Sequence[Result], after: Sequence[Result]) -> list[MetricChange]:
     found = []
     for about, name, unit, digits, read in _numbers(scenario):
         pairs = [
@@ -200,12 +200,14 @@ def _compare(scenario: Scenario, before: Sequence[Result], after: Sequence[Resul
         ]
         if pairs:
             olds, news = [old for old, _ in pairs], [new for _, new in pairs]
-            found.append(Number(about, name, unit, digits, fmean(olds), fmean(news), paired_difference(olds, news)))
+            found.append(
+                MetricChange(about, name, unit, digits, fmean(olds), fmean(news), paired_difference(olds, news))
+            )
     return found
 
 
 def _numbers(scenario: Scenario) -> Iterator[tuple[str, str, str, int, Any]]:
-    """What users notice: of calls and games the worse direction, of bulk each direction."""
+    """User-visible metrics: the worse direction for calls and games, each direction for bulk."""
     kinds: dict[str, list[int]] = {}
     for number, flow in enumerate(scenario.document["flows"]):
         kinds.setdefault(ABOUT.get(flow["kind"], ""), []).append(number)
@@ -225,13 +227,13 @@ def _numbers(scenario: Scenario) -> Iterator[tuple[str, str, str, int, Any]]:
             yield "capture", name, "s", 2, _time(kinds["capture"], quantile)
         yield "capture", "packets' delay", "ms", 1, _worst(kinds["capture"], "delay_ms", max)
         yield "capture", "their loss", "%", 2, _worst(kinds["capture"], "loss_rate", max, 100)
-    for way in WAYS:
-        groups = [number for number in kinds.get("bulk", []) if _way(scenario, number) == way]
+    for way in LINKS:
+        groups = [number for number in kinds.get("bulk", []) if _direction(scenario, number) == way]
         if groups:
             yield "bulk", "down" if way == "forward" else "up", "Mbit/s", 2, _sum(groups)
 
 
-def _way(scenario: Scenario, number: int) -> str:
+def _direction(scenario: Scenario, number: int) -> str:
     return str(scenario.document["flows"][number].get("direction", "forward"))
 
 
@@ -267,4 +269,4 @@ ABOUT = {
     "tcp": "bulk",
     "pcap": "capture",
 }
-"""Whose traffic a kind is."""
+"""Category of traffic by kind of flow."""

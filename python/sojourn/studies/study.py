@@ -1,4 +1,4 @@
-"""Studies: a scenario whose `[sweep]` table lists values to run, each with several seeds."""
+"""Studies: a scenario with a `[sweep]` table of values to run, each with several seeds."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from sojourn.figures.api import Plots
 from sojourn.model.analysis.labels import names_of
 from sojourn.model.analysis.metrics import SEARCHED, aggregate, in_html
 from sojourn.model.analysis.pairs import NO_PAIRS, paired, same_aqm
-from sojourn.model.analysis.replicate import Precision, Reached, replicate
+from sojourn.model.analysis.replicate import AchievedPrecision, Precision, replicate
 from sojourn.model.analysis.warmup import AUTO, not_settled, refuse_unsettled, summaries
 from sojourn.model.results.result import Result
 from sojourn.model.scenarios.advice import advice
@@ -42,11 +42,11 @@ if TYPE_CHECKING:
 
 
 AQM_PARAMETER = re.compile(r"(^|\.)aqm\.")
-"""In the path of a parameter of a queue manager: link.aqm.target."""
+"""Matches the path of a queue manager's parameter: link.aqm.target."""
 SPREAD = "1 s"
-"""Flows of a study start at random within this time where nothing is said: else nothing might vary with the seed."""
+"""Default interval in which a study's flows start at random: otherwise nothing might vary with the seed."""
 MANY_RUNS = 100_000
-"""More runs than these are taken for a slip."""
+"""Maximum number of runs; more are taken for a mistake."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +55,8 @@ class Point:
 
     values: dict[str, Any]
     scenario: Scenario
-    """With what the first seed draws, if keys are drawn."""
-    drawn: Drawn | None = None
+    """With the values drawn by the first seed, if keys are drawn."""
+    drawn: DrawnScenario | None = None
 
     def at(self, seed: int) -> Scenario:
         """The scenario of a seed."""
@@ -69,19 +69,19 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Drawn:
-    """A point whose scenario has keys that the seed draws."""
+class DrawnScenario:
+    """A scenario with keys that the seed draws."""
 
     draw: Draw
     document: dict[str, Any]
     sets: Mapping[str, Any]
-    """What is set for all points, and what this one sweeps."""
+    """Keys set for all points, and the swept ones of this point."""
     base: Path
     changes: Mapping[str, object] = field(default_factory=dict)
-    """What is changed in the scenario afterwards."""
+    """Later changes to the scenario."""
 
     def values(self, seed: int) -> dict[str, Any]:
-        """What a seed draws and nothing sets, by dotted path."""
+        """Values drawn by a seed, without keys that are set, by dotted path."""
         return {
             path: value for path, value in self.draw.values(seed).items() if path not in {*self.sets, *self.changes}
         }
@@ -98,15 +98,15 @@ class StudyResult:
 
     study: Study
     results: list[Result]
-    """Without the runs that were lost."""
+    """Without the lost runs."""
     lost: Mapping[int, str] = field(default_factory=dict)
-    """Runs that ended for lack of memory, by their place among all runs of the study, and how."""
+    """Runs that ran out of memory and how, by index among all runs of the study."""
 
     @cached_property
     def runs(self) -> pl.DataFrame:
         """One row per run: swept values by their dotted path, seed and summary.
 
-        With a warm-up that was found, runs that differ in the queue manager and the seed only are summarised from the
+        If the warm-up was searched, runs that differ only in the queue manager and the seed are summarised from the
         same instant on.
         """
         rows = []
@@ -117,23 +117,23 @@ class StudyResult:
 
     @cached_property
     def table(self) -> pl.DataFrame:
-        """One row per point: means over the seeds, as `metrics.aggregate` says."""
+        """One row per point: means over the seeds, see `metrics.aggregate`."""
         return aggregate(self.runs, self.study.swept)
 
     @property
     def notes(self) -> list[str]:
-        """What has to be known of the numbers: runs or queue managers that are the same, and what has not settled."""
+        """Notes about the numbers: identical runs or queue managers, and runs that have not settled."""
         names = [" ".join(str(value) for value in values.values()) for values, _ in self.with_values()]
         listed = [*self.study.listed_twice, *self._same_points(), *self.idle]
         return [*listed, *repeated(self.table), *not_settled(self.results, names)]
 
     @cached_property
     def idle(self) -> list[str]:
-        """A sentence on swept keys that change no run."""
+        """A sentence for each swept key that changes no run."""
         return self.idle_of(self.study.axes)
 
     def idle_of(self, axes: Sequence[Sequence[str]]) -> list[str]:
-        """A sentence on each of some axes that changes no run."""
+        """A sentence for each of `axes` that changes no run."""
         trials = [
             Trial({path: values[path] for path in self.study.swept}, result.seed, result.scenario, result.fingerprint)
             for values, result in self.with_values()
@@ -141,7 +141,7 @@ class StudyResult:
         return idle_axes(trials, axes)
 
     def _same_points(self) -> list[str]:
-        """A sentence on values that are written differently and mean the same scenario."""
+        """A sentence for each set of values that are spelled differently but mean the same scenario."""
         by_scenario: dict[str, list[dict[str, Any]]] = {}
         for point in self.study.points:
             by_scenario.setdefault(json.dumps(point.scenario.document, sort_keys=True), []).append(point.values)
@@ -158,29 +158,29 @@ class StudyResult:
         return to_pandas(self.runs)
 
     def with_values(self) -> Iterator[tuple[dict[str, Any], Result]]:
-        """Every run's swept values, by their dotted path, and its result."""
+        """Swept values of every run, by dotted path, with its result."""
         count = len(self.study.seeds)
         kept = (index for index in range(len(self.study.points) * count) if index not in self.lost)
         for index, result in zip(kept, self.results, strict=True):
             yield self._values_of(index), result
 
     def _values_of(self, index: int) -> dict[str, Any]:
-        """Swept and drawn values of a run by its place among all."""
+        """Swept and drawn values of a run by its index among all."""
         point, seed = self.study.points[index // len(self.study.seeds)], self.study.seeds[index % len(self.study.seeds)]
         return point.values | (point.drawn.values(seed) if point.drawn else {})
 
     @property
     def losses(self) -> list[str]:
-        """A sentence on each run that ended for lack of memory."""
+        """A sentence for each run that ran out of memory."""
         count = len(self.study.seeds)
-        said = []
+        sentences = []
         for index, how in self.lost.items():
             values = self._values_of(index)
-            what = ", ".join(
+            settings = ", ".join(
                 [*(f"{path} {value}" for path, value in values.items()), f"seed {self.study.seeds[index % count]}"]
             )
-            said.append(f"Lost for lack of memory: {what}: {how}")
-        return said
+            sentences.append(f"Lost for lack of memory: {settings}: {how}")
+        return sentences
 
     @property
     def plot(self) -> Plots:
@@ -195,13 +195,13 @@ class StudyResult:
 
     @property
     def has_pairs(self) -> bool:
-        """Whether there are several queue managers to compare seed by seed, and several seeds."""
+        """Whether there are several queue managers and several seeds, as a paired comparison needs."""
         if self.lost or "link.aqm" not in self.study.swept or len(self.study.seeds) < 2:
             return False
         return self.runs["link.aqm"].n_unique() > 1
 
     def paired(self, baseline: str | None = None) -> pl.DataFrame:
-        """Differences of each queue manager to `baseline` (the first), seed by seed: columns as `pairs.paired` says."""
+        """Paired differences of each queue manager to `baseline` (default: the first); columns: see `pairs.paired`."""
         if not self.has_pairs:
             raise InputError(NO_PAIRS)
         first = same_aqm(self.runs["link.aqm"].unique(maintain_order=True).to_list(), baseline)
@@ -216,13 +216,13 @@ class Study:
     points: list[Point]
     seeds: list[int]
     axes: tuple[tuple[str, ...], ...] = ()
-    """Paths swept, those that change together in one tuple."""
+    """Swept paths; those that change together are in one tuple."""
     engine: str = SIMULATE
-    """What runs it."""
+    """Engine that runs it."""
     own_seeds: int = 0
-    """How many seeds its file asks for; 0 if it comes from none."""
+    """Number of seeds in its file; 0 without a file."""
     listed_twice: tuple[str, ...] = ()
-    """A sentence on each value that was listed twice."""
+    """A sentence for each value that was listed twice."""
 
     @classmethod
     def load(
@@ -236,9 +236,9 @@ class Study:
     ) -> Study:
         """Read a study file.
 
-        `seeds` replaces the file's, of which `most_seeds` are taken at most; `sets` sets keys of the scenario by dotted
-        path, `many` accepts any number of runs. Without a `warmup` it is found from each run; flows without a `spread`
-        have one of 1 s, so that runs differ.
+        `seeds` replaces the file's seeds, which `most_seeds` limits in number; `sets` sets keys of the scenario by
+        dotted path, `many` accepts any number of runs. Without a `warmup` it is found from each run; flows without a
+        `spread` get one of 1 s, so that runs differ.
         """
         path = Path(path)
         try:
@@ -259,7 +259,7 @@ class Study:
         sets: Mapping[str, Any] | None = None,
         many: bool = False,
     ) -> Study:
-        """The same of what a study file holds; its paths start from `base`."""
+        """Create a study from the content of a study file; paths are relative to `base`."""
         whole = copy.deepcopy(dict(document))
         if "seeds" in whole:
             raise InputError("seeds: belongs into the table [sweep]; move it there")
@@ -286,28 +286,28 @@ class Study:
 
     @property
     def drawn(self) -> list[str]:
-        """Dotted paths that each seed draws anew."""
+        """Dotted paths that each seed draws."""
         first = self.points[0].drawn
         return list(first.values(self.seeds[0])) if first else []
 
     @property
     def advice(self) -> list[str]:
-        """Sentences about what the set-up asks for in vain; empty in most cases."""
+        """Sentences about settings without effect; usually empty."""
         return advice(point.scenario for point in self.points)
 
     @property
     def beside_the_aqm(self) -> list[str]:
-        """Paths swept that do not change together with the queue manager."""
+        """Swept paths that do not change together with the queue manager."""
         return [path for axis in self.beside_the_aqm_axes for path in axis]
 
     @property
     def beside_the_aqm_axes(self) -> list[tuple[str, ...]]:
-        """The same, those that change together in one tuple."""
+        """Axes that do not include the queue manager; paths that change together are in one tuple."""
         return [axis for axis in self.axes if "link.aqm" not in axis]
 
     @property
     def runs(self) -> list[Run]:
-        """Every run, seed after seed and point after point."""
+        """Every run, ordered by point, then seed."""
         return [Run(point.at(seed), seed, self.engine) for point in self.points for seed in self.seeds]
 
     def run(
@@ -320,15 +320,15 @@ class Study:
         command: Sequence[str] = (),
         progress: Progress | bool | None = None,
     ) -> StudyResult:
-        """Do every run that `root` does not hold yet; the result does not depend on who does it.
+        """Do every run that `root` does not have yet; the result does not depend on where the runs are done.
 
-        `jobs` runs at a time go on in this process, or all by an `executor` of `concurrent.futures`. What the folders
-        `merge` hold is copied to `root` instead.
+        `jobs` runs are done concurrently in this process, or all by an `executor` of `concurrent.futures`. Runs that
+        the folders `merge` have are copied to `root` instead.
         """
         return self.run_by(Runner(root, jobs, executor, merge, command, progress))
 
     def run_by(self, runner: Runner, *, settled: bool = False) -> StudyResult:
-        """Do every run that `runner` has not done or found yet; with `settled`, refuse those that do not settle."""
+        """Do every run that `runner` does not have yet; with `settled`, raise `InputError` for unsettled runs."""
         self.check_merge(runner.merge)
         runs = self.runs
         results = runner(runs)
@@ -337,8 +337,10 @@ class Study:
             refuse_unsettled(results)
         return StudyResult(self, results, {i: runner.lost[run] for i, run in enumerate(runs) if run in runner.lost})
 
-    def run_until(self, goal: Precision, runner: Runner, *, settled: bool = False) -> tuple[StudyResult, Reached]:
-        """Run with seeds 1, 2, 3, … until every point is as precise as wanted, the study's number of them at least."""
+    def run_until(
+        self, goal: Precision, runner: Runner, *, settled: bool = False
+    ) -> tuple[StudyResult, AchievedPrecision]:
+        """Run with seeds 1, 2, 3, … until every point is as precise as requested; at least the study's seed count."""
         return replicate(
             goal,
             len(self.seeds),
@@ -347,13 +349,13 @@ class Study:
         )
 
     def check_merge(self, folders: Sequence[Path]) -> None:
-        """Refuse folders to merge that hold none of the runs."""
+        """Raise `InputError` for folders to merge that contain none of the runs."""
         names = [store.run_hash(run.scenario, run.seed, run.identity) for run in self.runs] if folders else []
         for folder in folders:
             store.check_source(folder, names)
 
     def shard(self, number: int, of: int) -> list[Run]:
-        """Every `of`-th run from the one numbered `number`, from 1: together the shards are all runs, each once."""
+        """Every `of`-th run, starting with number `number` (from 1): the shards partition all runs."""
         runs = self.runs
         if not 1 <= number <= of <= len(runs):
             raise InputError(f"shard: there is no {number}/{of} of {len(runs)} runs; write e.g. 1/2 for the first half")
@@ -365,7 +367,7 @@ class Study:
 
 
 def read_document(path: Path, extended: tuple[Path, ...] = ()) -> dict[str, Any]:
-    """Read a study file on top of the one that it extends, if it extends one."""
+    """Read a study file, merged over the file that it extends, if any."""
     text = read_text(path)
     if path.resolve() in extended:
         raise InputError(f'extends: "{path.name}" extends itself; leave it out in one of the files')
@@ -379,14 +381,14 @@ def read_document(path: Path, extended: tuple[Path, ...] = ()) -> dict[str, Any]
 
 
 def sources(path: Path) -> dict[str, str]:
-    """Text of a study file and of those that it extends, by name; what they start from comes first."""
+    """Text of a study file and of those that it extends, by name; base files come first."""
     text = read_text(path)
     base = parse_toml(text).get("extends")
     return (sources(path.parent / base) if base else {}) | {path.name: text}
 
 
 def _merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
-    """The tables of `changes` on top of those of `base`; anything else replaces what is there."""
+    """Merge the tables of `changes` over those of `base`; any other value replaces the base's."""
     both = base | changes
     for key, value in changes.items():
         if isinstance(value, dict) and isinstance(base.get(key), dict):
@@ -397,17 +399,17 @@ def _merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
 def _point(
     document: dict[str, Any], sets: Mapping[str, Any], values: dict[str, Any], base: Path, draw: Draw | None, seed: int
 ) -> Point:
-    """The point of some swept values on top of keys that are set for all."""
+    """Point of some swept values on top of keys that are set for all."""
     if draw is None:
         return Point(values, _scenario(document, {"sweep": {**sets, **values}}, base))
     if clash := next((path for path in draw.paths if path in values), None):
         raise InputError(f"draw.{clash}: is swept as well; leave it out in one of the tables")
-    drawn = Drawn(draw, document, {**sets, **values}, base)
+    drawn = DrawnScenario(draw, document, {**sets, **values}, base)
     return Point(values, drawn.scenario(seed), drawn)
 
 
 def _scenario(document: dict[str, Any], tables: Mapping[str, Mapping[str, Any]], base: Path) -> Scenario:
-    """The scenario of a document with the keys set that some tables name; the core sets parameters of AQMs."""
+    """Scenario of a document with the keys in `tables` set; the core sets parameters of AQMs."""
     changed, params = copy.deepcopy(document), {}
     for table, sets in tables.items():
         for path, value in sets.items():
@@ -420,17 +422,17 @@ def _scenario(document: dict[str, Any], tables: Mapping[str, Mapping[str, Any]],
 
 
 def fill(document: dict[str, Any]) -> None:
-    """Write down what a study has other defaults for than a single scenario: its warm-up, and the flows' spread."""
+    """Set the defaults of a study that differ from those of a single scenario: its warm-up, and the flows' spread."""
     document.setdefault("warmup", AUTO)
     flows = document.get("flows")
     for flow in flows if isinstance(flows, list) else []:
-        # A flow that stops might have to start later than that otherwise.
+        # With a spread, a flow that stops might have to start later than that.
         if isinstance(flow, dict) and "stop" not in flow:
             flow.setdefault("spread", SPREAD)
 
 
 def set_path(document: Any, path: str, value: Any, place: str) -> None:
-    """Set a dotted path, which stands at `place`; what it means is for the core to judge."""
+    """Set a dotted path of a document; `place` names it in errors; the core validates the value."""
     *parents, last = path.split(".")
     here = document
     for step in parents:
@@ -449,14 +451,14 @@ def _element(items: list[Any], step: str, place: str) -> Any:
 
 
 def _at_most(seeds: Any, most: int | None) -> Any:
-    """The first of a file's seeds, no more than these."""
+    """The first seeds of a file, at most `most`."""
     if most is None or _count_of_seeds(seeds) <= most:
         return seeds
     return seeds[:most] if isinstance(seeds, list) else most
 
 
 def _count_of_seeds(seeds: Any) -> int:
-    """How many seeds are meant; None is the scenario's."""
+    """Number of seeds; None means the scenario's."""
     if seeds is None:
         return 1
     if isinstance(seeds, list) and seeds and all(_is_whole(seed) for seed in seeds):

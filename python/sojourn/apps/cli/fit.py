@@ -13,7 +13,7 @@ from sojourn.apps.cli import options
 
 if TYPE_CHECKING:
     from sojourn.studies.fitting.data import Data
-    from sojourn.studies.fitting.fit import Fitted
+    from sojourn.studies.fitting.fit import FitResult
     from sojourn.studies.fitting.search import Simulate
 
 
@@ -93,7 +93,7 @@ def command(
     from sojourn.model.scenarios.advice import advice
     from sojourn.studies.fitting.coverage import coverage
     from sojourn.studies.fitting.data import hold_out
-    from sojourn.studies.fitting.observed import needed
+    from sojourn.studies.fitting.observed import required_probes
     from sojourn.studies.fitting.report import report
     from sojourn.studies.fitting.study import groups_of, idle, simulator
     from sojourn.studies.runs.runner import Runner
@@ -110,7 +110,7 @@ def command(
         return
     with progress() as tell:
         # What a probe records is a thousand times what is measured of it: such runs are not kept.
-        root = None if any(needed(number.metric) for number in given.numbers) else out
+        root = None if any(required_probes(number.metric) for number in given.numbers) else out
         runner = Runner(root, jobs, command=options.command_line(), progress=tell)
         simulate = simulator(given, make, runner)
         fits = _fits(given, simulate, seed or 1)
@@ -137,10 +137,10 @@ def _data(path: Path, free: Mapping[str, str], scenario: Path, sets: Mapping[str
     from sojourn.base.errors import InputError
     from sojourn.base.inputs import parse_toml, read_text
     from sojourn.studies.fitting.data import data_of
-    from sojourn.studies.fitting.recording import is_recording, recorded
+    from sojourn.studies.fitting.recording import is_recording, read_recording
 
     if is_recording(path):
-        data, warning = recorded(path, free, *_window(scenario, sets, skip))
+        data, warning = read_recording(path, free, *_window(scenario, sets, skip))
         options.warn([f"{path}: {warning}"] if warning else [])
         return data
     if skip is not None:
@@ -223,7 +223,7 @@ def _maker(path: Path, data: Data, sets: Mapping[str, str]) -> Any:
     return make
 
 
-def _fits(data: Data, simulate: Simulate, seed: int) -> list[Fitted]:
+def _fits(data: Data, simulate: Simulate, seed: int) -> list[FitResult]:
     from sojourn.studies.fitting.fit import fit
     from sojourn.studies.fitting.study import groups_of
 

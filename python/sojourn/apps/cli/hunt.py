@@ -81,11 +81,11 @@ def command(
     from sojourn.studies.hunting.search import Search
     from sojourn.studies.hunting.space import Space
     from sojourn.studies.hunting.trials import Trials
-    from sojourn.studies.hunting.where import sentence
+    from sojourn.studies.hunting.where import parse_condition
     from sojourn.studies.hunting.words import words_of
 
     place = Space.load(space, options.queue_managers(aqm) if aqm else [], options.changes(sets))
-    meant = sentence(where, words_of(place))
+    meant = parse_condition(where, words_of(place))
     options.warn(report.warnings(place))
     with progress("evaluations") as tell, opened(out, jobs, dask=dask, progress=False) as runner:
         search = Search(Trials(place, meant, runner), seed or 1, evaluations, local=not at_random)
@@ -95,7 +95,7 @@ def command(
 
         search.trials.tell = step
         hunted = hunt(search, meant, shrink=shrink)
-        about = report.told(hunted, search, where) | {"idle": report.idle(search, hunted)}
+        about = report.record_of(hunted, search, where) | {"idle": report.idle(search, hunted)}
         files = {"record": report.write_record(about, out / f"{space.stem}.hunt.json")}
         if hunted:
             line = options.command_line()
@@ -115,7 +115,7 @@ def command(
 
 def _print(about: Mapping[str, Any], space: Space, files: Mapping[str, Path]) -> None:
     from sojourn.apps.cli import output
-    from sojourn.studies.hunting.report import both
+    from sojourn.studies.hunting.report import side_texts
 
     tried = f"{about['evaluations']} evaluations in a space of {about['free']} drawn values, {about['runs']} runs"
     if about["refused"]:
@@ -132,7 +132,7 @@ def _print(about: Mapping[str, Any], space: Space, files: Mapping[str, Path]) ->
     proof = about["proof"]
     low, high = proof["share_ci95"]
     for one in proof["comparisons"]:
-        output.say(f"{one['text']}: " + ", ".join(both(one)))
+        output.say(f"{one['text']}: " + ", ".join(side_texts(one)))
     output.say(
         f"True with {proof['holds']} of {proof['distinct']} other seeds, 95 % interval {low:.0%} to {high:.0%}"
         + ("" if proof["is_proof"] else "; not with most seeds for sure")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from sojourn.model.analysis.metrics import Metric
-    from sojourn.model.analysis.replicate import Reached
+    from sojourn.model.analysis.replicate import AchievedPrecision
     from sojourn.model.results.result import Result
 
 
@@ -82,9 +82,9 @@ def check_summary(names: Sequence[str], *, of_test: bool = False) -> None:
 
 def summary_table(table: pl.DataFrame, names: Sequence[str], *, title: str = "") -> None:
     """Print one row per row of `table`, named by its columns `names`: every metric ± its confidence interval."""
-    from sojourn.model.analysis.metrics import those_of
+    from sojourn.model.analysis.metrics import metrics_in
 
-    metrics = those_of(table.columns)
+    metrics = metrics_in(table.columns)
     of_runs = OF_RUNS if "not_settled" in table.columns else ()
     rows = [
         [
@@ -149,9 +149,9 @@ def title_of_means(table: pl.DataFrame) -> str:
 def paired_table(differences: pl.DataFrame, names: Sequence[str]) -> None:
     """Print one row per queue manager compared with the baseline, and place named by `names`: differences by metric."""
     from sojourn.model.analysis.metrics import ALL as ALL_METRICS
-    from sojourn.model.analysis.metrics import groups, those_of
+    from sojourn.model.analysis.metrics import groups, metrics_in
 
-    metrics = those_of(differences["metric"])
+    metrics = metrics_in(differences["metric"])
     rows = []
     for key, group in groups(differences, names):
         found = {row["metric"]: row for row in group.iter_rows(named=True)}
@@ -233,20 +233,20 @@ def _width() -> int:
 
 
 def _tests(n: int) -> str:
-    from sojourn.model.analysis.stats import FEWEST_FOR_WILCOXON
+    from sojourn.model.analysis.stats import MIN_FOR_WILCOXON
 
-    wilcoxon = " and Wilcoxon's" if n >= FEWEST_FOR_WILCOXON else ""
+    wilcoxon = " and Wilcoxon's" if n >= MIN_FOR_WILCOXON else ""
     return f"* p < 0.05 in the paired t test{wilcoxon}"
 
 
-def until_json(reached: Reached) -> dict[str, Any]:
+def until_json(reached: AchievedPrecision) -> dict[str, Any]:
     """How precise the results are, and what was wanted."""
     goal = {"metric": reached.goal.metric, "percent": reached.goal.percent, "max_seeds": reached.goal.most}
     found = {"seeds": reached.seeds, "widest_percent": reached.widest_percent, "reached": reached.reached}
     return goal | found | {"varies": reached.varies}
 
 
-def until_sentence(reached: Reached) -> str:
+def until_sentence(reached: AchievedPrecision) -> str:
     """The same in words."""
     goal = reached.goal
     if not reached.varies:

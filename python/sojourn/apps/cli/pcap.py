@@ -104,7 +104,7 @@ def rtt_command(a: Path, b: Path | None, target: Path | None, as_json: bool) -> 
     names = summary.columns[2:]
     rows = [
         [row["flow"], str(row["samples"]), *(f"{row[name]:.3f}" for name in names)]
-        for row in summary.head(SHOWN).to_dicts()
+        for row in summary.head(MAX_SHOWN).to_dicts()
     ]
     output.print_table(
         ["flow", "samples", *(f"{name}\nms" for name in names)],
@@ -145,9 +145,11 @@ def goodput_command(file: Path, step: str, target: Path | None, as_json: bool) -
         return
     flows = table["flow"].unique(maintain_order=True).to_list()
     wide = table.pivot("flow", index="time_s", values="goodput_bps")
-    shown = wide if output.one_table() else wide.head(SHOWN_STEPS)
-    rows = [[f"{row['time_s']:g}", *(f"{row[flow] / 1e6:.3f}" for flow in flows[:SHOWN])] for row in shown.to_dicts()]
-    headings = [flow.replace(" > ", "\n> ") for flow in flows[:SHOWN]]
+    shown = wide if output.one_table() else wide.head(MAX_STEPS)
+    rows = [
+        [f"{row['time_s']:g}", *(f"{row[flow] / 1e6:.3f}" for flow in flows[:MAX_SHOWN])] for row in shown.to_dicts()
+    ]
+    headings = [flow.replace(" > ", "\n> ") for flow in flows[:MAX_SHOWN]]
     output.print_table(["from\ns", *headings], rows, title="Goodput in Mbit/s")
     if wide.height > shown.height:
         output.say(f"… and {wide.height - shown.height} steps more, see --json or -o")
@@ -188,7 +190,7 @@ def show_command(file: Path, target: Path | None, as_json: bool) -> None:
             _or_none(row["rtt_p95_ms"], 1, 3),
             _or_none(row["delayed"], 100, 1),
         ]
-        for row in table.head(SHOWN).to_dicts()
+        for row in table.head(MAX_SHOWN).to_dicts()
     ]
     headings = ["flow", "start\ns", "duration\ns", "packets", "goodput\nMbit/s", "repeated\n%", "ECT\n%", "CE"]
     output.print_table([*headings, "RTT p50\nms", "RTT p95\nms", "delayed\n%"], rows, title="Flows")
@@ -224,11 +226,11 @@ def _write(table: pl.DataFrame, target: Path | None) -> None:
 def _say_left_out(rows: int) -> None:
     from sojourn.apps.cli import output
 
-    if rows > SHOWN:
-        output.say(f"… and {rows - SHOWN} flows more, see --json or -o")
+    if rows > MAX_SHOWN:
+        output.say(f"… and {rows - MAX_SHOWN} flows more, see --json or -o")
 
 
-SHOWN_STEPS = 2000
+MAX_STEPS = 2000
 """Steps in a printed table."""
-SHOWN = 20
+MAX_SHOWN = 20
 """Flows in a printed table, the sum of all among them."""

@@ -60,17 +60,17 @@ def command(
     from sojourn.figures.api import draw
     from sojourn.model.analysis.labels import Name
     from sojourn.model.scenarios.scenario import Scenario
-    from sojourn.studies.rehearsal import WAYS, rehearse
+    from sojourn.studies.rehearsal import LINKS, rehearse
     from sojourn.studies.runs.runner import Runner
 
     wanted.check(plot)
     scenario = Scenario.load(file, options.changes(sets))
-    ways = list(WAYS) if direction == "both" else [direction]
+    ways = list(LINKS) if direction == "both" else [direction]
     with progress() as report:
         runner = Runner(out, jobs, command=options.command_line(), progress=report)
         found = rehearse(scenario, changes, ways, range(1, seeds + 1), runner)
     moved = next(
-        way for way in (*ways, "forward") if _differs(found.before, found.after, WAYS[way]) or way == "forward"
+        way for way in (*ways, "forward") if _differs(found.before, found.after, LINKS[way]) or way == "forward"
     )
     before, after = ([result.at(moved) for result in results] for results in found.results)
     target = plot or out / f"rehearse-{file.stem}{wanted.suffix}"

@@ -145,10 +145,10 @@ def _refuse_wishes(wishes: dict[str, Any], engine: str) -> None:
 
 def _enter(scenario: Scenario, seed: int, node: str, wishes: dict[str, Any]) -> NoReturn:
     """Open the user's shell in a node, and end with its exit code."""
-    from sojourn.engines.emulated.entered import enter
-    from sojourn.engines.emulated.topology import Wishes
+    from sojourn.engines.emulated.node_shell import enter
+    from sojourn.engines.emulated.topology import LiveOptions
 
-    code = enter(scenario, seed, node, Wishes(**wishes))
+    code = enter(scenario, seed, node, LiveOptions(**wishes))
     sys.exit(code if code >= 0 else 128 - code)
 
 
@@ -157,15 +157,15 @@ def _watched(scenario: Scenario, seed: int, wishes: dict[str, Any], root: Path) 
     from sojourn.base.files import check_writable
     from sojourn.base.progress import progress
     from sojourn.engines.emulated import engine
-    from sojourn.engines.emulated.topology import Wishes
+    from sojourn.engines.emulated.topology import LiveOptions
     from sojourn.studies.runs import store
 
     check_writable(root)
     if wishes["meter"] is not None:
-        result = engine.run(scenario, seed, None, Wishes(**wishes))
+        result = engine.run(scenario, seed, None, LiveOptions(**wishes))
     else:
         with progress() as report:
-            result = engine.run(scenario, seed, lambda share: report(share, 0, 1), Wishes(**wishes))
+            result = engine.run(scenario, seed, lambda share: report(share, 0, 1), LiveOptions(**wishes))
     return store.save(result, root, options.command_line())
 
 

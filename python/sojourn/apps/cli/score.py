@@ -11,8 +11,8 @@ import click
 from sojourn.apps.cli import names, options
 
 if TYPE_CHECKING:
-    from sojourn.studies.score.card import Card
-    from sojourn.studies.score.plan import Wanted
+    from sojourn.studies.score.card import Scorecard
+    from sojourn.studies.score.plan import ScoreSettings
 
 
 @click.command("score")
@@ -95,14 +95,14 @@ def command(
 
 def _wanted(
     aqms: str, baseline: str, profile_name: str, quick: bool, seeds: int | None, engine: str
-) -> tuple[dict[str, str], Wanted]:
+) -> tuple[dict[str, str], ScoreSettings]:
     """What the queue managers are called, and what is asked of all rows."""
-    from sojourn.studies.score.plan import Wanted
+    from sojourn.studies.score.plan import ScoreSettings
     from sojourn.studies.score.profiles import profile
 
     names = _names([*options.queue_managers(aqms), baseline])
     whole = next(iter(_names([baseline])))
-    return names, Wanted(tuple(names), whole, profile(profile_name), quick, seeds, engine)
+    return names, ScoreSettings(tuple(names), whole, profile(profile_name), quick, seeds, engine)
 
 
 def _names(aqms: list[str]) -> dict[str, str]:
@@ -159,7 +159,7 @@ def _print_rows(as_json: bool) -> None:
     output.print_text_table(["profile", "link"], [[name, one.about] for name, one in PROFILES.items()])
 
 
-def _print(card: Card, written: list[Path], as_json: bool) -> None:
+def _print(card: Scorecard, written: list[Path], as_json: bool) -> None:
     from sojourn.apps.cli import output
 
     told = card.document

@@ -14,7 +14,7 @@ from sojourn.apps.cli import options
 if TYPE_CHECKING:
     import polars as pl
 
-    from sojourn.model.analysis.replicate import Precision, Reached
+    from sojourn.model.analysis.replicate import AchievedPrecision, Precision
     from sojourn.studies.runs.runner import Runner
     from sojourn.studies.study import Study, StudyResult
 
@@ -119,7 +119,9 @@ def _run_shard(study: Study, shard: str, runner: Runner, as_json: bool) -> None:
     output.say(f"Results: {runner.root}; join the shards with --merge DIR for each")
 
 
-def _print(result: StudyResult, reached: Reached | None, baseline: str | None, runner: Runner, as_json: bool) -> None:
+def _print(
+    result: StudyResult, reached: AchievedPrecision | None, baseline: str | None, runner: Runner, as_json: bool
+) -> None:
     from sojourn.apps.cli import output
     from sojourn.base.files import write_if_changed
     from sojourn.model.analysis.metrics import aggregate

@@ -271,7 +271,7 @@ def _widths(table: Table) -> list[int]:
 def _fitted(table: Table, width: int) -> list[int]:
     """Widths at which words wrap so that the table is no wider than `width`; words are broken only where they must."""
     widths = _widths(table)
-    for least in (_longest_words(table), [LEAST] * len(widths)):
+    for least in (_longest_words(table), [MIN_WIDTH] * len(widths)):
         while _total(widths) > width:
             wide = [place for place, column in enumerate(table.columns) if column.left and widths[place] > least[place]]
             if not wide:
@@ -283,10 +283,10 @@ def _fitted(table: Table, width: int) -> list[int]:
 def _longest_words(table: Table) -> list[int]:
     """Length of the longest word of each column."""
     texts = [[column.heading, *(row[place].text for row in table.rows)] for place, column in enumerate(table.columns)]
-    return [max((len(word) for text in column for word in text.split()), default=LEAST) for column in texts]
+    return [max((len(word) for text in column for word in text.split()), default=MIN_WIDTH) for column in texts]
 
 
-LEAST = 8
+MIN_WIDTH = 8
 """Least width of a column whose words wrap."""
 
 

@@ -72,10 +72,10 @@ def replay_command(file: Path, words: Sequence[str], as_json: bool) -> None:
             ("not in the recording", missed),
             ("not replayed, as its host has no name", [a.url for a in left_out]),
         ):
-            for url in urls[:MOST_TOLD]:
+            for url in urls[:MAX_REPORTED]:
                 echo(f"{what}: {url}", err=True)
-            if len(urls) > MOST_TOLD:
-                echo(f"{what}: {len(urls) - MOST_TOLD} more", err=True)
+            if len(urls) > MAX_REPORTED:
+                echo(f"{what}: {len(urls) - MAX_REPORTED} more", err=True)
     sys.exit(code)
 
 
@@ -123,4 +123,4 @@ def _counted(answers: Sequence[Answer]) -> str:
     return f"{len(answers)} answers of {len(hosts)} hosts, {size / 1000:.0f} kB"
 
 
-MOST_TOLD = 5
+MAX_REPORTED = 5

@@ -10,7 +10,7 @@ from sojourn.base.errors import InputError
 from sojourn.base.inputs import read_bytes
 from sojourn.model.scenarios.named import named_files
 
-MOST_BYTES = 64_000_000
+MAX_BYTES = 64_000_000
 """Bytes of the files of a scenario that a page is given."""
 
 
@@ -30,7 +30,7 @@ def files_beside(document: Mapping[str, Any], base: Path) -> dict[str, bytes]:
 def small(files: dict[str, bytes]) -> dict[str, bytes]:
     """The files, unless they are more than a page takes."""
     size = sum(map(len, files.values()))
-    if size > MOST_BYTES:
-        most = MOST_BYTES / 1e6
+    if size > MAX_BYTES:
+        most = MAX_BYTES / 1e6
         raise InputError(f"the files of the scenario have {size / 1e6:.0f} MB; a page takes up to {most:.0f} MB")
     return files

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 SAMPLES = 4000
 """Samples of states and flows over a run."""
 SHORTEST_S = 0.001
-LONGEST_NAME, LONGEST_PART = 900, 255
+MAX_NAME, MAX_PART = 900, 255
 """Characters of the name of a file with its folders, and bytes of one of these: what file systems take."""
 
 
@@ -88,8 +88,8 @@ def _plain(name: Any) -> PurePosixPath:
     """The name of a file below a folder."""
     path = PurePosixPath(str(name))
     parts = [_in_bytes(part) for part in path.parts]
-    if any(part is None or len(part) > LONGEST_PART for part in parts) or len(str(name)) > LONGEST_NAME:
-        limits = f"{LONGEST_NAME} characters of Unicode, {LONGEST_PART} bytes between two slashes"
+    if any(part is None or len(part) > MAX_PART for part in parts) or len(str(name)) > MAX_NAME:
+        limits = f"{MAX_NAME} characters of Unicode, {MAX_PART} bytes between two slashes"
         raise InputError(f"files: {str(name)[:40]!r}… is no name of a file; give up to {limits}")
     if path.is_absolute() or ".." in path.parts or "\\" in str(name) or not path.name or "\0" in str(name):
         raise InputError(f"files: {name!r} is no name of a file beside the scenario")

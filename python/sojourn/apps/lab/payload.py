@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 TABLES = ("packets", "waiting", "state", "queue", "flows", "sojourn_histogram")
 """What a view is made of, as far as it was recorded."""
-MOST_PACKETS = 2_000_000
+MAX_PACKETS = 2_000_000
 """Packets above which they are left out: 80 MB for the page to hold."""
 _MAGIC = b"SOJOURN1"
 _KINDS = {"UInt8": "u8", "UInt32": "u32"}
@@ -30,7 +30,7 @@ def payload(result: Result, folder: Path | None = None) -> bytes:
         raise InputError(f"{result.folder}: a log has no scenario, so the lab cannot show it")
     document = result.scenario.document
     frames = {name: result.table(name) for name in TABLES if name in result.table_names}
-    if len(frames.get("packets", ())) > MOST_PACKETS:
+    if len(frames.get("packets", ())) > MAX_PACKETS:
         frames = {name: frame for name, frame in frames.items() if name not in ("packets", "waiting")}
     parts: list[bytes] = []
     tables = {name: _columns(frame, parts) for name, frame in frames.items()}

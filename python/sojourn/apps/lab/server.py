@@ -32,11 +32,11 @@ from sojourn.base.files import temporary_folder
 from sojourn.base.inputs import parse_json
 
 HOST = "127.0.0.1"
-MOST_REQUEST = 128_000_000
+MAX_REQUEST = 128_000_000
 """Bytes of a request."""
 WAIT_S = 10.0
 """Seconds in which a request has to come in, and its answer to be taken."""
-MOST_CONNECTIONS = 64
+MAX_CONNECTIONS = 64
 """Connections at once; more are closed."""
 POLICY = "; ".join(
     [
@@ -66,14 +66,14 @@ class Server(ThreadingHTTPServer):
     """Serves one start; `url` is its address."""
 
     daemon_threads = True
-    request_queue_size = MOST_CONNECTIONS
+    request_queue_size = MAX_CONNECTIONS
 
     def __init__(self, start: Start, port: int = 0) -> None:
         """Take a port of this machine, any free one for 0; the page has to be built."""
         self.files = {name: (kind, static.read(name)) for name, kind in static.KINDS.items()}
         self.start = start
         self.token = secrets.token_urlsafe(32)
-        self._free = BoundedSemaphore(MOST_CONNECTIONS)
+        self._free = BoundedSemaphore(MAX_CONNECTIONS)
         super().__init__((HOST, port), Handler)
 
     def process_request(self, request: Any, client_address: Any) -> None:
@@ -159,7 +159,7 @@ class Handler(BaseHTTPRequestHandler):
             return
         if name != "native":
             self._refuse(HTTPStatus.NOT_FOUND)
-        elif not length.isdecimal() or int(length) > MOST_REQUEST:
+        elif not length.isdecimal() or int(length) > MAX_REQUEST:
             self._refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
         else:
             self._answer(*self._run(self.rfile.read(int(length))))

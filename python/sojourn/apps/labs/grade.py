@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from sojourn.apps.labs.exercise import Exercise, spelled_keys
 from sojourn.model.results.result import Result
 from sojourn.model.scenarios.scenario import Scenario
-from sojourn.studies.hunting.where import sentence
-from sojourn.studies.hunting.words import Words
+from sojourn.studies.hunting.where import parse_condition
+from sojourn.studies.hunting.words import Vocabulary
 
 
 @dataclass(frozen=True)
@@ -45,8 +45,8 @@ def grade(about: Exercise, solution: Scenario) -> list[Grade]:
 
 
 def _judged(goal: str, setting: str, scenario: Scenario, runs: Sequence[Result]) -> Grade:
-    words = Words((scenario.aqm,), (scenario,))
-    meant = sentence(goal, words)
+    words = Vocabulary((scenario.aqm,), (scenario,))
+    meant = parse_condition(goal, words)
     [comparison] = meant.comparisons
     values = tuple(comparison.sides([run])[0] for run in runs)
     return Grade(goal, setting, all(meant.margin([run]) > 0 for run in runs), values, comparison.left.unit)

@@ -54,7 +54,7 @@ def signed_rank_p(differences: Sequence[float]) -> float:
     n = len(sizes)
     above = sum(ranks[abs(one)] for one in differences if one > 0)
     least = min(above, n * (n + 1) / 2 - above)
-    if not ties and n <= LARGEST_EXACT:
+    if not ties and n <= MAX_EXACT:
         below = sum(_rank_sums(n)[: int(least) + 1])
         return min(1.0, 2 * below / (1 << n))
     variance = n * (n + 1) * (2 * n + 1) / 24 - ties / 48
@@ -96,7 +96,7 @@ def _fraction(a: float, b: float, x: float) -> float:
     tiny = 1e-300
     c, d = 1.0, 1 / (1 - (a + b) * x / (a + 1) or tiny)
     value = d
-    for m in range(1, MOST_TERMS):
+    for m in range(1, MAX_TERMS):
         for factor in (
             m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m)),
             -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1)),
@@ -109,7 +109,7 @@ def _fraction(a: float, b: float, x: float) -> float:
     return value
 
 
-LARGEST_EXACT = 50
-MOST_TERMS = 10_000
+MAX_EXACT = 50
+MAX_TERMS = 10_000
 NORMAL_975 = 1.959963984540054
 """97.5 % quantile of the standard normal distribution."""

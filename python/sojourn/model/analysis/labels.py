@@ -58,7 +58,7 @@ def name_rows(rows: Sequence[Mapping[str, Any]], keys: Collection[str]) -> list[
 
 def shortened(aqms: Sequence[str]) -> list[str]:
     """Shorten queue managers for a title: drop the parts in braces that all managers of the same name share."""
-    long = [aqm for aqm in dict.fromkeys(aqms) if "{" in aqm and len(aqm) > FITS]
+    long = [aqm for aqm in dict.fromkeys(aqms) if "{" in aqm and len(aqm) > MAX_LENGTH]
     shared: dict[str, set[str]] = {}
     for aqm in long:
         words, held = aqm.partition("{")[0], set(_held(aqm))
@@ -158,5 +158,5 @@ def word(key: str, value: Any) -> str:
     return f"{key.removeprefix('link.').removeprefix('flows.0.').removeprefix('wlan.')} {value}"
 
 
-FITS = 60
+MAX_LENGTH = 60
 """Longest queue manager text, in characters, that a title or legend shows unshortened."""

@@ -105,7 +105,7 @@ MEASURES = (
 ALL = (*MEASURES, *METRICS)
 
 
-def those_of(columns: Iterable[str]) -> list[Metric]:
+def metrics_in(columns: Iterable[str]) -> list[Metric]:
     """Metrics among the columns of a table of runs, means or differences."""
     present = list(columns)
     found = [metric for metric in ALL if metric.column in present]
@@ -138,7 +138,7 @@ def aggregate(runs: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
         row: dict[str, Any] = dict(zip(by, key, strict=True))
         distinct = distinct_runs(group)
         row |= {"seeds": group.height, "distinct": distinct.height, **_warmup(group)}
-        for metric in those_of(runs.columns):
+        for metric in metrics_in(runs.columns):
             values = distinct[metric.column].drop_nulls().to_list()
             mean, half = mean_ci(values)
             row[metric.column] = mean if values else None
@@ -153,7 +153,9 @@ def in_html(table: pl.DataFrame, names: Sequence[str], notes: Sequence[str] = ()
 
     The columns `names`, which name the rows, come first.
     """
-    metrics = [metric for metric in those_of(table.columns) if metric.shown and table[metric.column].drop_nulls().len()]
+    metrics = [
+        metric for metric in metrics_in(table.columns) if metric.shown and table[metric.column].drop_nulls().len()
+    ]
     metrics = [metric for metric in metrics if not metric.idle or (table[metric.column] != 0).any()]
     metrics = metrics[: max(0, most - len(names))]
     headings = [*names[:most], *(metric.axis_label for metric in metrics)]

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import polars as pl
 
 from sojourn.base.errors import unknown
-from sojourn.model.analysis.metrics import groups, those_of
-from sojourn.model.analysis.stats import Paired, paired_difference
+from sojourn.model.analysis.metrics import groups, metrics_in
+from sojourn.model.analysis.stats import PairedDifference, paired_difference
 from sojourn.model.aqms.spelling import spelled_aqm
 
 OF_SECOND = " of second"
@@ -38,14 +38,14 @@ def paired(runs: pl.DataFrame, key: str, baseline: str, by: Sequence[str] = ()) 
             same = both[prints[0]].equals(both[prints[1]], check_names=False)
             spans = (both[name] for name in ("warmup_s", f"warmup_s{OF_SECOND}") if name in both.columns)
             equally_long = len({tuple(span) for span in spans}) < 2
-            for metric in those_of(runs.columns):
+            for metric in metrics_in(runs.columns):
                 if metric.counts and not equally_long:
                     continue
                 pairs = both.select(metric.column, f"{metric.column}{OF_SECOND}").drop_nulls()
                 if pairs.is_empty():
                     continue
                 samples = [column.to_list() for column in pairs.iter_columns()]
-                found = Paired(pairs.height, 0.0, None, None, None) if same else paired_difference(*samples)
+                found = PairedDifference(pairs.height, 0.0, None, None, None) if same else paired_difference(*samples)
                 rows.append(
                     dict(zip(by, place, strict=True))
                     | {key: name, "baseline": baseline, "metric": metric.column, "n": found.n}

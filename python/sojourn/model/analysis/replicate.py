@@ -14,7 +14,7 @@ from sojourn.model.analysis.metrics import ALL
 
 Outcome = TypeVar("Outcome")
 
-FEWEST_SEEDS = 5
+MIN_SEEDS = 5
 """Minimum replications before the first check: fewer samples are too often alike by chance, which would stop too early.
 """
 
@@ -41,7 +41,7 @@ class Precision:
 
 
 @dataclass(frozen=True)
-class Reached:
+class AchievedPrecision:
     """Precision of the results."""
 
     goal: Precision
@@ -59,7 +59,7 @@ class Reached:
 
 def replicate(
     goal: Precision, seeds: int, run: Callable[[list[int]], Outcome], table: Callable[[Outcome], pl.DataFrame]
-) -> tuple[Outcome, Reached]:
+) -> tuple[Outcome, AchievedPrecision]:
     """Run with seeds 1 to `seeds`, then more, until every row of the table meets the goal or `goal.most` is reached.
 
     Stops if a row has a single distinct run, which no replication makes more precise. All rows use the same seeds, so
@@ -72,7 +72,7 @@ def replicate(
         return widest_percent(rows, goal.metric), bool((rows["distinct"] > 1).all())
 
     outcome, widest, varies, count = until_narrow(goal.percent, goal.most, seeds, run, judged)
-    return outcome, Reached(goal, count, widest, count < 2 or varies)
+    return outcome, AchievedPrecision(goal, count, widest, count < 2 or varies)
 
 
 def until_narrow(
@@ -86,7 +86,7 @@ def until_narrow(
 
     Returns the outcome, the judge's two values, and the number of seeds.
     """
-    count = min(max(seeds, FEWEST_SEEDS), most)
+    count = min(max(seeds, MIN_SEEDS), most)
     while True:
         outcome = run(list(range(1, count + 1)))
         widest, varies = judge(outcome)

@@ -32,7 +32,7 @@ def chosen_flows(result: Result, wanted: Sequence[int] | None) -> list[int]:
         raise InputError(f"{result.folder or result}: no TCP sender has sent anything; give a longer duration")
     for flow in wanted or ():
         if flow not in own:
-            some = ", ".join(map(str, own[:SHOWN])) + (", …" if len(own) > SHOWN else "")
+            some = ", ".join(map(str, own[:MAX_NAMED])) + (", …" if len(own) > MAX_NAMED else "")
             raise InputError(f"--flow {flow}: has no TCP sender that has sent anything; there is {some}")
     return list(wanted) if wanted else own[:1]
 
@@ -42,7 +42,7 @@ def span_of(
 ) -> tuple[float, float]:
     """Time span in which flows are shown: as requested, or `length_s` in the middle of what they sent."""
     own = result.segments.filter(pl.col("flow").is_in(list(flows)) & (pl.col("end") == "source"))["time_s"].to_numpy()
-    first, last = own.min(), min(own.max() + LEAST_S, result.duration_s)
+    first, last = own.min(), min(own.max() + MARGIN_S, result.duration_s)
     start = first if last - first <= length_s else (first + last) / 2
     end = min(start + length_s, last)
     if from_s is not None:
@@ -65,14 +65,14 @@ def newly_sacked(acks: pl.DataFrame) -> list[list[Block]]:
         known = [block for block in known if block[1] > ack]
         news: list[Block] = []
         for block in sorted(blocks):
-            own = without((max(block[0], ack), block[1]), known)
+            own = subtract_blocks((max(block[0], ack), block[1]), known)
             news += own
-            known = joined([*known, *own])
+            known = merge_blocks([*known, *own])
         found.append(news)
     return found
 
 
-def without(block: Block, known: Iterable[Block]) -> list[Block]:
+def subtract_blocks(block: Block, known: Iterable[Block]) -> list[Block]:
     """Parts of `block` outside the `known` blocks, which are disjoint and sorted."""
     left, (start, end) = [], block
     for since, to in known:
@@ -86,7 +86,7 @@ def without(block: Block, known: Iterable[Block]) -> list[Block]:
     return [*left, (start, end)] if start < end else left
 
 
-def joined(blocks: Sequence[Block]) -> list[Block]:
+def merge_blocks(blocks: Sequence[Block]) -> list[Block]:
     """Blocks in order, with adjacent and overlapping ones merged."""
     found: list[Block] = []
     for start, end in sorted(blocks):
@@ -103,7 +103,7 @@ def delivered(acks: pl.DataFrame) -> NDArray[np.int64]:
     una, totals = 1, []
     for ack, news in zip(acks["ack"], newly_sacked(acks), strict=True):
         una = max(una, ack)
-        above = [(max(start, una), end) for start, end in joined([*above, *news]) if end > una]
+        above = [(max(start, una), end) for start, end in merge_blocks([*above, *news]) if end > una]
         totals.append(una - 1 + sum(end - start for start, end in above))
     return np.asarray(totals, dtype=np.int64)
 
@@ -123,7 +123,7 @@ def at_queues(result: Result, flow: int) -> pl.DataFrame | None:
     return both.select("time_s", "seq", "payload", dropped().alias("dropped"))
 
 
-LEAST_S = 1e-3
+MARGIN_S = 1e-3
 """Time shown after the last segment."""
-SHOWN = 8
+MAX_NAMED = 8
 """Maximum number of flows named in an error."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-FEWEST_FOR_WILCOXON = 6
+MIN_FOR_WILCOXON = 6
 """With fewer pairs Wilcoxon's two-sided test cannot give p < 0.05: its minimum p is 2 / 2^n."""
 
 
@@ -39,7 +39,7 @@ def sample_ci(values: Sequence[float]) -> tuple[float, float | None]:
 
 
 @dataclass(frozen=True)
-class Paired:
+class PairedDifference:
     """Paired difference between two samples of the same replications."""
 
     n: int
@@ -59,21 +59,21 @@ class Paired:
         return self.p_t is not None and self.p_t < 0.05 and (self.p_wilcoxon is None or self.p_wilcoxon < 0.05)
 
 
-def paired_difference(first: Sequence[float], second: Sequence[float]) -> Paired:
+def paired_difference(first: Sequence[float], second: Sequence[float]) -> PairedDifference:
     """Compare two samples pair by pair; effects common to both, such as the seed's, cancel out."""
     differences = [b - a for a, b in zip(first, second, strict=True)]
     n = len(differences)
     mean, half = mean_ci(differences)
     if n < 2:
-        return Paired(n, mean, None, None, None)
+        return PairedDifference(n, mean, None, None, None)
     error = sqrt(sum((one - mean) ** 2 for one in differences) / (n - 1) / n)
     p_t = 2 * t_cdf(n - 1, -abs(mean) / error) if error > 0 else None
-    return Paired(n, mean, half, p_t, _wilcoxon([one for one in differences if one != 0]))
+    return PairedDifference(n, mean, half, p_t, _wilcoxon([one for one in differences if one != 0]))
 
 
 def _wilcoxon(differences: Sequence[float]) -> float | None:
     """Two-sided p of the signed-rank test; zero differences are already removed (Wilcoxon's own treatment)."""
-    if len(differences) < FEWEST_FOR_WILCOXON:
+    if len(differences) < MIN_FOR_WILCOXON:
         return None
     return signed_rank_p(differences)
 

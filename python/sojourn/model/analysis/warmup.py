@@ -111,8 +111,8 @@ def _runs_text(unsettled: Sequence[str], names: Sequence[str]) -> str:
         return ""
     runs, all_runs = Counter(unsettled), Counter(names)
     each = [name if runs[name] == all_runs[name] else f"{name}: {runs[name]} of {all_runs[name]}" for name in runs]
-    more = [f"{len(each) - MOST_NAMES} more"] if len(each) > MOST_NAMES else []
-    return f" ({'; '.join([*each[:MOST_NAMES], *more])})"
+    more = [f"{len(each) - MAX_NAMES} more"] if len(each) > MAX_NAMES else []
+    return f" ({'; '.join([*each[:MAX_NAMES], *more])})"
 
 
 def _reason_text(result: Result) -> str:
@@ -138,5 +138,5 @@ def _cells(results: Sequence[Result]) -> list[Hashable]:
 
 NO_STEADY_STATE = "the backlog has no steady state"
 """The core's reason for a run without changes of link or load."""
-MOST_NAMES = 4
+MAX_NAMES = 4
 """Maximum number of unsettled runs named; the others are counted, and the rows show them."""

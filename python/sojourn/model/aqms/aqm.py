@@ -9,7 +9,7 @@ from sojourn.model.aqms.hooks import Hooks
 from sojourn.model.aqms.source import source_digest
 
 
-class Configured(type):
+class AqmMeta(type):
     """Metaclass that parses texts into numbers: `MyAqm(target="5 ms")` passes nanoseconds to `__init__`."""
 
     def __call__(cls, *args: Any, **params: Any) -> Any:
@@ -21,7 +21,7 @@ class Configured(type):
         return made
 
 
-class Aqm(Hooks, metaclass=Configured):
+class Aqm(Hooks, metaclass=AqmMeta):
     """A queue manager: derive from it to write one, `class MyAqm(sojourn.Aqm)`; see docs/python_aqm.md.
 
     The methods are those of the Rust trait, and all are optional: a method that a class does not define is not called.

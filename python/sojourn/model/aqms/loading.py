@@ -23,7 +23,7 @@ from sojourn import _core
 from sojourn.base.errors import AqmError, InputError, error_line
 from sojourn.model.aqms.algorithm import LIVE, algorithm
 from sojourn.model.aqms.aqm import Aqm
-from sojourn.model.aqms.registered import Registered
+from sojourn.model.aqms.registered import RegistryAqm
 from sojourn.model.aqms.source import digest_of
 from sojourn.model.aqms.spelling import POLICY, is_library, is_policy
 
@@ -147,7 +147,7 @@ def _module(name: str) -> ModuleType:
 
 
 def _checked(found: Any, name: str) -> type[Aqm]:
-    if not isinstance(found, type) or not issubclass(found, Aqm) or issubclass(found, Registered):
+    if not isinstance(found, type) or not issubclass(found, Aqm) or issubclass(found, RegistryAqm):
         raise InputError(f"{name} is no queue manager; derive the class from sojourn.Aqm")
     return found
 

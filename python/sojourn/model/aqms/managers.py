@@ -5,13 +5,13 @@ The stub is written by `python/stubs.py` (`make stubs`); a test compares it with
 
 from __future__ import annotations
 
-from sojourn.model.aqms.registered import Registered, aqm_class
+from sojourn.model.aqms.registered import RegistryAqm, aqm_class
 from sojourn.model.aqms.registry import class_names
 
 __all__ = class_names()
 
 
-def __getattr__(name: str) -> type[Registered]:
+def __getattr__(name: str) -> type[RegistryAqm]:
     """Create a class on first use."""
     if found := aqm_class(name):
         return found

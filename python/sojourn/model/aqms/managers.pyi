@@ -3,14 +3,14 @@
 from typing import Literal, final
 
 from sojourn.model.aqms.aqm import Aqm
-from sojourn.model.aqms.registered import Registered
+from sojourn.model.aqms.registered import RegistryAqm
 
 __all__ = ["Droptail", "Drophead", "Codel", "Cobalt", "CodelDt", "Pie", "Pi2", "Red", "Ared", "Choke", "Blue",
     "Sfb", "Pi", "Rem", "Avq", "FqCodel", "Sfqcodel", "FqPie", "Sfq", "SfqRed", "Drr", "Fq", "Dualpi2", "Cake",
     "CakeMq", "SchFq", "PfifoFast", "Tbf", "Prio", "Htb", "Netem"]
 
 @final
-class Droptail(Registered):
+class Droptail(RegistryAqm):
     """Tail drop: no manager, only limits.
 
     Source: common practice.
@@ -25,7 +25,7 @@ class Droptail(Registered):
         """
 
 @final
-class Drophead(Registered):
+class Drophead(RegistryAqm):
     """Head drop: no manager; the oldest packets make room for what does not fit.
 
     Source: common practice; Linux pfifo_head_drop.
@@ -40,7 +40,7 @@ class Drophead(Registered):
         """
 
 @final
-class Codel(Registered):
+class Codel(RegistryAqm):
     """Controlled Delay: drops at the head while the sojourn time stays above a target.
 
     Source: RFC 8289; K. Nichols, V. Jacobson, ACM Queue 10(5), 2012.
@@ -95,7 +95,7 @@ class Codel(Registered):
         """
 
 @final
-class Cobalt(Registered):
+class Cobalt(RegistryAqm):
     """COBALT: CoDel whose count decays as it grew, and BLUE against what does not listen; CAKE's manager.
 
     Source: Linux, sch_cake.c; J. Palmei et al., LANMAN 2019; ns-3, cobalt-queue-disc.cc.
@@ -133,7 +133,7 @@ class Cobalt(Registered):
         """
 
 @final
-class CodelDt(Registered):
+class CodelDt(RegistryAqm):
     """CoDel on arrivals: drops at the tail by the delay that a packet will see.
 
     Source: codeldt.cc (CableLabs, ns-2).
@@ -163,7 +163,7 @@ class CodelDt(Registered):
         """
 
 @final
-class Pie(Registered):
+class Pie(RegistryAqm):
     """Proportional Integral controller Enhanced: drops arrivals with a probability steered by the delay.
 
     Source: RFC 8033; RFC 8034 (DOCSIS-PIE); draft-ietf-aqm-pie-00; R. Pan et al., HPSR 2013; Linux sch_pie.c.
@@ -241,7 +241,7 @@ class Pie(Registered):
         """
 
 @final
-class Pi2(Registered):
+class Pi2(RegistryAqm):
     """PI2: a controller of the delay whose output is squared for classic traffic, not for scalable.
 
     Source: K. De Schepper et al., CoNEXT 2016; RFC 9332.
@@ -274,7 +274,7 @@ class Pi2(Registered):
         """
 
 @final
-class Red(Registered):
+class Red(RegistryAqm):
     """Random Early Detection: drops arrivals with a probability that grows with the average backlog.
 
     Source: S. Floyd, V. Jacobson, IEEE/ACM ToN 1(4), 1993.
@@ -357,7 +357,7 @@ class Red(Registered):
         """
 
 @final
-class Ared(Registered):
+class Ared(RegistryAqm):
     """Adaptive RED: RED that steers its probability so that the average backlog stays between the thresholds.
 
     Source: S. Floyd, R. Gummadi, S. Shenker, 2001; W. Feng et al., INFOCOM 1999.
@@ -440,7 +440,7 @@ class Ared(Registered):
         """
 
 @final
-class Choke(Registered):
+class Choke(RegistryAqm):
     """CHOKe: drops an arrival together with a queued packet drawn at random if both are of one flow; else as RED.
 
     Source: R. Pan, B. Prabhakar, K. Psounis, INFOCOM 2000.
@@ -475,7 +475,7 @@ class Choke(Registered):
         """
 
 @final
-class Blue(Registered):
+class Blue(RegistryAqm):
     """BLUE: drops arrivals with a probability that overflows raise and idle times lower.
 
     Source: W. Feng et al., University of Michigan CSE-TR-387-99, 1999; IEEE/ACM ToN 10(4), 2002.
@@ -504,7 +504,7 @@ class Blue(Registered):
         """
 
 @final
-class Sfb(Registered):
+class Sfb(RegistryAqm):
     """Stochastic Fair BLUE: a BLUE in each of the bins that a flow hashes to, and a rate for flows that do not
         listen.
 
@@ -545,7 +545,7 @@ class Sfb(Registered):
         """
 
 @final
-class Pi(Registered):
+class Pi(RegistryAqm):
     """PI: a proportional-integral controller of the queue's length.
 
     Source: C. Hollot et al., INFOCOM 2001; ns-2, pi.cc.
@@ -581,7 +581,7 @@ class Pi(Registered):
         """
 
 @final
-class Rem(Registered):
+class Rem(RegistryAqm):
     """Random Exponential Marking: a probability exponential in a price, so that prices add up along a path.
 
     Source: S. Athuraliya et al., IEEE Network 15(3), 2001; ns-2, rem.cc.
@@ -621,7 +621,7 @@ class Rem(Registered):
         """
 
 @final
-class Avq(Registered):
+class Avq(RegistryAqm):
     """Adaptive Virtual Queue: drops what would overflow a virtual queue, which is served at less than the link's
         rate.
 
@@ -653,7 +653,7 @@ class Avq(Registered):
         """
 
 @final
-class FqCodel(Registered):
+class FqCodel(RegistryAqm):
     """FQ-CoDel: flows queued apart under CoDel, new ones first (DRR++).
 
     Source: RFC 8290; Linux, sch_fq_codel.c.
@@ -749,7 +749,7 @@ class FqCodel(Registered):
         """
 
 @final
-class Sfqcodel(Registered):
+class Sfqcodel(RegistryAqm):
     """sfqCoDel: bins under CoDel that send a packet in turn, new ones first.
 
     Source: K. Nichols, ns-2, sfqcodel.cc.
@@ -845,7 +845,7 @@ class Sfqcodel(Registered):
         """
 
 @final
-class FqPie(Registered):
+class FqPie(RegistryAqm):
     """FQ-PIE: flows queued apart under PIE, new ones first (DRR++).
 
     Source: Linux, sch_fq_pie.c.
@@ -965,7 +965,7 @@ class FqPie(Registered):
         """
 
 @final
-class Sfq(Registered):
+class Sfq(RegistryAqm):
     """Stochastic Fairness Queueing: hashed flows in one round, the longest makes room.
 
     Source: P. McKenney, INFOCOM 1990; Linux, sch_sfq.c; ns-2, sfq.cc.
@@ -1022,7 +1022,7 @@ class Sfq(Registered):
         """
 
 @final
-class SfqRed(Registered):
+class SfqRed(RegistryAqm):
     """SFQ-RED: SFQ with a RED for each flow.
 
     Source: Linux, sch_sfq.c (redflowlimit).
@@ -1098,7 +1098,7 @@ class SfqRed(Registered):
         """
 
 @final
-class Drr(Registered):
+class Drr(RegistryAqm):
     """Deficit Round Robin: flows take turns, each sends what its credit covers.
 
     Source: M. Shreedhar, G. Varghese, SIGCOMM 1995.
@@ -1155,7 +1155,7 @@ class Drr(Registered):
         """
 
 @final
-class Fq(Registered):
+class Fq(RegistryAqm):
     """Flow queueing with any AQM of one queue for each flow: fq(codel@act), fq(pie target 5ms) quantum 300B.
 
     Source: RFC 8290 for the flows; the AQM's sources.
@@ -1212,7 +1212,7 @@ class Fq(Registered):
         """
 
 @final
-class Dualpi2(Registered):
+class Dualpi2(RegistryAqm):
     """DualPI2: an L4S queue beside a classic one, marked and dropped by one coupled controller.
 
     Source: RFC 9332; Linux, sch_dualpi2.c.
@@ -1287,7 +1287,7 @@ class Dualpi2(Registered):
         """
 
 @final
-class Cake(Registered):
+class Cake(RegistryAqm):
     """CAKE: a shaper above tins by DSCP, flows fair between hosts, each under COBALT.
 
     Source: Linux, sch_cake.c; T. Høiland-Jørgensen, D. Täht, J. Morton, LANMAN 2018.
@@ -1344,7 +1344,7 @@ class Cake(Registered):
         """
 
 @final
-class CakeMq(Registered):
+class CakeMq(RegistryAqm):
     """CAKE for each hardware queue of a card: instances that share one rate without waiting for each other.
 
     Source: Linux 7.3, sch_cake.c.
@@ -1406,7 +1406,7 @@ class CakeMq(Registered):
         """
 
 @final
-class SchFq(Registered):
+class SchFq(RegistryAqm):
     """Linux's pacing scheduler, fq without brackets: flows in turn, none before its time.
 
     Source: E. Dumazet; Linux, sch_fq.c.
@@ -1461,7 +1461,7 @@ class SchFq(Registered):
         """
 
 @final
-class PfifoFast(Registered):
+class PfifoFast(RegistryAqm):
     """Three bands by the type of service, each with tail drop: what Linux has where nothing is set.
 
     Source: Linux, sch_generic.c.
@@ -1477,7 +1477,7 @@ class PfifoFast(Registered):
         """
 
 @final
-class Tbf(Registered):
+class Tbf(RegistryAqm):
     """Token bucket filter: shapes to a rate with bursts; what waits is another discipline in braces.
 
     Source: Linux, sch_tbf.c.
@@ -1513,7 +1513,7 @@ class Tbf(Registered):
         """
 
 @final
-class Prio(Registered):
+class Prio(RegistryAqm):
     """Strict priorities: bands by class, DSCP or priority, each with another discipline in braces.
 
     Source: Linux, sch_prio.c.
@@ -1536,7 +1536,7 @@ class Prio(Registered):
         """
 
 @final
-class Htb(Registered):
+class Htb(RegistryAqm):
     """Hierarchical token bucket: classes with a rate and a ceiling that borrow from each other, each with another
         discipline in braces.
 
@@ -1566,7 +1566,7 @@ class Htb(Registered):
         """
 
 @final
-class Netem(Registered):
+class Netem(RegistryAqm):
     """Network emulator: delay, jitter, loss, duplicates, damage, reordering, a rate and slots; then another
         discipline in braces.
 

@@ -9,7 +9,7 @@ from sojourn import _core
 from sojourn.model.aqms.aqm import Aqm
 
 
-class Popped(NamedTuple):
+class PoppedPacket(NamedTuple):
     """A dequeued packet."""
 
     tag: Any
@@ -73,10 +73,10 @@ class Queue:
         """
         return self._core.push(now_ns, size, flow, ecn, tag, dscp, hosts, class_)
 
-    def pop(self, now_ns: int) -> Popped | None:
+    def pop(self, now_ns: int) -> PoppedPacket | None:
         """Dequeue a packet; None if none is eligible. The manager may drop packets first."""
         popped = self._core.pop(now_ns)
-        return None if popped is None else Popped(*popped)
+        return None if popped is None else PoppedPacket(*popped)
 
     def not_before(self) -> int | None:
         """Earliest departure time in ns of a shaped queue, if the last pop came too early."""

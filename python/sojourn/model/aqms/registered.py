@@ -8,18 +8,18 @@ from inspect import Parameter, Signature
 from typing import Any, ClassVar
 
 from sojourn.base.errors import unknown
-from sojourn.model.aqms.aqm import Aqm, Configured
+from sojourn.model.aqms.aqm import Aqm, AqmMeta
 from sojourn.model.aqms.registry import INSIDE, argument, find, parameter_names, registry
 from sojourn.model.aqms.spelling import param_words, spelled_aqm
 
 
-class _RegistryMeta(Configured):
+class _RegistryMeta(AqmMeta):
     """Metaclass with Python's own call: the core parses the parameters of registered managers."""
 
     __call__ = type.__call__
 
 
-class Registered(Aqm, metaclass=_RegistryMeta):
+class RegistryAqm(Aqm, metaclass=_RegistryMeta):
     """A configured queue manager of the registry."""
 
     algorithm: ClassVar[str] = ""
@@ -57,21 +57,23 @@ class Registered(Aqm, metaclass=_RegistryMeta):
 
 
 @cache
-def aqm_class(name: str) -> type[Registered] | None:
+def aqm_class(name: str) -> type[RegistryAqm] | None:
     """Class called `name`: a registered name in any capitalisation, with or without underscores."""
     for entry in registry()["aqms"]:
         if entry["name"].replace("_", "") == name.lower():
             about = {"algorithm": entry["name"], "__doc__": _doc(entry), "__module__": "sojourn"}
             signature = _signature(entry)
-            return type(name, (Registered,), {**about, "__init__": _initialiser(signature), "__signature__": signature})
+            return type(
+                name, (RegistryAqm,), {**about, "__init__": _initialiser(signature), "__signature__": signature}
+            )
     return None
 
 
 def _initialiser(signature: Signature) -> Callable[..., None]:
     """Create `__init__` with a given signature."""
 
-    def __init__(self: Registered, profile: str | None = None, **more: object) -> None:  # noqa: N807
-        Registered.__init__(self, profile, **more)
+    def __init__(self: RegistryAqm, profile: str | None = None, **more: object) -> None:  # noqa: N807
+        RegistryAqm.__init__(self, profile, **more)
 
     own = [Parameter("self", Parameter.POSITIONAL_OR_KEYWORD), *signature.parameters.values()]
     __init__.__signature__ = Signature(own)  # type: ignore[attr-defined]

@@ -16,7 +16,7 @@ WORDS: Mapping[str, Sequence[str]] = {"fate": FATES, "ecn": ECN, "outcome": OUTC
 """Words for the numbers of a column, for tables without their own."""
 
 
-class Recorded(property):
+class RecordedTable(property):
     """Property of a result: the recorded table of that name, in seconds, milliseconds and words.
 
     `probe` is the option that records it.
@@ -31,16 +31,16 @@ class Recorded(property):
         self.name = name
 
     @overload
-    def __get__(self, result: None, owner: type | None = None) -> Recorded: ...
+    def __get__(self, result: None, owner: type | None = None) -> RecordedTable: ...
     @overload
     def __get__(self, result: Any, owner: type | None = None) -> pl.DataFrame: ...
     def __get__(self, result: Any, owner: type | None = None) -> Any:
         return super().__get__(result, owner)
 
 
-def recorded(owner: type) -> dict[str, Recorded]:
+def recorded_tables(owner: type) -> dict[str, RecordedTable]:
     """Recorded tables of a class by name."""
-    return {name: member for name, member in vars(owner).items() if isinstance(member, Recorded)}
+    return {name: member for name, member in vars(owner).items() if isinstance(member, RecordedTable)}
 
 
 def in_units(result: Result, frame: pl.DataFrame, words: Mapping[str, Sequence[str]] = WORDS) -> pl.DataFrame:
@@ -51,11 +51,11 @@ def in_units(result: Result, frame: pl.DataFrame, words: Mapping[str, Sequence[s
             columns.append((pl.col(name) / UNITS[name][1]).alias(UNITS[name][0]))
         else:
             names = result.link_names if name == "link" else words.get(name)
-            columns.append(named(name, names) if names else pl.col(name))
+            columns.append(with_names(name, names) if names else pl.col(name))
     return frame.select(columns)
 
 
-def named(column: str, names: Sequence[str]) -> pl.Expr:
+def with_names(column: str, names: Sequence[str]) -> pl.Expr:
     """Replace the numbers of a column by names."""
     return pl.col(column).replace_strict(dict(enumerate(names)), return_dtype=pl.Enum(names))
 

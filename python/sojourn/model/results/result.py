@@ -24,7 +24,7 @@ from sojourn.model.aqms.spelling import references, spelled_aqm
 from sojourn.model.results import later
 from sojourn.model.results.flat import flat_group, flat_link, flat_node, flat_queue, flat_summary
 from sojourn.model.results.queues import SIDES, Queue, queues_of
-from sojourn.model.results.recorded import Recorded, in_units, named, recorded
+from sojourn.model.results.recorded import RecordedTable, in_units, recorded_tables, with_names
 from sojourn.model.results.tables import in_memory, of_columns
 from sojourn.model.results.words import FATES, SENDER_WORDS
 
@@ -101,7 +101,7 @@ class Result:
 
     @property
     def directions(self) -> list[Result]:
-        """What figures show unless a link was chosen: of a shell both directions that had packets, else the run."""
+        """Results that figures show unless a link was chosen: a shell's directions with packets, else the run."""
         if not self.is_shell or self._link is not None:
             return [self]
         both = [self.at(name) for name in self.link_names]
@@ -402,7 +402,7 @@ class Result:
         first = next(number for number, queue in enumerate(self._queues) if queue.hop == self._queue.hop)
         return later.airtimes(self, self._start_ns, first, self.stations)
 
-    packets = Recorded(
+    packets = RecordedTable(
         "Every sent or dropped packet of all links (probe `packets`), with its sojourn time and fate.",
         _PACKETS,
     )
@@ -419,22 +419,22 @@ class Result:
         lost = self.table("packets").filter(pl.col("fate") >= FATES.index("dropped: limit"))
         return in_units(self, lost.join(numbers, on=keys, how="left").select(_DROPS))
 
-    waiting = Recorded("Packets that were in the queues when the run ended (probe `packets`).", _PACKETS)
+    waiting = RecordedTable("Packets that were in the queues when the run ended (probe `packets`).", _PACKETS)
 
-    transfers = Recorded(
+    transfers = RecordedTable(
         "Every completed transfer (probe `transfers`): group, flow, start, duration, bytes.",
         "--set probes.transfers=true",
     )
-    video = Recorded(
+    video = RecordedTable(
         "Every segment that video players fetched (probe `transfers`): rate, times, buffer, stalls.",
         "--set probes.transfers=true, if it has flows of the kind video",
     )
-    rpm_probes = Recorded(
+    rpm_probes = RecordedTable(
         "Every probe time of responsiveness tests (probe `transfers`): `kind` by the draft's name.",
         "--set probes.transfers=true, if it has flows of the kind rpm",
         {"kind": ("tcp_f", "tls_f", "http_f", "http_l")},
     )
-    media = Recorded(
+    media = RecordedTable(
         "Every report received by media senders (probe `media`): the rate after it, delay, losses, marks.",
         "--set probes.media=true, if it has flows of the kind media",
     )
@@ -448,29 +448,37 @@ class Result:
         frame = in_units(self, self.table("accesses"))
         if not self.scenario.is_graph:
             return frame
-        return frame.insert_column(1, frame.select(named("node", self.link_names).alias("link")).to_series())
+        return frame.insert_column(1, frame.select(with_names("node", self.link_names).alias("link")).to_series())
 
-    headers = Recorded(
+    headers = RecordedTable(
         "Transport header of every packet that reached a queue (probe `headers`).",
         "--set probes.packets=true --set probes.headers=true",
     )
-    segments = Recorded(
+    segments = RecordedTable(
         "Every segment that a TCP sender has sent (probe `senders`), in the order of events.", _SENDERS, SENDER_WORDS
     )
-    acks = Recorded("Every acknowledgment that a TCP sender has received (probe `senders`).", _SENDERS, SENDER_WORDS)
-    ack_ranges = Recorded(
+    acks = RecordedTable(
+        "Every acknowledgment that a TCP sender has received (probe `senders`).", _SENDERS, SENDER_WORDS
+    )
+    ack_ranges = RecordedTable(
         "Every range of every ACK frame that a QUIC sender has received (probe `senders`).",
         "--set probes.senders=true, if it has a QUIC sender",
         SENDER_WORDS,
     )
-    losses = Recorded("Every segment that a TCP sender considered lost (probe `senders`).", _SENDERS, SENDER_WORDS)
-    senders = Recorded(
+    losses = RecordedTable("Every segment that a TCP sender considered lost (probe `senders`).", _SENDERS, SENDER_WORDS)
+    senders = RecordedTable(
         "State of each TCP sender after every event that changed it (probe `senders`).", _SENDERS, SENDER_WORDS
     )
-    queue = Recorded("Queue length over time (probe `queue`).", '--set probes.queue="10 ms"')
-    flows = Recorded("Window, RTT and goodput of each flow over time (probe `flows`).", '--set probes.flows="100 ms"')
-    state = Recorded("State variables of the AQM over time, by name (probe `state`).", '--set probes.state="10 ms"')
-    utilisation = Recorded("Utilisation per step and link (probe `utilisation`).", '--set probes.utilisation="1 s"')
+    queue = RecordedTable("Queue length over time (probe `queue`).", '--set probes.queue="10 ms"')
+    flows = RecordedTable(
+        "Window, RTT and goodput of each flow over time (probe `flows`).", '--set probes.flows="100 ms"'
+    )
+    state = RecordedTable(
+        "State variables of the AQM over time, by name (probe `state`).", '--set probes.state="10 ms"'
+    )
+    utilisation = RecordedTable(
+        "Utilisation per step and link (probe `utilisation`).", '--set probes.utilisation="1 s"'
+    )
 
     @property
     def histogram(self) -> pl.DataFrame:
@@ -479,7 +487,9 @@ class Result:
         if self._start_ns is not None:
             frame = later.histogram(self, self._start_ns)
         lower, upper = pl.col("lower_ns") / 1e6, pl.col("upper_ns") / 1e6
-        return frame.select(named("link", self.link_names), lower.alias("lower_ms"), upper.alias("upper_ms"), "count")
+        return frame.select(
+            with_names("link", self.link_names), lower.alias("lower_ms"), upper.alias("upper_ms"), "count"
+        )
 
     def to_pandas(self, name: str = "summary") -> pd.DataFrame:
         """One of the frames above by its name, such as "summary", "packets" or "groups", as a pandas frame."""
@@ -519,7 +529,7 @@ def no_wlan(result: Result) -> str:
     return "this bottleneck is no wireless LAN; describe one in [wlan]"
 
 
-_RECORDED = recorded(Result)
+_RECORDED = recorded_tables(Result)
 _FRAMES = (
     *("summary", "links", "groups", "flow_totals", "nodes", "histogram", "drops", "accesses"),
     *_RECORDED,

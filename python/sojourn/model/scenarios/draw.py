@@ -90,11 +90,11 @@ class Draw:
 
     def values(self, seed: int) -> dict[str, Any]:
         """Values that a seed draws, by dotted path."""
-        return self.chosen(lambda name, leaf: leaf(place_of(seed, name)))
+        return self.chosen(lambda name, leaf: leaf(unit_draw(seed, name)))
 
 
 @dataclass(frozen=True)
-class Between(Leaf):
+class NumberRange(Leaf):
     """A number between two ends; integers include both ends."""
 
     low: float
@@ -114,7 +114,7 @@ class Between(Leaf):
 
 
 @dataclass(frozen=True)
-class OneOf(Leaf):
+class Choice(Leaf):
     """One of several values with equal probability."""
 
     options: tuple[Any, ...]
@@ -125,7 +125,7 @@ class OneOf(Leaf):
 
 
 @dataclass(frozen=True)
-class Written(Distribution):
+class TextTemplate(Distribution):
     """A text with drawn parts, such as a schedule."""
 
     pattern: str
@@ -142,15 +142,15 @@ class Written(Distribution):
 
 
 @dataclass(frozen=True)
-class OneTable(Distribution):
+class TableChoice(Distribution):
     """One of several tables with equal probability, whose keys may themselves be drawn; its path ends with a star."""
 
     tables: tuple[Mapping[str, Any], ...]
 
     @property
-    def number(self) -> OneOf:
+    def number(self) -> Choice:
         """Distribution of the table's index."""
-        return OneOf(tuple(range(len(self.tables))))
+        return Choice(tuple(range(len(self.tables))))
 
     def leaves(self, name: str) -> Iterator[tuple[str, Leaf]]:
         """Yield the index, and all leaves in the tables."""
@@ -190,12 +190,12 @@ def _choice(place: str, found: Any, base: Path) -> Distribution:
     if not isinstance(found, list) or not found:
         raise InputError(f'{place}: not a list of values; write e.g. ["codel", "pie"]')
     if not path.endswith(".*"):
-        return OneOf(tuple(found))
+        return Choice(tuple(found))
     if not all(isinstance(table, Mapping) and table for table in found):
         raise InputError(f'{place}: not a list of tables; write e.g. [{{ rate = "9 Mbit/s" }}, {{ bucket = … }}]')
     for number, table in enumerate(found):
         check_distinct(f"{path}.{number}", (one for key in table for one in split_paths(key)))
-    return OneTable(
+    return TableChoice(
         tuple(
             {key: _parse_value(f"{path}.{number}.{key}", value, base) for key, value in table.items()}
             for number, table in enumerate(found)
@@ -218,7 +218,7 @@ def _write(place: str, found: Any, base: Path) -> Distribution:
     leaves = {name: _distribution(f"{path}.{name}", part, base) for name, part in parts.items()}
     if other := next((name for name, leaf in leaves.items() if not isinstance(leaf, Leaf)), None):
         raise InputError(f"{path}.{other}: a text in a text; write one text")
-    return Written(pattern, {name: leaf for name, leaf in leaves.items() if isinstance(leaf, Leaf)})
+    return TextTemplate(pattern, {name: leaf for name, leaf in leaves.items() if isinstance(leaf, Leaf)})
 
 
 def _has_names(pattern: Any) -> bool:
@@ -246,7 +246,7 @@ def _trace(place: str, found: Any, base: Path) -> Distribution:
     files = sorted(str(file if root != base else file.relative_to(base)) for file in root.glob(pattern))
     if not files:
         raise InputError(f'{place}: no file is called "{found}"; give a pattern that some are, e.g. "traces/*.down"')
-    return OneOf(tuple(files))
+    return Choice(tuple(files))
 
 
 def seed_of(document: Mapping[str, Any], sets: Mapping[str, object] | None = None) -> Any:
@@ -277,7 +277,7 @@ def _distribution(place: str, found: Any, base: Path) -> Distribution:
     return DISTRIBUTIONS[kind](f"{place}.{kind}", about, base)
 
 
-def _number_range(place: str, found: Any, *, by_logarithm: bool) -> Between:
+def _number_range(place: str, found: Any, *, by_logarithm: bool) -> NumberRange:
     if not isinstance(found, list) or len(found) != 2:
         raise InputError(f'{place}: not two ends; write e.g. ["10 ms", "200 ms"]')
     (low, low_unit), (high, unit) = (read_quantity(place, end) for end in found)
@@ -288,7 +288,7 @@ def _number_range(place: str, found: Any, *, by_logarithm: bool) -> Between:
     if first >= last:
         raise InputError(f"{place}: an empty range; write its smaller end first")
     whole = unit == "packets" or all(isinstance(end, int) for end in found)
-    return Between(first, last, unit, whole, by_logarithm)
+    return NumberRange(first, last, unit, whole, by_logarithm)
 
 
 def _flatten(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -306,13 +306,13 @@ def _has_tables(found: Mapping[str, Any]) -> bool:
 
 def _paths(paths: str, found: Any) -> list[str]:
     """Dotted paths that an entry may set."""
-    if not isinstance(found, OneTable):
+    if not isinstance(found, TableChoice):
         return split_paths(paths)
     pairs = [(paths.removesuffix("*") + key, one) for table in found.tables for key, one in table.items()]
     return list(dict.fromkeys(path for key, one in pairs for path in _paths(key, one)))
 
 
-def place_of(seed: int, name: str) -> float:
+def unit_draw(seed: int, name: str) -> float:
     """Number in [0, 1) derived from a seed and a name."""
     digest = hashlib.sha256(json.dumps(["draw", seed, name]).encode()).digest()
     return float((int.from_bytes(digest[:8], "big") >> 11) / 2**53)

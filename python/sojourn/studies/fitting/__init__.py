@@ -1,6 +1,6 @@
-"""Which values of a scenario's keys explain measured numbers, how well each is determined, and how far to trust it.
+"""Fitting: the values of a scenario's keys that explain measured numbers, their intervals, and their reliability.
 
-`data` reads what was measured and what is free; `space` has the free keys; `study` runs the scenario, `fit` looks for
-the best values by response surfaces, `profile` says what the data determine, `report` makes plain data of it. Only
-`study` runs anything, and nothing here reads or writes files.
+`data` reads the measured numbers and the free keys; `space` describes the free keys; `study` runs the scenario, `fit`
+searches the best values with response surfaces, `profile` computes the intervals that the data determine, `report`
+converts the fit to plain data. Only `study` runs simulations, and nothing here reads or writes files.
 """

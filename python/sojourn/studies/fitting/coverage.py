@@ -1,4 +1,4 @@
-"""Whether the intervals of a fit hold what they promise: fits of numbers that were simulated with known values."""
+"""Coverage of a fit's intervals: fits of numbers that were simulated with known values."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from sojourn.studies.fitting.data import Data
-from sojourn.studies.fitting.fit import Fitted, fit
+from sojourn.studies.fitting.fit import FitResult, fit
 from sojourn.studies.fitting.report import probability_of
 from sojourn.studies.fitting.search import Simulate
 from sojourn.studies.fitting.space import Point, Range
 
 DATA_SEEDS = 700_000
-"""Seeds of the runs that stand for measurements begin here."""
+"""First seed of the runs that replace measurements."""
 
 
 def coverage(
@@ -28,10 +28,10 @@ def coverage(
     trials: int,
     tell: Callable[[int], None] = lambda _done: None,
 ) -> dict[str, Any]:
-    """Simulate the numbers so many times with known values, fit each, and count the intervals that hold these.
+    """Simulate the numbers `trials` times with known values, fit each, and count the intervals that contain them.
 
-    A number without a band is the mean of as many runs as it says; one with a band is the simulation's mean with a
-    deviation drawn from that. `tell` is told how many trials are done.
+    A number without a band is the mean of its number of runs; one with a band is the simulation's mean plus a deviation
+    drawn from the band. `tell` is called with the number of completed trials.
     """
     fits = []
     for trial in range(trials):
@@ -44,9 +44,9 @@ def coverage(
 def drawn_trial(
     data: Data, truth: Sequence[Range], groups: Sequence[Sequence[int]], simulate: Simulate, trial: int
 ) -> dict[str, Any]:
-    """One trial with true values of its own, drawn evenly from `truth`: a fit of numbers that are simulated with them.
+    """One trial with its own true values, drawn uniformly from `truth`: fit numbers simulated with them.
 
-    Values have four decimals, which no grid of the search has. The same trial draws the same values and seeds.
+    Values have four decimals, so they are on no grid of the search. The same trial draws the same values and seeds.
     """
     draw = random.Random(f"truth {trial}")
     values = tuple(round(draw.uniform(one.low, one.high), 4) for one in truth)
@@ -65,7 +65,7 @@ def drawn_trial(
 
 
 def summary_of(trials: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """A row for each key: intervals that hold the truth, and half widths as shares of it."""
+    """A row for each key: intervals that contain the truth, and half widths relative to it."""
     rows = []
     for own in zip(*(one["keys"] for one in trials), strict=True):
         halves = [one["half_width"] for one in own]
@@ -86,7 +86,7 @@ def summary_of(trials: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def simulated(data: Data, choices: Mapping[str, Any], truth: Point, simulate: Simulate, trial: int) -> Data:
-    """The data with the numbers that one trial measures."""
+    """The data with the simulated numbers of one trial."""
     sets = {**choices, **data.space.sets(truth)}
     most = max([number.runs for number in data.numbers] + ([MANY] if any(one.sd for one in data.numbers) else []))
     first = DATA_SEEDS + trial * most
@@ -97,7 +97,7 @@ def simulated(data: Data, choices: Mapping[str, Any], truth: Point, simulate: Si
         own = runs[: number.runs, place] if number.sd is None else runs[:, place]
         value = float(own.mean())
         if number.sd is not None and data.together is not None and place in data.together.places:
-            # One run's deviation in place of one that is drawn: those of a recording's numbers belong together.
+            # The deviation of a real run instead of a drawn one: a recording's numbers are correlated.
             spread = float(own.std(ddof=1))
             value += float(own[0] - value) / spread * number.sd if spread else 0.0
         elif number.sd is not None:
@@ -107,10 +107,10 @@ def simulated(data: Data, choices: Mapping[str, Any], truth: Point, simulate: Si
 
 
 MANY = 10
-"""Runs whose mean stands for what a number with a band is a measurement of."""
+"""Number of runs whose mean replaces the true value of a number with a band."""
 
 
-def _key(data: Data, truth: Point, fits: Sequence[Fitted], key: int) -> dict[str, Any]:
+def _key(data: Data, truth: Point, fits: Sequence[FitResult], key: int) -> dict[str, Any]:
     about = data.space.ranges[key]
     scale = _scale(about, truth[key])
     ends = [(about.at(one.profiles[key].low), about.at(one.profiles[key].high)) for one in fits]
@@ -129,5 +129,5 @@ def _key(data: Data, truth: Point, fits: Sequence[Fitted], key: int) -> dict[str
 
 
 def _scale(about: Range, truth: float) -> float:
-    """What a width is a share of: the value, and of zero, of which nothing is a share, the range."""
+    """Reference for relative widths: the value, or the range's length if the value is zero."""
     return abs(truth) or about.high - about.low

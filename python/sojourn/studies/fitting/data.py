@@ -1,8 +1,8 @@
-"""What was measured: numbers in the words of our tables, each with a band or without, and what is free to explain them.
+"""Measured numbers, named as in our tables, each with or without a band, and the keys that are free to explain them.
 
 A file has a table `[free]` of ranges and choices, tables `[[measured]]` of numbers, and tables `[[quantiles]]` of
-sojourn times. A number's band is half of its 95 % interval, its `interval` both ends. A number without either is taken
-for what one run as long as the scenario's gives, so that it is as uncertain as seeds make it.
+sojourn times. A number's `band` is the half width of its 95 % interval, its `interval` both ends. A number without
+either is treated as the outcome of one run of the scenario's length, with the spread between seeds as uncertainty.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from sojourn.studies.fitting.observed import WORDS, observed_metric
 from sojourn.studies.fitting.space import Range, Space, free_key, space_of
 
 SIGMAS_95 = 1.959963984540054
-"""Half of a normal distribution's 95 % interval, in standard deviations."""
+"""Half width of a normal distribution's 95 % interval, in standard deviations."""
 
 
 @dataclass(frozen=True)
@@ -31,39 +31,39 @@ class Number:
     value: float
     unit: str = ""
     sd: float | None = None
-    """Its standard deviation; None: that of one run, over the root of `runs`."""
+    """Standard deviation; None: that of one run, divided by the root of `runs`."""
     runs: int = 1
-    """Of how many runs it is the mean, where it has no band."""
+    """Number of runs whose mean it is, if it has no band."""
     at: tuple[tuple[str, Any], ...] = ()
-    """Keys of the scenario with which it was measured."""
+    """Scenario keys that were set for the measurement."""
     link: str = ""
-    """Name of the link that it is about; empty: the first."""
+    """Name of the link that it is about; empty for the first."""
     digits: int = 2
-    """Decimals that are shown; it is not taken for more exact."""
+    """Decimals shown; the number is not taken to be more exact."""
 
     @property
     def name(self) -> str:
-        """What it is called in results."""
+        """Name in results."""
         parts = [self.metric, f"link {self.link}" if self.link else "", *(f"{key} {value}" for key, value in self.at)]
         return ", ".join(filter(None, parts))
 
     @property
     def resolution(self) -> float:
-        """Standard deviation of what rounding to the shown digits leaves out."""
+        """Standard deviation of the rounding error at the shown digits."""
         return float(10.0**-self.digits / 12**0.5)
 
 
 @dataclass(frozen=True)
-class Together:
-    """Numbers of one recording. How they move together the simulation tells.
+class CorrelatedNumbers:
+    """Numbers of one recording, with correlations taken from the simulation.
 
-    How uncertain each is, that is what its own variation says or what seeds make of it, whichever is more: a recording
-    without a rare event, such as a lost ping, does not know how much its mean can differ.
+    The uncertainty of each is the larger of its own variation and the variation between seeds: a recording without a
+    rare event, such as a lost ping, underestimates how much its mean can differ.
     """
 
     places: tuple[int, ...]
     runs: float
-    """How many times as long the recording is as what a run of the scenario counts."""
+    """Length of the recording relative to the statistics window of a run."""
     free: int
     """Degrees of freedom of the standard deviations."""
 
@@ -75,20 +75,20 @@ class Data:
     space: Space
     numbers: tuple[Number, ...]
     held_out: frozenset[int] = field(default=frozenset())
-    """Places of the numbers that the fit does not see."""
-    together: Together | None = None
-    """Numbers with bands that are not independent of each other; all others are."""
+    """Indices of the numbers that the fit does not use."""
+    together: CorrelatedNumbers | None = None
+    """Numbers with bands that are correlated; all others are independent."""
     truth: tuple[Range, ...] = ()
-    """Where trials draw true values from, for each range of the space."""
+    """Range from which trials draw true values, for each range of the space."""
 
     @property
     def seen(self) -> list[int]:
-        """Places of the numbers that the fit sees."""
+        """Indices of the numbers that the fit uses."""
         return [place for place in range(len(self.numbers)) if place not in self.held_out]
 
 
 def data_of(document: Mapping[str, Any], free: Mapping[str, Any] | None = None) -> Data:
-    """Data of a parsed file; `free` has more free keys, which replace the file's of the same name."""
+    """Parse a data file's document; `free` has more free keys, which replace the file's of the same name."""
     _check_keys("", document, ("free", "measured", "quantiles", "truth"))
     table = document.get("free", {})
     if not isinstance(table, Mapping):
@@ -109,7 +109,7 @@ def data_of(document: Mapping[str, Any], free: Mapping[str, Any] | None = None) 
 
 
 def hold_out(data: Data, share: float, seed: int = 1) -> Data:
-    """Return the data with a share of their numbers, drawn at random, held out: one at least, and as many kept."""
+    """Return the data with a random share of the numbers held out: at least one held out and one kept."""
     count = max(1, round(share * len(data.numbers)))
     left = len(data.numbers) - count
     if not 0 < share < 1 or left < 1:
@@ -121,7 +121,7 @@ def hold_out(data: Data, share: float, seed: int = 1) -> Data:
 
 
 def metric_named(place: str, word: str) -> Metric:
-    """The metric that a table calls so: by its column, its heading, or its group and heading."""
+    """Find a metric by its column, its heading, or its group and heading."""
     if match := QUANTILE.fullmatch(word):
         if not 0 < float(match[1]) < 100:
             raise InputError(f'{place}: "{word}" is no quantile; write e.g. "sojourn 90%"')
@@ -135,7 +135,7 @@ def metric_named(place: str, word: str) -> Metric:
 
 
 def _truth(document: Mapping[str, Any], space: Space) -> tuple[Range, ...]:
-    """Ranges of true values: those of `[truth]`, and of keys that it does not have all that is free."""
+    """Ranges of true values: from `[truth]`, otherwise the whole free range."""
     table = document.get("truth", {})
     if not isinstance(table, Mapping):
         raise InputError('truth: not a table; write e.g. [truth] and "link.rate" = "3..8 Mbit/s" below it')
@@ -207,7 +207,7 @@ def _value(place: str, table: Mapping[str, Any], unit: str) -> tuple[float, floa
 
 
 def _quantity(place: str, found: Any, unit: str) -> float:
-    """A number, or a text of a number with the unit of our tables."""
+    """A number, or a text with a number in the unit of our tables."""
     match = QUANTITY.fullmatch(found) if isinstance(found, str) else None
     if match and match[2] == unit:
         return float(match[1])

@@ -1,4 +1,4 @@
-"""The fit: points over all ranges, boxes that close in on the best one, response surfaces in the last of them."""
+"""The fit: points over the whole ranges, boxes that close in on the best point, response surfaces in the last box."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from sojourn.studies.fitting.likelihood import Likelihood, Profile, probability
 from sojourn.studies.fitting.search import Search, Simulate
 from sojourn.studies.fitting.space import Point
 from sojourn.studies.fitting.surfaces import Array, Box
-from sojourn.studies.fitting.valley import walked
+from sojourn.studies.fitting.valley import follow_valleys
 
 
 @dataclass(frozen=True)
-class Fitted:
-    """The best values for one combination of the choices, and what is known of them."""
+class FitResult:
+    """The best values for one combination of the choices, with their likelihood and profiles."""
 
     choices: Mapping[str, Any]
     point: Point
@@ -31,9 +31,9 @@ class Fitted:
     free: int
     """Degrees of freedom of the simulation's noise."""
     tried: int
-    """Points that were simulated."""
+    """Number of simulated points."""
     closed: bool
-    """Whether the boxes closed in as far as they should."""
+    """Whether the boxes shrank to their intended size."""
 
     @property
     def least(self) -> float:
@@ -43,32 +43,32 @@ class Fitted:
 
 def fit(
     data: Data, choices: Mapping[str, Any], groups: Sequence[Sequence[int]], simulate: Simulate, *, seed: int = 1
-) -> Fitted:
-    """Fit the ranges, with the choices made; `groups` has the places of numbers that come from the same runs."""
+) -> FitResult:
+    """Fit the ranges for fixed choices; `groups` has the indices of numbers that come from the same runs."""
     if find_spec("scipy") is None:
         raise MissingError("a fit needs SciPy, which is missing; install it: pip install sojourn[fit]")
     search = Search(data, choices, groups, simulate, seed)
     search.over_all()
-    found: list[Fitted] = []
+    found: list[FitResult] = []
     for box in search.first_boxes():
         found.append(_from(search, box))
         degrees = len(data.seen) - len(data.space.ranges)
         chance = probability(found[-1].least, degrees, search.free)
-        if chance is None or chance >= LOST:
+        if chance is None or chance >= MIN_P:
             break
     best = min(found, key=lambda one: one.least)
-    profiles = walked(search, best.likelihood, best.profiles)
+    profiles = follow_valleys(search, best.likelihood, best.profiles)
     return replace(best, profiles=profiles, tried=len(search.tried))
 
 
-LOST = 1e-3
-"""Where the numbers are less probable than this a search has ended in a wrong place, or there is no right one."""
+MIN_P = 1e-3
+"""A smaller p means that the search ended in a local optimum, or that the scenario does not explain the numbers."""
 
 
-def _from(search: Search, box: Box) -> Fitted:
-    """Search from a first box on, with boxes that close in."""
+def _from(search: Search, box: Box) -> FitResult:
+    """Search with shrinking boxes, starting from a first box."""
     closed = False
-    for _ in range(MOST_BOXES):
+    for _ in range(MAX_BOXES):
         likelihood = search.in_box(box, POINTS)
         following = search.next_box(likelihood)
         if following is None:
@@ -83,17 +83,17 @@ def _from(search: Search, box: Box) -> Fitted:
             break
         box = wider
     point = search.space.point(likelihood.best.tolist())
-    return Fitted(search.choices, point, likelihood, profiles, search.noise, search.free, len(search.tried), closed)
+    return FitResult(search.choices, point, likelihood, profiles, search.noise, search.free, len(search.tried), closed)
 
 
-MOST_BOXES = 14
-"""After so many the last box is taken as it is."""
+MAX_BOXES = 14
+"""Maximum number of boxes; the last one is used as it is."""
 POINTS = 2
-"""Points of a box, for each term of its polynomials."""
+"""Points of a box per term of its polynomials."""
 
 
 def _wider(likelihood: Likelihood, profiles: Sequence[Profile]) -> Box | None:
-    """A wider box where an interval left this one before it ended, and the range goes on; None if there is no such."""
+    """A wider box if an interval is cut off by this box but not by its range; None if there is none."""
     box = likelihood.box
     short = [
         (profile.low_open and box.low[key] > 0) or (profile.high_open and box.high[key] < 1)

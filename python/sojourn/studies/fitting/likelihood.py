@@ -1,8 +1,8 @@
-"""Profile likelihood over response surfaces: best values, intervals, and keys that cannot be told apart.
+"""Profile likelihood over response surfaces: best values, intervals, and keys that are not identifiable.
 
-The numbers' deviations are taken for normal, so that twice the log-likelihood ratio is a difference of sums of squared
-standardised residuals. A key's profile is the least sum for each of its values, whatever the others are; its 95 %
-interval is where that is within the quantile of F with one and the noise's degrees of freedom of the least of all.
+Deviations are taken to be normal, so twice the log-likelihood ratio is a difference of sums of squared standardised
+residuals. A key's profile is the minimum sum over the other keys, for each of its values; its 95 % interval is where
+that exceeds the overall minimum by at most the quantile of F with one and the noise's degrees of freedom.
 """
 
 from __future__ import annotations
@@ -19,29 +19,29 @@ from sojourn.studies.fitting.surfaces import Array, Box, Surfaces
 STEPS = 12
 """Values of a profile on each side of the best one."""
 TIED = 4.0
-"""An interval that shrinks by more than this when the other keys are held is tied to theirs (correlation 0.97)."""
+"""A key is tied to others if its interval shrinks by more than this factor when they are held (correlation 0.97)."""
 
 IN_ALL = 12.0
-"""Information of a key that may be anywhere in the cube: the variance of a uniform number is 1/12."""
+"""Prior information of a key uniform over the cube: the variance of a uniform number is 1/12."""
 
 
 @dataclass(frozen=True)
 class Profile:
-    """A key's profile, in places of the unit interval."""
+    """A key's profile, in coordinates of the unit interval."""
 
     low: float
     high: float
     low_open: bool
-    """Whether it was not left at its lower end before the box was."""
+    """Whether the interval reaches the box's lower end."""
     high_open: bool
     curve: tuple[tuple[float, float], ...]
-    """Places, and by how much the least sum of squares is larger there."""
+    """Coordinates, and the increase of the minimum sum of squares there."""
     alone: float
-    """Width of the interval if all other keys are held at their best values."""
+    """Width of the interval with all other keys held at their best values."""
     moved: tuple[float, ...]
-    """How far each key moves along the profile, from end to end of the interval."""
+    """Shift of each key along the profile, from one end of the interval to the other."""
     partners: frozenset[int] = frozenset()
-    """Keys that were seen to make up for it."""
+    """Keys that were found to compensate for it."""
 
     @property
     def width(self) -> float:
@@ -49,7 +49,7 @@ class Profile:
         return self.high - self.low
 
     def reaching(self, place: float) -> Profile:
-        """The profile with an interval that holds a place: at an end of the range it has not ended."""
+        """The profile with its interval extended to `place`; an end at the range's limit is open."""
         low, high = min(self.low, place), max(self.high, place)
         return replace(
             self, low=low, high=high, low_open=self.low_open or low <= 0.0, high_open=self.high_open or high >= 1.0
@@ -57,7 +57,7 @@ class Profile:
 
 
 class Likelihood:
-    """Sums of squared residuals of the numbers that are seen, over a box."""
+    """Sums of squared residuals of the used numbers over a box."""
 
     def __init__(
         self, surfaces: Surfaces, measured: Array, noise: Array, single: Array, seen: list[int], threshold: float
@@ -71,21 +71,21 @@ class Likelihood:
         """Covariance of the numbers of a single run."""
         self.seen = seen
         self.threshold = threshold
-        """How much the sum may grow within the 95 % interval of one key."""
+        """Maximum increase of the sum within the 95 % interval of one key."""
         self._root = np.eye(len(seen))
         self.best = np.clip(self.box.centre, self.box.low, self.box.high)
-        for _ in range(2):  # the surfaces' error depends on where it is the best
+        for _ in range(2):  # the surfaces' error depends on the position of the optimum
             self._root = self._root_at(self.best)
             self.best = self._least({}, [self.best, *self._starts()])
         self._root = self._root_at(self.best)
         self.least = self.sum_at(self.best)
 
     def residuals(self, cube: Array) -> Array:
-        """Standardised residuals, simulated less measured, made independent of each other as at the best point."""
+        """Standardised residuals, simulated minus measured, decorrelated with the covariance at the best point."""
         return np.asarray(np.linalg.solve(self._root, self._left(cube)), dtype=float)
 
     def sum_at(self, cube: Array) -> float:
-        """Sum of squared residuals at a point, with what the surfaces are uncertain by there: more at a box's edges."""
+        """Sum of squared residuals at a point, with the surfaces' uncertainty there: it grows towards a box's edges."""
         return float(np.sum(np.linalg.solve(self._root_at(cube), self._left(cube)) ** 2))
 
     def slopes(self) -> Array:
@@ -93,7 +93,7 @@ class Likelihood:
         return np.asarray(np.linalg.solve(self._root, self.surfaces.slopes(self.best)[self.seen]), dtype=float)
 
     def covariance(self) -> Array:
-        """Covariance of the keys in the cube; of what nothing determines it is that of the whole range."""
+        """Covariance of the keys in the cube; undetermined directions have that of the whole range."""
         slopes = self.slopes()
         found: Array = np.linalg.inv(slopes.T @ slopes + IN_ALL * np.eye(slopes.shape[1]))
         return found
@@ -111,7 +111,7 @@ class Likelihood:
         return Profile(ends[0], ends[1], opened[0], opened[1], tuple(sorted(curve)), self._alone(key), moved)
 
     def _side(self, key: int, edge: float) -> tuple[float, bool, list[tuple[float, float]], Array]:
-        """From the best point to an edge: where the sum grows beyond the threshold, and the way there."""
+        """Profile from the best point to an edge: the point where the sum exceeds the threshold, and the shift."""
         start = float(self.best[key])
         curve: list[tuple[float, float]] = []
         at = self.best
@@ -149,7 +149,7 @@ class Likelihood:
         return ends[1] - ends[0]
 
     def _least(self, held: dict[int, float], starts: list[Array]) -> Array:
-        """The best point of the box with some keys held, from some starts."""
+        """The best point of the box with some keys held, from several starting points."""
         from scipy.optimize import least_squares
 
         free = [key for key in range(len(self.box.centre)) if key not in held]
@@ -176,7 +176,7 @@ class Likelihood:
         return whole(min(found, key=lambda one: float(one.cost)).x)
 
     def _starts(self) -> list[Array]:
-        """Corners halfway out, and what least squares is started from besides the centre."""
+        """Starting points of least squares besides the centre: halfway to two corners."""
         low, high = self.box.low, self.box.high
         return [low + share * (high - low) for share in (0.25, 0.75)]
 
@@ -184,20 +184,20 @@ class Likelihood:
         return (self.surfaces.at(cube) - self.measured)[self.seen]
 
     def _root_at(self, cube: Array) -> Array:
-        """Cholesky factor of the covariance of what is left at a point."""
+        """Cholesky factor of the residuals' covariance at a point."""
         both = (self.noise + self.surfaces.error(cube))[np.ix_(self.seen, self.seen)]
         return np.asarray(np.linalg.cholesky(both), dtype=float)
 
 
 def probability(sum_of_squares: float, degrees: int, free: int) -> float | None:
-    """How often numbers that the scenario explains have a larger sum; None without degrees of freedom."""
+    """Probability that numbers explained by the scenario have a larger sum; None without degrees of freedom."""
     if degrees < 1:
         return None
     return f_tail(degrees, free, sum_of_squares / degrees)
 
 
 def crossing(grown: Callable[[float], float], inside: float, outside: float, threshold: float) -> float:
-    """Place between two others where a function first is `threshold`, by bisection: it need not be smooth."""
+    """First point between two others where a function exceeds `threshold`, by bisection: it need not be smooth."""
     for _ in range(24):
         middle = (inside + outside) / 2
         if grown(middle) > threshold:

@@ -1,7 +1,7 @@
-"""What a measurement from outside sees instead of the queue: round-trip times, pings, goodput, what is sent again.
+"""Metrics that are measured from outside the queue: round-trip times, pings, goodput, retransmissions.
 
-Of segments they are made of the tables of a probe, in the same way as of a capture beside the senders. A ping is a
-question of a group of flows of kind `request`: its packets go through the queues of both directions.
+Those of segments are computed from a probe's tables exactly as from a capture beside the senders. A ping is a request
+of a flow group of kind `request`: its packets cross the queues of both directions.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ RETRANSMITTED = "retransmitted"
 PINGS = (10, 25, 50, 75, 90, 95, 99)
 """Quantiles of pings that a summary has, in percent."""
 WORDS = ("tcp goodput", RETRANSMITTED, "rtt mean", "rtt 50%", "ping mean", "ping 50%")
-"""Examples of what these metrics are called."""
+"""Examples of the names of these metrics."""
 
 
 def observed_metric(place: str, word: str) -> Metric | None:
-    """The metric that a word names, such as `rtt mean` or `ping 90%`; None if it names none of these."""
+    """The metric with a name such as `rtt mean` or `ping 90%`; None for other names."""
     if GOODPUT.fullmatch(word):
         return Metric(word, word, "Mbit/s", digits=3)
     if word == RETRANSMITTED:
@@ -47,13 +47,13 @@ def observed_metric(place: str, word: str) -> Metric | None:
     return Metric(f"{kind} {share:g}%", kind, "ms")
 
 
-def needed(metric: str) -> dict[str, Any]:
-    """Probes without which a run does not show a metric, as keys of a scenario."""
+def required_probes(metric: str) -> dict[str, Any]:
+    """Probes that a metric needs, as keys of a scenario."""
     return {"probes.senders": True} if metric.startswith("rtt ") or metric == RETRANSMITTED else {}
 
 
-def observed(result: Result, metric: str) -> float | None:
-    """What a run gives for one of these metrics: NaN if there is nothing; None if the metric is none of them."""
+def observed_value(result: Result, metric: str) -> float | None:
+    """Value of one of these metrics in a run: NaN without samples; None if the metric is not one of them."""
     if match := GOODPUT.fullmatch(metric):
         return _goodput(result, match[1])
     if metric == RETRANSMITTED:
@@ -70,7 +70,7 @@ def observed(result: Result, metric: str) -> float | None:
 
 
 def round_trips(result: Result) -> NDArray[np.float64]:
-    """RTT in ms of the segments that TCP sources sent in the statistics' window, as a capture beside them has it."""
+    """RTT in ms of the segments that TCP sources sent in the statistics window, as measured beside the sources."""
     segments = _data(result)
     acks = result.table("acks").filter(pl.col("end") == SOURCE)
     begin_ns = round(1e9 * result.warmup_s)
@@ -91,24 +91,24 @@ def round_trips(result: Result) -> NDArray[np.float64]:
     return np.concatenate(parts) if parts else np.empty(0)
 
 
-def _goodput(result: Result, way: str | None) -> float:
-    """Goodput of the groups of TCP flows, of one direction or of both, in Mbit/s."""
-    groups = [one for one in result.totals["groups"] if one["kind"] == "tcp" and way in (None, one["direction"])]
+def _goodput(result: Result, direction: str | None) -> float:
+    """Goodput of the TCP flow groups, of one direction or of both, in Mbit/s."""
+    groups = [one for one in result.totals["groups"] if one["kind"] == "tcp" and direction in (None, one["direction"])]
     if not groups:
-        where = f" in direction {way}" if way else ""
+        where = f" in direction {direction}" if direction else ""
         raise InputError(f'measured: tcp goodput: no group of flows of kind = "tcp"{where} is in the scenario')
     return float(sum(one["goodput_bps"] for one in groups)) / 1e6
 
 
 def _retransmitted(result: Result) -> float:
-    """Share of the bytes that TCP sources sent in the window which they had sent before, in percent."""
+    """Share of retransmitted bytes among those that TCP sources sent in the window, in percent."""
     own = _data(result).filter(pl.col("time_ns") >= round(1e9 * result.warmup_s))
     total = int(own["payload"].sum())
     return 100 * int(own.filter(pl.col("again") == 1)["payload"].sum()) / total if total else float("nan")
 
 
 def _ping(result: Result, which: str) -> float:
-    """Mean or quantile of the times of the first group that asks questions."""
+    """Mean or quantile of the response times of the first group of requests."""
     group = next((one for one in result.totals["groups"] if one["kind"] == "request"), None)
     if group is None:
         raise InputError('measured: ping: nothing asks questions; add to [[flows]] a group of kind = "request"')
@@ -117,7 +117,7 @@ def _ping(result: Result, which: str) -> float:
 
 
 def _data(result: Result) -> pl.DataFrame:
-    """Segments with data that the sources of flows sent."""
+    """Data segments sent by the flows' sources."""
     return result.table("segments").filter((pl.col("payload") > 0) & (pl.col("end") == SOURCE))
 
 
@@ -126,4 +126,4 @@ def _whole(column: pl.Series) -> NDArray[np.int64]:
 
 
 SOURCE = 0
-"""The end of a flow at which its data begin, in the tables of senders."""
+"""Source end of a flow in the tables of senders."""

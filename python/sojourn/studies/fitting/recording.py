@@ -1,9 +1,9 @@
-"""Numbers of a recording, with what they are uncertain by: a data file of Flent, or a capture beside the senders.
+"""Numbers of a recording with their uncertainty: a data file of Flent, or a capture beside the senders.
 
-One recording is one run of nature. How uncertain its numbers are its own variation tells: the block bootstrap
-(E. Carlstein, Annals of Statistics 14, 1986, with the blocks drawn as by H. R. Künsch, 17, 1989) draws blocks of time
-with replacement, so that what happens within a block stays together, and computes the numbers of what was drawn. What
-is slower than a block is not in it, nor what is rare.
+One recording is a single sample, so the uncertainty comes from its own variation: the block bootstrap (E. Carlstein,
+Annals of Statistics 14, 1986, with blocks drawn as by H. R. Künsch, 17, 1989) draws blocks of time with replacement,
+which preserves correlations within a block, and computes the numbers of the drawn sample. Variation slower than a
+block, and rare events, are not captured.
 """
 
 from __future__ import annotations
@@ -22,41 +22,43 @@ from sojourn.io.flent.files import Flent, is_flent, load_flent
 from sojourn.io.pcap.capture import load_capture
 from sojourn.io.pcap.goodput import new_bytes
 from sojourn.io.pcap.sender import prompt, sender_rtt
-from sojourn.studies.fitting.data import Data, Number, Together, metric_named
+from sojourn.studies.fitting.data import CorrelatedNumbers, Data, Number, metric_named
 from sojourn.studies.fitting.observed import PINGS
 from sojourn.studies.fitting.space import space_of
 from sojourn.studies.fitting.surfaces import Array
 
 BLOCKS = 12
-"""Blocks of a recording. Fewer would say little of their own variation, more be shorter than losses lie apart."""
-LEAST_S = 10.0
-"""Shortest recording that is fitted."""
+"""Blocks of a recording. Fewer would give a poor estimate of the variation; more would be shorter than the time between
+losses.
+"""
+MIN_LENGTH_S = 10.0
+"""Minimum length of a recording to fit."""
 DRAWS = 1000
 BIN_S = 0.1
-"""Width of the steps in which a capture's goodput is counted."""
+"""Bin width of a capture's goodput."""
 QUANTILES = (5, 25, 50, 75, 90)
 """Quantiles of a capture's round-trip times, in percent."""
 
 
 @dataclass(frozen=True)
 class Track:
-    """Something that was measured again and again."""
+    """A time series of a measured quantity."""
 
     times: Array
     """In s."""
     values: Array
-    """A row for each time."""
+    """One row per time."""
     metrics: tuple[str, ...]
-    """Numbers that are made of it."""
+    """Metrics computed from it."""
     digits: int
-    """Decimals that it has."""
+    """Decimals of the metrics."""
     number: Callable[[Array], Array]
-    """Their values, of some of the rows."""
+    """Computes the metrics from some of the rows."""
 
 
 @dataclass(frozen=True)
 class Recording:
-    """Tracks, and the time in s from which and until which they count."""
+    """Time series, and the time range in s that counts."""
 
     tracks: tuple[Track, ...]
     begin: float
@@ -69,10 +71,10 @@ def is_recording(path: Path) -> bool:
     return is_flent(path) or path.name.endswith(CAPTURES)
 
 
-def recorded(path: Path, free: Mapping[str, Any], skip_s: float, window_s: float) -> tuple[Data, str | None]:
-    """The numbers of a recording from `skip_s` on, together with the free keys, and a sentence on what was left out.
+def read_recording(path: Path, free: Mapping[str, Any], skip_s: float, window_s: float) -> tuple[Data, str | None]:
+    """Numbers of a recording from `skip_s` on, with the free keys, and a warning about omitted data.
 
-    Runs that explain them count `window_s` each.
+    The runs that explain them have a statistics window of `window_s`.
     """
     found = of_flent(load_flent(path), skip_s) if is_flent(path) else of_capture(path, skip_s)
     if not free:
@@ -84,10 +86,10 @@ def recorded(path: Path, free: Mapping[str, Any], skip_s: float, window_s: float
 
 
 def of_flent(data: Flent, skip_s: float) -> Recording:
-    """Goodput of all downloads and of all uploads, and pings, while the test's traffic went on."""
+    """Goodput of all downloads and of all uploads, and pings, during the test's traffic."""
     begin, end = data.traffic_s
-    ways = {way: _sum(data, way) for way in ("download", "upload")}
-    both = {way: pair for way, pair in ways.items() if pair is not None}
+    sums = {way: _sum(data, way) for way in ("download", "upload")}
+    both = {way: pair for way, pair in sums.items() if pair is not None}
     tracks = []
     for way, (times, values) in both.items():
         metric = "tcp goodput" if len(both) == 1 else f"tcp goodput {'forward' if way == 'download' else 'reverse'}"
@@ -106,7 +108,7 @@ def of_flent(data: Flent, skip_s: float) -> Recording:
 
 
 def of_capture(path: Path, skip_s: float) -> Recording:
-    """Goodput, what is sent again, and round-trip times of the TCP flows whose data a capture beside the sender has."""
+    """Goodput, retransmissions and round-trip times of the TCP flows whose data a capture beside the sender has."""
     capture = load_capture(path)
     try:
         samples = prompt(sender_rtt(capture.packets, capture.blocks))
@@ -131,10 +133,12 @@ def of_capture(path: Path, skip_s: float) -> Recording:
 
 
 def data_of_recording(recording: Recording, free: Mapping[str, Any], window_s: float) -> Data:
-    """Numbers of a recording with their standard deviations; runs that explain them count `window_s` each."""
+    """Numbers of a recording with standard deviations; runs that explain them have a window of `window_s`."""
     length = recording.end - recording.begin
-    if length < LEAST_S:
-        raise InputError(f"{max(length, 0):.3g} s are left to measure in, of which {LEAST_S:g} are needed; skip less")
+    if length < MIN_LENGTH_S:
+        raise InputError(
+            f"{max(length, 0):.3g} s are left to measure in, of which {MIN_LENGTH_S:g} are needed; skip less"
+        )
     edges = np.linspace(recording.begin, recording.end, BLOCKS + 1)
     blocks = [[_between(track, low, high) for low, high in pairwise(edges)] for track in recording.tracks]
     for track, parts in zip(recording.tracks, blocks, strict=True):
@@ -147,7 +151,7 @@ def data_of_recording(recording: Recording, free: Mapping[str, Any], window_s: f
         for name, value, sd in zip(track.metrics, values, _deviations(track, parts), strict=True):
             metric = metric_named("recording", name)
             numbers.append(Number(metric.column, float(value), metric.unit, sd=float(sd), digits=track.digits))
-    together = Together(tuple(range(len(numbers))), length / window_s, BLOCKS - 1)
+    together = CorrelatedNumbers(tuple(range(len(numbers))), length / window_s, BLOCKS - 1)
     return Data(space_of(free), tuple(numbers), together=together)
 
 
@@ -156,18 +160,18 @@ def _deviations(track: Track, parts: Sequence[Array]) -> Array:
     random = np.random.default_rng([BLOCKS, DRAWS])
     places = random.integers(0, BLOCKS, (DRAWS, BLOCKS))
     drawn = np.array([track.number(np.concatenate([parts[place] for place in row])) for row in places])
-    # Drawing from blocks has the variance of their mean about theirs, which lacks a degree of freedom.
+    # The bootstrap variance of the mean lacks a degree of freedom; correct it by n / (n - 1).
     variance = drawn.var(axis=0, ddof=1) * BLOCKS / (BLOCKS - 1)
     found: Array = np.sqrt(variance + _steps(track, np.concatenate(parts)) ** 2 / 12)
     return found
 
 
-def _sum(data: Flent, way: str) -> tuple[Array, Array] | None:
-    """Goodput of all flows of a direction at the steps; None without such flows."""
-    whole = f"TCP {way} sum"
+def _sum(data: Flent, direction: str) -> tuple[Array, Array] | None:
+    """Goodput of all flows of a direction at the sampling steps; None without such flows."""
+    whole = f"TCP {direction} sum"
     if whole in data.results:
         return data.steps(whole)
-    flows = [name for name in data.results if name.startswith(f"TCP {way}") and not name.endswith(NOT_FLOWS)]
+    flows = [name for name in data.results if name.startswith(f"TCP {direction}") and not name.endswith(NOT_FLOWS)]
     if not flows:
         return None
     rows = np.array([[np.nan if one is None else one for one in data.results[name]] for name in flows], dtype=float)
@@ -199,10 +203,10 @@ def _delays(shares: Sequence[int]) -> Callable[[Array], Array]:
 
 
 def _steps(track: Track, rows: Array) -> Array:
-    """How far the value of each number is from the next ones that it could have.
+    """Distance of each number from the next possible value.
 
-    Delays of whole packet times have quantiles that stay the same in each drawing, and are a packet time away with
-    another rate.
+    Delays in whole packet times have quantiles that are equal in every draw, and differ by a packet time at another
+    rate.
     """
     if len(track.metrics) == 1:
         return np.zeros(1)
@@ -222,6 +226,6 @@ def _digits(values: Array) -> int:
 
 STEP_DIGITS = 1
 STEP = 0.5 * 10**-STEP_DIGITS
-"""Delays that are as close, in ms, are one: stamps are taken in a host, before its card."""
+"""Delays closer than this, in ms, are equal: hosts timestamp before the NIC."""
 CAPTURES = (".pcap", ".pcapng", ".cap")
 NOT_FLOWS = (" avg", " sum", " fairness", "::tcp_cwnd", "::tcp_rtt", "::tcp_rtt_var", "::tcp_delivery_rate")

@@ -1,4 +1,4 @@
-"""What a fit found, as plain data: best values with intervals, what is not determined, residuals, numbers held out."""
+"""Results of a fit as plain data: best values with intervals, undetermined keys, residuals, held-out numbers."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ import numpy as np
 
 from sojourn.model.analysis.stats import sample_ci
 from sojourn.studies.fitting.data import Data
-from sojourn.studies.fitting.fit import Fitted
+from sojourn.studies.fitting.fit import FitResult
 from sojourn.studies.fitting.likelihood import IN_ALL, TIED, Profile, probability
 from sojourn.studies.fitting.search import Simulate
 
 CHECKED = 10
-"""Runs at the best values."""
+"""Check runs at the best values."""
 CHECK_SEEDS = 500_000
-"""Their seeds begin here: none of them took part in the fit."""
+"""First seed of the check runs, which the fit never used."""
 DOUBT = 0.05
-"""Least p with which numbers are taken for explained."""
+"""Minimum p at which the numbers count as explained."""
 NONE, BELOW, ABOVE, BOTH = "not determined", "bounded below", "bounded above", "determined"
 
 
-def report(data: Data, fits: Sequence[Fitted], simulate: Simulate) -> dict[str, Any]:
-    """Everything about the best of the fits, one for each combination of choices, and how the others compare."""
+def report(data: Data, fits: Sequence[FitResult], simulate: Simulate) -> dict[str, Any]:
+    """Report on the best of the fits, one for each combination of choices, and a comparison with the others."""
     best = min(fits, key=lambda one: one.least)
     sets = {**best.choices, **data.space.sets(best.point)}
     [runs] = simulate([(sets, range(CHECK_SEEDS, CHECK_SEEDS + CHECKED))])
     chance = probability_of(data, best)
-    told: dict[str, Any] = {
+    document: dict[str, Any] = {
         "best": sets,
         "keys": [_key(data, best, key) for key in range(len(data.space.ranges))],
         "tied": tied(data, best),
@@ -42,15 +42,15 @@ def report(data: Data, fits: Sequence[Fitted], simulate: Simulate) -> dict[str, 
         "points": sum(one.tried for one in fits),
     }
     if data.held_out:
-        told["hold_out"] = _held_out(data, best, told["explained"])
-    return told
+        document["hold_out"] = _held_out(data, best, document["explained"])
+    return document
 
 
-def numbers(data: Data, best: Fitted, runs: np.ndarray[Any, Any]) -> list[dict[str, Any]]:
-    """Every number beside what the best values give in runs of their own, and its residual in standard deviations.
+def numbers(data: Data, best: FitResult, runs: np.ndarray[Any, Any]) -> list[dict[str, Any]]:
+    """Every number with its check runs at the best values, and its residual in standard deviations.
 
-    A residual is simulated less measured, over the standard deviation of both: that of the number, and that of the
-    mean of the runs. Of one held out the uncertainty of the best values counts as well.
+    A residual is simulated minus measured, divided by the standard deviation of both: of the number and of the mean of
+    the runs. For a held-out number the uncertainty of the best values is included.
     """
     spread = _predicted(best)
     rows = []
@@ -74,8 +74,8 @@ def numbers(data: Data, best: Fitted, runs: np.ndarray[Any, Any]) -> list[dict[s
     return rows
 
 
-def tied(data: Data, best: Fitted) -> list[list[str]]:
-    """Keys that the numbers do not tell apart: each could be known if the others were, and they move together."""
+def tied(data: Data, best: FitResult) -> list[list[str]]:
+    """Groups of keys that the numbers cannot distinguish: each is determined only if the others are known."""
     found: list[list[str]] = []
     paths = [one.path for one in data.space.ranges]
     for key, profile in enumerate(best.profiles):
@@ -93,19 +93,19 @@ def tied(data: Data, best: Fitted) -> list[list[str]]:
 
 
 def state(profile: Profile) -> str:
-    """What the data say of a key: its interval may end where the range does, and then they do not bound it there."""
+    """Whether the data bound a key: an interval that ends at the limit of the range is not bounded there."""
     if profile.low_open and profile.high_open:
         return NONE
     return BELOW if profile.high_open else ABOVE if profile.low_open else BOTH
 
 
-def probability_of(data: Data, best: Fitted) -> float | None:
-    """How often numbers that the scenario explains have a larger sum than those of a fit."""
+def probability_of(data: Data, best: FitResult) -> float | None:
+    """Probability that numbers explained by the scenario have a larger sum of squares than this fit."""
     return probability(best.least, len(data.seen) - _parameters(best), best.free)
 
 
-def _parameters(best: Fitted) -> int:
-    """Keys that the data determine: one of those that are tied, and none that changes nothing, takes up a number."""
+def _parameters(best: FitResult) -> int:
+    """Number of parameters that the data determine: tied keys count once, keys without effect not at all."""
     values = np.linalg.svd(best.likelihood.slopes(), compute_uv=False)
     return int(np.sum(values > np.sqrt(IN_ALL)))
 
@@ -114,7 +114,7 @@ def _is_tied(profile: Profile) -> bool:
     return profile.width > TIED * profile.alone
 
 
-def _key(data: Data, best: Fitted, key: int) -> dict[str, Any]:
+def _key(data: Data, best: FitResult, key: int) -> dict[str, Any]:
     about, profile = data.space.ranges[key], best.profiles[key]
     return {
         "key": about.path,
@@ -130,8 +130,8 @@ def _key(data: Data, best: Fitted, key: int) -> dict[str, Any]:
     }
 
 
-def _choices(fits: Sequence[Fitted], best: Fitted) -> list[dict[str, Any]]:
-    """Combinations of choices, and by how much the sum of squares of each is above the best one's."""
+def _choices(fits: Sequence[FitResult], best: FitResult) -> list[dict[str, Any]]:
+    """Combinations of choices, and how far the sum of squares of each is above the best one's."""
     if not best.choices:
         return []
     rows = [
@@ -145,14 +145,14 @@ def _choices(fits: Sequence[Fitted], best: Fitted) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: float(row["above_best"]))
 
 
-def _predicted(best: Fitted) -> np.ndarray[Any, Any]:
-    """Covariance of the numbers at the best values, as these are uncertain themselves."""
+def _predicted(best: FitResult) -> np.ndarray[Any, Any]:
+    """Covariance of the predicted numbers due to the uncertainty of the best values."""
     slopes = best.likelihood.surfaces.slopes(best.likelihood.best)
     return np.asarray(slopes @ best.likelihood.covariance() @ slopes.T)
 
 
-def _held_out(data: Data, best: Fitted, explained: bool) -> dict[str, Any]:
-    """Whether the best values explain the numbers that they were not fitted to."""
+def _held_out(data: Data, best: FitResult, explained: bool) -> dict[str, Any]:
+    """Whether the best values explain the held-out numbers."""
     likelihood, places = best.likelihood, sorted(data.held_out)
     left = (likelihood.surfaces.at(likelihood.best) - likelihood.measured)[places]
     covariance = best.noise + likelihood.surfaces.error(likelihood.best) + _predicted(best)
@@ -168,27 +168,27 @@ def _held_out(data: Data, best: Fitted, explained: bool) -> dict[str, Any]:
     }
 
 
-def sentences(told: Mapping[str, Any]) -> list[str]:
-    """What has to be said of a fit beside its tables."""
+def sentences(document: Mapping[str, Any]) -> list[str]:
+    """Sentences about a fit in addition to its tables."""
     found = []
-    for group in told["tied"]:
+    for group in document["tied"]:
         found.append(f"{' and '.join(group)} cannot be told apart: the numbers determine them together only")
-    for key in told["keys"]:
+    for key in document["keys"]:
         ends = f"{key['from']:g} to {key['to']:g} {key['unit']}".strip()
         if key["state"] == NONE:
             found.append(f"{key['key']} is not determined: the numbers allow all of {ends}")
         elif key["state"] != BOTH:
             found.append(f"{key['key']} is {key['state']} only: the numbers allow it up to an end of {ends}")
-    if told["p"] is None:
+    if document["p"] is None:
         found.append("as many keys as numbers: nothing is left to see whether the scenario explains them")
-    elif not told["explained"]:
+    elif not document["explained"]:
         found.append(
-            f"the scenario does not explain the numbers (p = {told['p']:.2g}): the intervals are too narrow, and the "
-            "best values are the least wrong ones"
+            f"the scenario does not explain the numbers (p = {document['p']:.2g}): the intervals are too narrow, "
+            "and the best values are the least wrong ones"
         )
-    if not told["closed"]:
+    if not document["closed"]:
         found.append("the search did not close in on one place: take narrower ranges, or longer runs")
-    if held := told.get("hold_out"):
+    if held := document.get("hold_out"):
         what = "1 number" if held["numbers"] == 1 else f"{held['numbers']} numbers"
         verdict = "explained as well" if held["explained"] else "not explained"
         over = ", though those that were fitted are: the fit follows its numbers and does not predict others"

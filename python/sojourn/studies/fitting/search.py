@@ -1,8 +1,8 @@
-"""The search of a fit: points over all ranges, and boxes that close in on the best one.
+"""Search of a fit: points over the whole ranges, and boxes that close in on the best one.
 
-Points that are compared with each other have the same seeds (common random numbers): what differs is due to the keys.
-Points of a box have seeds of their own, because there it is the level that has to be right and not the difference: with
-common seeds their luck would be in every point, and no number of points would average it out.
+Points that are compared with each other use the same seeds (common random numbers), so differences are due to the keys.
+Points of a box use different seeds, because there the level must be right, not the difference: with common seeds their
+error would be shared by all points, and no number of points would average it out.
 """
 
 from __future__ import annotations
@@ -15,39 +15,41 @@ import numpy as np
 
 from sojourn.base.errors import InputError
 from sojourn.model.analysis.distributions import t_quantile
-from sojourn.studies.fitting.data import Data, Together
+from sojourn.studies.fitting.data import CorrelatedNumbers, Data
 from sojourn.studies.fitting.likelihood import Likelihood
 from sojourn.studies.fitting.space import Point
 from sojourn.studies.fitting.surfaces import SPARE, Array, Box, Surfaces, noise_of, terms
 
 Simulate = Callable[[Sequence[tuple[Mapping[str, Any], Sequence[int]]]], list[Array]]
-"""Runs a scenario with some keys set and some seeds, many at once: of each a row per seed, a column per number."""
+"""Runs a scenario with keys set and several seeds, for many points at once: each gives one row per seed, one column per
+number.
+"""
 
 FIRST = 20
-"""Points over all ranges, for each free key."""
+"""Points over the whole ranges, per free key."""
 FIRST_HALF = 0.25
-"""Half width of the first box, in shares of the ranges."""
+"""Half width of the first box, relative to the ranges."""
 HELD = 3.0
 """Half width of the last box, in standard deviations of the key."""
 SEEDS = 2
-"""Runs of each point: what they differ by is the simulation's own noise."""
+"""Runs per point; their spread is the simulation's noise."""
 OWN_SEEDS = 1_000_000
-"""The points of boxes have seeds from here on; those of another fit from twice this."""
+"""First seed of the points of boxes; those of another fit start at twice this."""
 CONFIDENCE = 0.95
 STARTS = 3
-"""Most searches, from places of their own."""
+"""Maximum number of searches, from different starting points."""
 SHRINK = 3.0
-"""A box is at most so much smaller than the one before."""
+"""Maximum factor by which a box shrinks in one step."""
 
 
 @dataclass(frozen=True)
-class Tried:
-    """A point that was simulated."""
+class SimulatedPoint:
+    """A simulated point."""
 
     point: Point
     cube: Array
     runs: Array
-    """A row per seed, a column per number."""
+    """One row per seed, one column per number."""
 
     @property
     def mean(self) -> Array:
@@ -57,7 +59,7 @@ class Tried:
 
 
 class Search:
-    """What was tried for one combination of the choices."""
+    """Search for one combination of the choices, with all simulated points."""
 
     def __init__(
         self,
@@ -75,24 +77,24 @@ class Search:
         self.seed = seed
         self.keys = len(data.space.ranges)
         self.measured = np.array([number.value for number in data.numbers])
-        self.tried: list[Tried] = []
+        self.tried: list[SimulatedPoint] = []
         self.common = 0
-        """How many of them have common seeds."""
+        """Number of points with common seeds."""
         self.noise = np.zeros((len(data.numbers),) * 2)
-        """Covariance of the measured numbers, as of the box that was looked at last."""
+        """Covariance of the measured numbers, as of the latest box."""
         self.free = 1
-        """Degrees of freedom of it: those of the simulation's part, or of a recording's, if they are fewer."""
+        """Its degrees of freedom: those of the simulation, or of a recording if fewer."""
         self.looks = 0
         self.next_seed = OWN_SEEDS * seed
 
     def over_all(self) -> None:
-        """Points over all ranges, with common seeds."""
+        """Simulate points over the whole ranges, with common seeds."""
         cubes = self._spread(np.zeros(self.keys), np.ones(self.keys), FIRST * self.keys)
         self.try_all(cubes, [range(1, 1 + SEEDS)] * len(cubes))
         self.common = len(self.tried)
 
     def first_boxes(self) -> Iterator[Box]:
-        """A box around the best of them, then around the best of those that no box before has."""
+        """Yield a box around the best of these points, then around the best ones outside all earlier boxes."""
         boxes: list[Box] = []
         for one in sorted(self.tried[: self.common], key=self._rough):
             if len(boxes) < STARTS and not any(box.holds(one.cube) for box in boxes):
@@ -100,7 +102,7 @@ class Search:
                 yield boxes[-1]
 
     def in_box(self, box: Box, points: int) -> Likelihood:
-        """Simulate points of a box; the likelihood over the surfaces of all that were tried in it."""
+        """Simulate points of a box; return the likelihood over the surfaces of all points within it."""
         wanted = points * (terms(self.keys) + SPARE)
         cubes = self._spread(box.low, box.high, wanted)
         seeds = [range(first, first + SEEDS) for first in range(self.next_seed, self.next_seed + SEEDS * wanted, SEEDS)]
@@ -120,7 +122,7 @@ class Search:
         return Likelihood(surfaces, self.measured, self.noise, runs, self.data.seen, threshold(self.free))
 
     def _measured(self, runs: Array) -> Array:
-        """Covariance of the measured numbers: their bands, or what single runs differ by."""
+        """Covariance of the measured numbers: from their bands, or the variation between single runs."""
         found = np.zeros_like(runs)
         for one, number in enumerate(self.data.numbers):
             for other, beside in enumerate(self.data.numbers):
@@ -129,15 +131,15 @@ class Search:
             if number.sd is not None:
                 found[one, one] = number.sd**2
         if (own := self.data.together) is not None:
-            _put_together(found, runs, own)
+            _correlate(found, runs, own)
         found += np.diag([number.resolution**2 for number in self.data.numbers])
         return found
 
     def next_box(self, likelihood: Likelihood) -> Box | None:
-        """A smaller box around the best point; None if this one is as small as it should be."""
+        """A smaller box around the best point; None if this one is small enough."""
         box, best = likelihood.box, likelihood.best
         wanted = np.maximum(HELD * np.sqrt(np.diag(likelihood.covariance())), self._least_half(best))
-        # Where a box says nothing of a key the best place is anywhere in it, at an edge as well.
+        # If the box does not determine a key, its best position is arbitrary and may be at an edge.
         flat = wanted >= HELD * box.half
         near_edge = (np.abs(best - box.centre) > 0.7 * box.half) & (best > 0.02) & (best < 0.98) & ~flat
         large = box.half > 1.5 * np.minimum(wanted, 0.5)
@@ -149,7 +151,7 @@ class Search:
         return Box(best, half)
 
     def _least_half(self, cube: Array) -> Array:
-        """A box has at least three values of a key that takes whole numbers only."""
+        """Minimum half widths: a box contains at least three values of an integer key."""
         halves = []
         for one, place in zip(self.space.ranges, cube, strict=True):
             number = one.at(float(place))
@@ -157,29 +159,29 @@ class Search:
             halves.append(0.75 * step)
         return np.array(halves)
 
-    def try_all(self, cubes: Array, seeds: Sequence[Sequence[int]]) -> list[Tried]:
+    def try_all(self, cubes: Array, seeds: Sequence[Sequence[int]]) -> list[SimulatedPoint]:
         """Simulate points, each with its seeds."""
         points = [self.space.point(cube.tolist()) for cube in cubes]
         sets = [({**self.choices, **self.space.sets(point)}, own) for point, own in zip(points, seeds, strict=True)]
         new = [
-            Tried(point, np.array(self.space.cube(point)), runs)
+            SimulatedPoint(point, np.array(self.space.cube(point)), runs)
             for point, runs in zip(points, self.simulate(sets), strict=True)
         ]
         self.tried += new
         return new
 
     def _spread(self, low: Array, high: Array, count: int) -> Array:
-        """Points of a box that fill it evenly (a Latin hypercube)."""
+        """Points that fill a box evenly (a Latin hypercube)."""
         from scipy.stats import qmc
 
         self.looks += 1
-        own = self.seed if self.tried else 0  # fits of the same scenario have their first points in common
+        own = self.seed if self.tried else 0  # fits of the same scenario share their first points
         sampler = qmc.LatinHypercube(self.keys, seed=np.random.default_rng([own, self.looks, self.keys]))
         found: Array = low + sampler.random(count) * (high - low)
         return found
 
-    def _rough(self, one: Tried) -> float:
-        """Sum of squares before anything is known of the noise but how much runs differ relative to their mean."""
+    def _rough(self, one: SimulatedPoint) -> float:
+        """Sum of squares before the noise is known, with an assumed relative deviation."""
         places = self.data.seen
         mean, measured = one.mean[places], self.measured[places]
         if not np.isfinite(mean).all():
@@ -191,14 +193,14 @@ class Search:
 
 
 ROUGH = 0.05
-"""Before anything is known of the noise, numbers are compared to this share of them."""
+"""Relative standard deviation assumed before the noise is known."""
 
 
-def _put_together(found: Array, runs: Array, own: Together) -> None:
-    """Make the variances of a recording's numbers a covariance, with the correlations of single runs.
+def _correlate(found: Array, runs: Array, own: CorrelatedNumbers) -> None:
+    """Turn the variances of a recording's numbers into a covariance, with the correlations of single runs.
 
-    A recording has too few independent parts for correlations of its own. From a dozen parts and eight numbers some
-    combination of the numbers seems to be known far too well.
+    A recording has too few independent parts for correlations of its own: with a dozen parts and eight numbers some
+    combination of the numbers would seem far too well known.
     """
     places = np.ix_(own.places, own.places)
     single = np.diag(runs)[list(own.places)]
@@ -209,5 +211,5 @@ def _put_together(found: Array, runs: Array, own: Together) -> None:
 
 
 def threshold(free: int) -> float:
-    """How much a sum of squares may grow within a key's 95 % interval, with so many degrees of freedom of the noise."""
+    """Maximum increase of a sum of squares within a key's 95 % interval; `free` is the noise's degrees of freedom."""
     return t_quantile(free, 0.5 + CONFIDENCE / 2) ** 2

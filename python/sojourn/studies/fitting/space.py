@@ -1,4 +1,4 @@
-"""Free keys of a scenario: ranges of numbers, and choices of anything; a point of the ranges is one of a unit cube."""
+"""Free keys of a scenario: numeric ranges, and choices of values; points of the ranges map to a unit cube."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from sojourn.base.dotted import check_distinct, split_paths
 from sojourn.base.errors import InputError
 from sojourn.base.units import interpolate, round_to_digits
 
-MOST_CHOICES = 64
-"""Most combinations of choices: each of them is a fit of its own."""
+MAX_CHOICES = 64
+"""Maximum number of combinations of choices; each is a separate fit."""
 
 
 @dataclass(frozen=True)
@@ -27,35 +27,35 @@ class Range:
     high: float
     unit: str = ""
     whole: bool = False
-    """Whether it takes whole numbers only, as a number of flows does."""
+    """Whether it is an integer, such as a number of flows."""
 
     @property
     def is_log(self) -> bool:
-        """Whether equal steps in the cube are equal factors: where the range has no zero."""
+        """Whether equal steps in the cube are equal factors: true for positive ranges."""
         return self.low > 0
 
     def at(self, place: float) -> float:
-        """Number at a place of the unit interval, as it is written."""
+        """Number at a coordinate of the unit interval, rounded as written to the scenario."""
         place = min(1.0, max(0.0, place))
         number = interpolate(self.low, self.high, place, by_logarithm=self.is_log)
         number = round_to_digits(number, self.low, self.high)
         return float(round(number)) if self.whole else number
 
     def place(self, number: float) -> float:
-        """Place of a number in the unit interval."""
+        """Coordinate of a number in the unit interval."""
         if self.is_log:
             return (log(number) - log(self.low)) / (log(self.high) - log(self.low))
         return (number - self.low) / (self.high - self.low)
 
     def written(self, number: float) -> Any:
-        """A number as the scenario takes it."""
+        """The number in the form that a scenario uses."""
         plain: Any = int(number) if self.whole else number
         return f"{Decimal(repr(plain)):f} {self.unit}" if self.unit else plain
 
 
 @dataclass(frozen=True)
 class Choice:
-    """One of some values."""
+    """One of several values."""
 
     path: str
     values: tuple[Any, ...]
@@ -63,7 +63,7 @@ class Choice:
 
 Free = Range | Choice
 Point = tuple[float, ...]
-"""A number for every range."""
+"""One number per range."""
 
 
 @dataclass(frozen=True)
@@ -80,13 +80,13 @@ class Space:
         return [path for one in written for path in split_paths(one)]
 
     def combinations(self) -> Iterator[dict[str, Any]]:
-        """Every combination of the choices, by path; one that is empty without them."""
+        """Every combination of the choices, by path; a single empty one without choices."""
         for values in product(*(one.values for one in self.choices)):
             pairs = zip(self.choices, values, strict=True)
             yield {path: value for one, value in pairs for path in split_paths(one.path)}
 
     def sets(self, point: Point) -> dict[str, Any]:
-        """What a point sets, by path."""
+        """Values that a point sets, by path."""
         pairs = zip(self.ranges, point, strict=True)
         return {path: one.written(number) for one, number in pairs for path in split_paths(one.path)}
 
@@ -95,12 +95,12 @@ class Space:
         return tuple(one.at(place) for one, place in zip(self.ranges, cube, strict=True))
 
     def cube(self, point: Point) -> list[float]:
-        """Point of the unit cube where these numbers are."""
+        """Point of the unit cube with these numbers."""
         return [one.place(number) for one, number in zip(self.ranges, point, strict=True)]
 
 
 def space_of(free: Mapping[str, Any]) -> Space:
-    """The space of a table of free keys; refused if there is no range among them."""
+    """Space of a table of free keys; raises `InputError` if it has no range."""
     found = [free_key(path, values) for path, values in free.items()]
     ranges = tuple(one for one in found if isinstance(one, Range))
     choices = tuple(one for one in found if isinstance(one, Choice))
@@ -110,13 +110,13 @@ def space_of(free: Mapping[str, Any]) -> Space:
         )
     space = Space(ranges, choices)
     check_distinct("free", space.paths)
-    if (count := sum(1 for _ in space.combinations())) > MOST_CHOICES:
+    if (count := sum(1 for _ in space.combinations())) > MAX_CHOICES:
         raise InputError(f"free: {count} combinations of choices, of which each is a fit; leave some out")
     return space
 
 
 def free_key(path: str, values: Any, table: str = "free") -> Free:
-    """A free key: `"1..100 Mbit/s"` is a range, a list (as text `"codel, pie"`) a choice."""
+    """Parse a free key: `"1..100 Mbit/s"` is a range, a list (as text `"codel, pie"`) a choice."""
     place = f"{table}.{path}"
     if isinstance(values, str) and (match := RANGE.fullmatch(values)):
         return _range(place, path, match)

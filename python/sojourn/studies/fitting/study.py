@@ -1,4 +1,4 @@
-"""What a fit runs: a scenario with keys set, once for each set of keys with which numbers were measured."""
+"""Runs of a fit: a scenario with keys set, once for each set of keys used in the measurements."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sojourn.model.analysis.metrics import BY_COLUMN
 from sojourn.model.results.result import Result
 from sojourn.model.scenarios.scenario import Scenario
 from sojourn.studies.fitting.data import QUANTILE, Data, Number
-from sojourn.studies.fitting.observed import needed, observed
+from sojourn.studies.fitting.observed import observed_value, required_probes
 from sojourn.studies.fitting.search import Simulate
 from sojourn.studies.fitting.space import Point
 from sojourn.studies.fitting.surfaces import Array
@@ -21,11 +21,11 @@ from sojourn.studies.idle import idle_keys
 from sojourn.studies.runs.runner import Run, Runner
 
 Make = Callable[[Mapping[str, Any]], Scenario]
-"""The scenario with some keys set, by dotted path."""
+"""Builds the scenario with some keys set, by dotted path."""
 
 
 def groups_of(data: Data) -> list[list[int]]:
-    """Places of the numbers that come from the same runs."""
+    """Indices of the numbers that come from the same runs."""
     found: dict[tuple[tuple[str, Any], ...], list[int]] = {}
     for place, number in enumerate(data.numbers):
         found.setdefault(number.at, []).append(place)
@@ -33,10 +33,10 @@ def groups_of(data: Data) -> list[list[int]]:
 
 
 def simulator(data: Data, make: Make, runner: Runner) -> Simulate:
-    """Function that runs points with seeds, all together, and measures the numbers."""
+    """Create a function that runs points with seeds, all together, and measures the numbers."""
     groups = groups_of(data)
     settings = [dict(data.numbers[group[0]].at) for group in groups]
-    probes = {key: value for number in data.numbers for key, value in needed(number.metric).items()}
+    probes = {key: value for number in data.numbers for key, value in required_probes(number.metric).items()}
     known: dict[tuple[str, int, int], Array] = {}
 
     def simulate(points: Sequence[tuple[Mapping[str, Any], Sequence[int]]]) -> list[Array]:
@@ -51,7 +51,7 @@ def simulator(data: Data, make: Make, runner: Runner) -> Simulate:
         results = runner([Run(made[key[:2]], key[2]) for key in missing])
         for key, result in zip(missing, results, strict=True):
             known[key] = np.array([value_of(result, data.numbers[place]) for place in groups[key[1]]])
-        runner.done.clear()  # results are large; what was measured is not
+        runner.done.clear()  # results are large; keep only the measured numbers
         found = []
         for sets, seeds in points:
             rows = np.empty((len(seeds), len(data.numbers)))
@@ -65,7 +65,7 @@ def simulator(data: Data, make: Make, runner: Runner) -> Simulate:
 
 
 def idle(data: Data, choices: Mapping[str, Any], point: Point, make: Make, runner: Runner) -> list[str]:
-    """A sentence on each free key that changes no run, with the other keys at their best values."""
+    """A sentence for each free key that changes no run, with the other keys at their best values."""
     settings = [dict(data.numbers[group[0]].at) for group in groups_of(data)]
 
     def with_place(key: int, place: float) -> dict[str, Any]:
@@ -80,11 +80,11 @@ def idle(data: Data, choices: Mapping[str, Any], point: Point, make: Make, runne
 
 
 def value_of(result: Result, number: Number) -> float:
-    """What a run gives for a measured number, in its unit; NaN if there is nothing, as of the delay of no packet."""
+    """Value of a measured number in a run, in its unit; NaN without samples, e.g. the delay without packets."""
     if number.link and number.link not in result.link_names:
         raise unknown("measured: link", number.link, result.link_names)
-    if (seen := observed(result, number.metric)) is not None:
-        return seen
+    if (value := observed_value(result, number.metric)) is not None:
+        return value
     chosen = result.at(number.link) if number.link else result
     if match := QUANTILE.fullmatch(number.metric):
         found = chosen.sojourn_ms(float(match[1]) / 100)

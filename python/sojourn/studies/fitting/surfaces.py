@@ -1,9 +1,8 @@
-"""Response surfaces: what a simulation's numbers are as a function of its keys, from runs with noise.
+"""Response surfaces: a simulation's numbers as a function of its keys, from noisy runs.
 
-In a box of the unit cube every number is fitted by a polynomial of second degree, by least squares over points that
-were simulated with seeds of their own, so that noise averages out over the points. (J. P. C. Kleijnen: Design and
-Analysis of Simulation Experiments, 2nd ed., 2015, chapters 2 and 3.) What the polynomials do not follow counts as noise
-of theirs.
+In a box of the unit cube every number is fitted by a quadratic polynomial, by least squares over points that were
+simulated with different seeds, so that noise averages out over the points. (J. P. C. Kleijnen: Design and Analysis of
+Simulation Experiments, 2nd ed., 2015, chapters 2 and 3.) The polynomials' lack of fit counts as noise.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ class Box:
         return np.minimum(1.0, self.centre + self.half)
 
     def holds(self, cube: Array) -> bool:
-        """Whether a point lies in it."""
+        """Whether a point lies in the box."""
         slack = 1e-9
         return bool(((cube >= self.low - slack) & (cube <= self.high + slack)).all())
 
@@ -55,9 +54,9 @@ class Surfaces:
         self._spread: Array = inverse @ inverse.T
         left = means - design @ self._coefficients
         self.squares = left.T @ left
-        """Squares and products of what the polynomials leave of the means."""
+        """Squares and products of the means' residuals."""
         self.free = max(1, len(cubes) - int(np.linalg.matrix_rank(design, tol=1e-8)))
-        """Degrees of freedom of these."""
+        """Their degrees of freedom."""
         self.covariance = in_groups(self.squares / self.free, groups, self.free)
         """Covariance of a point's means about the polynomials."""
 
@@ -67,13 +66,13 @@ class Surfaces:
         return found
 
     def error(self, cube: Array) -> Array:
-        """Covariance of the numbers at a point, as far as they are known."""
+        """Covariance of the estimated numbers at a point."""
         row = self._design(cube[None, :])[0]
         found: Array = float(row @ self._spread @ row) * self.covariance
         return found
 
     def slopes(self, cube: Array) -> Array:
-        """Derivatives at a point, a row per number."""
+        """Derivatives at a point, one row per number."""
         step = 1e-4
         columns = []
         for axis in range(len(cube)):
@@ -92,20 +91,20 @@ class Surfaces:
 
 
 SPARE = 3
-"""Points beyond the number of its terms that a polynomial of second degree needs; with fewer it is of the first."""
+"""Points beyond the number of terms that a quadratic polynomial needs; with fewer it is linear."""
 
 
 def terms(keys: int) -> int:
-    """Terms of a polynomial of second degree."""
+    """Number of terms of a quadratic polynomial."""
     return (keys + 1) * (keys + 2) // 2
 
 
 def noise_of(runs: Sequence[Array], surfaces: Surfaces) -> tuple[Array, int]:
-    """Covariance of single runs about the polynomials, and its degrees of freedom; all points have as many runs.
+    """Covariance of single runs about the polynomials, and its degrees of freedom; all points have equally many runs.
 
-    It is pooled from what runs of a point differ by and what the means of points differ from the polynomials by. Runs
-    of a point alone would not do: a quantile of delays that are whole packet times is the same in all of them, and in
-    the next point a packet time away.
+    It pools the variation between runs of a point with the deviation of the points' means from the polynomials. Runs of
+    a point alone would not suffice: a quantile of delays in whole packet times is equal in all of them, and differs by
+    a packet time at the next point.
     """
     parts = [one - one.mean(axis=0) for one in runs]
     free = sum(len(one) - 1 for one in parts) + surfaces.free
@@ -114,10 +113,10 @@ def noise_of(runs: Sequence[Array], surfaces: Surfaces) -> tuple[Array, int]:
 
 
 def in_groups(covariance: Array, groups: Sequence[Sequence[int]], free: int) -> Array:
-    """A covariance without what it says of numbers from different runs.
+    """A covariance without correlations between numbers of different runs.
 
-    Correlations are shrunk as by so many more, uncorrelated observations as there are numbers in the group: from few
-    runs the matrix would promise to know some combination of the numbers far too well.
+    Correlations are shrunk as if there were as many additional, uncorrelated observations as numbers in the group: with
+    few runs the matrix would claim to know some combination of the numbers far too well.
     """
     found = np.diag(np.diag(covariance)).astype(float)
     for group in groups:

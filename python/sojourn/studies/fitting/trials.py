@@ -1,4 +1,4 @@
-"""Trials with drawn true values, kept in a file, so that a command that is interrupted goes on where it was."""
+"""Trials with drawn true values, stored in a file so that an interrupted command can resume."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _FILE = {"trials": [{"trial": is_count, "keys": [_KEY], "p": is_number_or_null, 
 
 
 class Trials:
-    """The trials of a scenario and data, in a file; those of another scenario or version are done anew."""
+    """Trials of a scenario and data, in a file; trials of another scenario or version are recomputed."""
 
     def __init__(self, file: Path, data: Data, make: Make) -> None:
-        """Read what is there."""
+        """Read the existing trials."""
         if data.space.choices:
             raise InputError("--drawn: true values are drawn of ranges; set the choices with --set")
         self.file = file
@@ -46,7 +46,7 @@ class Trials:
         simulate: Simulate,
         tell: Callable[[float, int, int], None],
     ) -> list[dict[str, Any]]:
-        """The first trials; those that are missing are done, and each is kept as soon as it is."""
+        """Return the first `count` trials; missing ones are computed, and each is stored at once."""
         check_writable(self.file.parent)
         for trial in range(count):
             if trial not in self._done:
@@ -57,14 +57,14 @@ class Trials:
         return [self._done[trial] for trial in range(count)]
 
     def _write(self) -> None:
-        told = {"of": self._of, "trials": [self._done[trial] for trial in sorted(self._done)]}
-        text = json.dumps(told, indent=1, ensure_ascii=False) + "\n"
+        document = {"of": self._of, "trials": [self._done[trial] for trial in sorted(self._done)]}
+        text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
         self.file.parent.mkdir(parents=True, exist_ok=True)
         write_file(self.file, lambda stream: stream.write(text.encode()))
 
 
 def _identity(data: Data, make: Make) -> str:
-    """A hash of what a trial depends on: scenario, free keys, numbers, where true values come from, version."""
+    """Hash of everything that a trial depends on: scenario, free keys, numbers, ranges of true values, version."""
     middle = data.space.sets(data.space.point([0.5] * len(data.space.ranges)))
     document = make(middle).document
     about = (document, repr(data.space), repr(data.numbers), repr(data.truth), _core.version())
@@ -75,11 +75,11 @@ def _read(file: Path, of: str) -> dict[int, dict[str, Any]]:
     if not file.exists():
         return {}
     try:
-        told = parse_json(read_bytes(file, "file of trials"))
-        if find_mismatch("", told, {"of": is_text}) is not None or (
-            told["of"] == of and find_mismatch("", told, _FILE) is not None
+        document = parse_json(read_bytes(file, "file of trials"))
+        if find_mismatch("", document, {"of": is_text}) is not None or (
+            document["of"] == of and find_mismatch("", document, _FILE) is not None
         ):
             raise ValueError
-        return {one["trial"]: one for one in told["trials"]} if told["of"] == of else {}
+        return {one["trial"]: one for one in document["trials"]} if document["of"] == of else {}
     except ValueError:
         raise InputError(f"{file}: not a file of trials; choose another place with -o") from None

@@ -1,9 +1,9 @@
-"""Pairs of keys that make up for each other: how far they can, by simulations of their own.
+"""Pairs of keys that compensate for each other: how far they can, by dedicated simulations.
 
-Where only a sum or a product of two keys counts, as of two delays on one path, the good places are a valley that bends
-through the whole cube. Response surfaces do not follow it: their noise and their curvature say that it ends. So it is
-looked for: step by step one key is set and the best value of the other one is tried for, with the same seeds
-everywhere, until the sum of squares has grown too far. Where there is no valley that is so after the first step.
+If only a sum or a product of two keys matters, such as two delays on one path, the good points form a valley that bends
+through the whole cube. Response surfaces do not follow it: their noise and curvature make it end. So the valley is
+traced: one key is moved step by step and the best value of the other one is searched, with the same seeds everywhere,
+until the sum of squares exceeds its limit. Without a valley this happens after the first step.
 """
 
 from __future__ import annotations
@@ -19,45 +19,45 @@ from sojourn.studies.fitting.search import Search
 from sojourn.studies.fitting.surfaces import Array
 
 STEP = 0.15
-"""Steps along the valley, in shares of a range."""
+"""Steps along the valley, relative to a range."""
 LOOKS = 9
 """Values over the other key's whole range that are tried at each step, before those around the best of them."""
 FIRST_SEED = 700_000
-"""Seeds of these runs: no other part of a fit has them."""
-FEWEST, MOST = 4, 8
-"""Runs of each point."""
+"""First seed of these runs; no other part of a fit uses them."""
+MIN_RUNS, MAX_RUNS = 4, 8
+"""Minimum and maximum runs per point."""
 LITTLE = 0.25
-"""The runs of a point are so many that the variance of their mean is this share of that of the measured numbers."""
+"""Runs are added until the variance of their mean is this share of the measured numbers' variance."""
 
 
 @dataclass(frozen=True)
-class End:
-    """Where a walk ended."""
+class WalkEnd:
+    """End of a walk along the valley."""
 
     place: float
-    """The key's place there."""
+    """Position of the key."""
     other: float
-    """The other key's."""
+    """Position of the other key."""
     made_up: int
-    """Steps that the other key made good: without its move they would have been too far."""
+    """Steps that were possible only because the other key moved."""
 
 
 class Walk:
     """Sums of squares by simulation, near a best point."""
 
     def __init__(self, search: Search, likelihood: Likelihood) -> None:
-        """Choose how many runs each point has."""
+        """Choose the number of runs per point."""
         self.search = search
         self.likelihood = likelihood
         self.seen = np.ix_(likelihood.seen, likelihood.seen)
         measured, single = np.diag(likelihood.noise[self.seen]), np.diag(likelihood.single[self.seen])
-        self.runs = int(np.clip(np.ceil(np.max(single / (LITTLE * measured))), FEWEST, MOST))
+        self.runs = int(np.clip(np.ceil(np.max(single / (LITTLE * measured))), MIN_RUNS, MAX_RUNS))
         self.covariance = (likelihood.noise + likelihood.single / self.runs)[self.seen]
         self.most = self.sums([likelihood.best])[0] + likelihood.threshold
-        """Largest sum of a point in the valley."""
+        """Maximum sum of a point in the valley."""
 
     def sums(self, cubes: Sequence[Array]) -> list[float]:
-        """Sum of squares of each point; infinite where runs give no numbers."""
+        """Sum of squares of each point; infinite if runs give no numbers."""
         seeds = range(FIRST_SEED, FIRST_SEED + self.runs)
         found = []
         for one in self.search.try_all(np.array(cubes), [seeds] * len(cubes)):
@@ -66,8 +66,8 @@ class Walk:
             found.append(total if np.isfinite(total) else float("inf"))
         return found
 
-    def end(self, key: int, other: int, sign: int) -> End:
-        """Walk from the best point on, the key upwards or downwards."""
+    def end(self, key: int, other: int, sign: int) -> WalkEnd:
+        """Walk from the best point, the key upwards or downwards."""
         at = self.likelihood.best.copy()
         made_up = 0
         # At an end of the range there is no step left.
@@ -77,10 +77,10 @@ class Walk:
                 break
             made_up += sums[0] > self.most
             at = best
-        return End(float(at[key]), float(at[other]), made_up)
+        return WalkEnd(float(at[key]), float(at[other]), made_up)
 
     def _best(self, cube: Array, other: int) -> tuple[Array, list[float]]:
-        """The best place with the other key free, and the sums of all that were tried, of where it was first."""
+        """The best point with the other key free, and the sums of all tried points, the starting point first."""
         places, sums = [float(cube[other])], self.sums([cube])
 
         def look(at: Sequence[float]) -> None:
@@ -97,14 +97,14 @@ class Walk:
         return best, sums
 
 
-def walked(search: Search, likelihood: Likelihood, profiles: tuple[Profile, ...]) -> tuple[Profile, ...]:
-    """The profiles, wider where a valley goes further, and with the keys that make up for each other."""
+def follow_valleys(search: Search, likelihood: Likelihood, profiles: tuple[Profile, ...]) -> tuple[Profile, ...]:
+    """The profiles, widened along valleys, and with the keys that compensate for each other."""
     if len(profiles) < 2:
         return profiles
     found, walk = list(profiles), Walk(search, likelihood)
     for pair in combinations(range(len(found)), 2):
         made_up = 0
-        # Where one key is nearly all of what they give together, small steps of it are large ones of the other.
+        # If one key makes up most of their combined effect, its small steps are large ones of the other; try both.
         for key, other in (pair, pair[::-1]):
             ends = [walk.end(key, other, sign) for sign in (-1, 1)]
             made_up += sum(end.made_up for end in ends)

@@ -1,1 +1,1 @@
-"""`sojourn hunt`: looks in a space of scenarios for one in which a sentence about queue managers is true."""
+"""`sojourn hunt`: searches a space of scenarios for one that satisfies a condition on queue managers."""

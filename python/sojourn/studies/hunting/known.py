@@ -1,7 +1,7 @@
-"""How well known faults are found: `python -m sojourn.hunting.known SPACE -o DIR`, minutes of CPU time.
+"""Benchmark of hunting known faults: `python -m sojourn.hunting.known SPACE -o DIR`, minutes of CPU time.
 
-Each of them has one sentence in a user's words and is looked for with several seeds, by the search and at random.
-Nothing about the space or the search is made for one of them.
+Each fault has one condition in a user's terms and is hunted with several seeds, by the search and at random. Neither
+the space nor the search is tuned for them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from sojourn.studies.hunting.hunt import hunt
 from sojourn.studies.hunting.search import Search
 from sojourn.studies.hunting.space import Space
 from sojourn.studies.hunting.trials import Trials
-from sojourn.studies.hunting.where import sentence
+from sojourn.studies.hunting.where import parse_condition
 from sojourn.studies.hunting.words import words_of
 from sojourn.studies.runs.runner import Runner
 
@@ -41,7 +41,7 @@ KNOWN: Mapping[str, tuple[tuple[str, ...], str]] = {
     ),
     "tail drop: lock-out": (("droptail",), "jain(flows.0) < 0.5"),
 }
-"""Queue managers and the sentence of each fault."""
+"""Queue managers and condition of each fault."""
 
 
 @click.command()
@@ -56,7 +56,7 @@ def main(space: Path, seeds: int, evaluations: int, out: Path) -> None:
     with steps() as tell:
         for name, (aqms, where) in KNOWN.items():
             place = Space.load(space, aqms, {})
-            meant = sentence(where, words_of(place))
+            meant = parse_condition(where, words_of(place))
             searched, at_random, seconds, found = [], [], [], 0
             for seed in range(1, seeds + 1):
                 tell(done / total, name)
@@ -78,7 +78,7 @@ def main(space: Path, seeds: int, evaluations: int, out: Path) -> None:
 
 
 def _cpu_s() -> float:
-    """CPU time of this process and of those that it waited for, in seconds."""
+    """CPU time of this process and of its reaped children, in seconds."""
     times = os.times()
     return times.user + times.system + times.children_user + times.children_system
 

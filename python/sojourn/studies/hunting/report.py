@@ -1,4 +1,4 @@
-"""What a hunt leaves: a scenario file for each queue manager, a figure, and a record of how it came to them."""
+"""Output of a hunt: a scenario file for each queue manager, a figure, and a record of the search."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from sojourn.model.analysis.labels import names_of
 from sojourn.model.aqms.spelling import spelled_aqm
 from sojourn.model.scenarios.advice import advice
 from sojourn.model.scenarios.scenario import Scenario
-from sojourn.studies.hunting.hunt import Hunted
+from sojourn.studies.hunting.hunt import HuntResult
 from sojourn.studies.hunting.search import Search
 from sojourn.studies.hunting.space import Point, Space
 from sojourn.studies.hunting.trials import Trials
-from sojourn.studies.hunting.words import LOOKED_AT, letter
+from sojourn.studies.hunting.words import SAMPLED_POINTS, letter
 from sojourn.studies.idle import idle_keys
 from sojourn.studies.runs.runner import Run
 from sojourn.studies.study import set_path
 
 ENDS = (0.0, 1.0 - 2**-53)
-"""The ends of what a key is drawn from: places in [0, 1)."""
+"""Ends of the interval [0, 1) from which a key is drawn."""
 
 
-def write_scenarios(hunted: Hunted, space: Space, sentence: str, command: Sequence[str], out: Path) -> list[Path]:
-    """Write the found scenario with each queue manager; the first file has the plain name."""
+def write_scenarios(hunted: HuntResult, space: Space, sentence: str, command: Sequence[str], out: Path) -> list[Path]:
+    """Write the found scenario with each queue manager; the first file has no suffix."""
     files = []
     for place, aqm in enumerate(space.aqms):
         name = f"{space.path.stem}.found.toml" if place == 0 else f"{space.path.stem}.found-{letter(place)}.toml"
@@ -38,8 +38,8 @@ def write_scenarios(hunted: Hunted, space: Space, sentence: str, command: Sequen
     return files
 
 
-def draw(hunted: Hunted, trials: Trials, file: Path) -> Path:
-    """Draw the run that stands for what was found, of each queue manager."""
+def draw(hunted: HuntResult, trials: Trials, file: Path) -> Path:
+    """Draw the representative run of each queue manager."""
     scenarios = [
         trials.space.scenario(hunted.point, aqm).replace({"probes.packets": True})
         for aqm in range(len(trials.space.aqms))
@@ -50,8 +50,8 @@ def draw(hunted: Hunted, trials: Trials, file: Path) -> Path:
     return drawn.save(file)
 
 
-def idle(search: Search, hunted: Hunted | None) -> list[str]:
-    """A sentence on each drawn key that changes no run at the point found, or at the nearest one."""
+def idle(search: Search, hunted: HuntResult | None) -> list[str]:
+    """A sentence for each drawn key that changes no run at the found, or nearest, point."""
     if hunted is not None:
         point, seed = hunted.found.point, hunted.seed
     elif search.best:
@@ -70,9 +70,9 @@ def idle(search: Search, hunted: Hunted | None) -> list[str]:
 
 
 def warnings(space: Space) -> list[str]:
-    """What the space asks for in vain, as far as its first points tell."""
+    """Sentences about settings of the space without effect, judged by its first points."""
     found = []
-    for seed in range(1, LOOKED_AT + 1):
+    for seed in range(1, SAMPLED_POINTS + 1):
         try:
             found += [space.scenario(space.drawn(seed), aqm) for aqm in range(len(space.aqms))]
         except InputError:
@@ -80,8 +80,8 @@ def warnings(space: Space) -> list[str]:
     return advice(found)
 
 
-def told(hunted: Hunted | None, search: Search, sentence: str) -> dict[str, Any]:
-    """The record of a hunt."""
+def record_of(hunted: HuntResult | None, search: Search, sentence: str) -> dict[str, Any]:
+    """Record of a hunt."""
     trials = search.trials
     about: dict[str, Any] = {
         "space": str(trials.space.path),
@@ -120,7 +120,7 @@ def told(hunted: Hunted | None, search: Search, sentence: str) -> dict[str, Any]
 
 
 def keys_of(point: Point, space: Space) -> dict[str, Any]:
-    """Drawn keys of a point that are still there, by dotted path."""
+    """Drawn keys of a point that are still present, by dotted path."""
     gone = tuple(f"flows.{group}." for group in point.dropped)
     found = {path: value for path, value in space.paths(point).items() if not (gone and path.startswith(gone))}
     return found | ({"duration": point.duration} if point.duration else {})
@@ -132,17 +132,17 @@ def write_record(about: Mapping[str, Any], file: Path) -> Path:
     return write_if_changed(file, lambda stream: stream.write(text.encode()))
 
 
-def _heading(hunted: Hunted, sentence: str, space: Space, aqm: str, command: Sequence[str]) -> list[str]:
+def _heading(hunted: HuntResult, sentence: str, space: Space, aqm: str, command: Sequence[str]) -> list[str]:
     proof = hunted.proof
     names = ", ".join(f"{letter(place)} = {name}" for place, name in enumerate(space.aqms))
     lines = [f"{sentence}" + (f" with {names}; here {aqm}" if len(space.aqms) > 1 else "")]
     share = f"95 % interval of the share {proof.low:.0%} to {proof.high:.0%}"
     lines.append(f"True with {proof.holds} of {proof.distinct} seeds ({share}).")
-    lines += ["; ".join(both(one)) for one in proof.sides]
+    lines += ["; ".join(side_texts(one)) for one in proof.sides]
     return [*lines, f"Found by: {shlex.join(command)}"]
 
 
-def both(comparison: Mapping[str, Any]) -> list[str]:
+def side_texts(comparison: Mapping[str, Any]) -> list[str]:
     """Both sides of a comparison with their means."""
     sides = (comparison["left"], comparison["right"])
     return [f"{side['text']} {_mean(side, comparison['unit'])}" for side in sides]
@@ -156,8 +156,8 @@ def _mean(side: Mapping[str, Any], unit: str) -> str:
     return f"{side['mean']:.4g}{half} {unit}".rstrip()
 
 
-def _text(hunted: Hunted, space: Space, aqm: int, heading: Sequence[str]) -> str:
-    """A scenario file: the space's keys with those that were found."""
+def _text(hunted: HuntResult, space: Space, aqm: int, heading: Sequence[str]) -> str:
+    """Scenario file: the space's keys with the found values."""
     import tomlkit
 
     document, parameters = space.written(hunted.point, aqm)

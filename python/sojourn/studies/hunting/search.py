@@ -1,8 +1,9 @@
-"""The search: points at random, then from the best of them an evolution strategy, again and again.
+"""The search: random points, then an evolution strategy from the best of them, repeatedly.
 
 The strategy is CMA-ES with margin (R. Hamano, S. Saito, M. Nomura, S. Shirakawa, "CMA-ES with margin: lower-bounding
-marginal probability for mixed-integer black-box optimization", GECCO 2022), as the package `cmaes` has it, in the unit
-cube of all drawn values. Batches have the same size on every machine, so that the number of cores decides nothing.
+marginal probability for mixed-integer black-box optimization", GECCO 2022), as implemented by the package `cmaes`, in
+the unit cube of all drawn values. The batch size is the same on every machine, so results do not depend on the number
+of cores.
 """
 
 from __future__ import annotations
@@ -16,70 +17,70 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sojourn.base.errors import MissingError
-from sojourn.model.scenarios.draw import OneOf
+from sojourn.model.scenarios.draw import Choice
 from sojourn.studies.hunting.space import Point, Space, seeds_from
 from sojourn.studies.hunting.trials import Trials
 
 BATCH = 8
-"""Points that are tried together."""
+"""Points tried together."""
 ROUND = 48
-"""Random points before the strategy begins, and again after it has ended without success."""
+"""Random points before the strategy starts, and again after it ended without success."""
 GENERATIONS = 12
-"""The strategy ends after so many generations without a better point."""
+"""The strategy ends after this many generations without a better point."""
 SIGMA = 0.2
-"""Its first step, in shares of the ranges."""
+"""Initial step size, relative to the ranges."""
 CONFIRMING = (4, 5)
-"""Other seeds with which a point is tried; it counts as found if it holds with all but one of them."""
+"""Batches of further seeds; a point counts as found if at most one of them fails."""
 NOTHING = -30.0
-"""Margin that the strategy is told of a point without one."""
+"""Margin reported to the strategy for a point without one."""
 
 
 @dataclass(frozen=True)
-class Found:
-    """A point of which the sentence is true with several seeds."""
+class FoundPoint:
+    """A point that satisfies the condition with several seeds."""
 
     point: Point
     seed: int
     evaluations: int
-    """Points that had been tried by then, those tried with other seeds counted for each of them."""
+    """Points tried until then; confirmations with further seeds count as well."""
     by: str
     """`random` or `local`."""
 
 
 @dataclass
 class Search:
-    """A search that has done some evaluations."""
+    """State of a search."""
 
     trials: Trials
     seed: int
     most: int
     """Evaluations after which it gives up."""
     local: bool = True
-    """Whether the strategy follows the random points; without it there are more of these."""
+    """Whether the strategy follows the random points; otherwise there are more random points."""
     evaluations: int = 0
     best: tuple[float, Point, int] | None = None
     """Largest margin, its point and its seed."""
     drawn: int = 0
     """Random points so far."""
     _start: tuple[float, dict[str, float]] | None = None
-    """Largest margin of the last round of random points, and where its point is."""
+    """Largest margin of the last round of random points, and the coordinates of its point."""
 
     def __post_init__(self) -> None:
-        """Refuse the strategy if its package is missing, before anything runs."""
+        """Raise `MissingError` early if the strategy's package is missing."""
         if self.local and find_spec("cmaes") is None:
             remedy = "install it: pip install 'sojourn[hunt]', or search at random only (--random)"
             raise MissingError(f"the strategy of a hunt needs cmaes, which is missing; {remedy}")
 
-    def run(self) -> Found | None:
-        """Search until a point is found and holds, or nothing is left to spend. Called again it goes on."""
+    def run(self) -> FoundPoint | None:
+        """Search until a point is confirmed or the evaluations are used up; another call resumes the search."""
         while self.evaluations < self.most:
             found = self._at_random() or (self._from_the_best() if self.local else None)
             if found:
                 return found
         return None
 
-    def _at_random(self) -> Found | None:
-        """A round of random points. The best of the round is where the strategy begins."""
+    def _at_random(self) -> FoundPoint | None:
+        """A round of random points; the best one is the start of the strategy."""
         self._start = None
         for _ in range(ROUND // BATCH):
             seeds = [self._next_seed() for _ in range(min(BATCH, self.most - self.evaluations))]
@@ -92,8 +93,8 @@ class Search:
                     self._start = margins[place], self.trials.space.places(seeds[place])
         return None
 
-    def _from_the_best(self) -> Found | None:
-        """Follow the strategy from the best random point of the round."""
+    def _from_the_best(self) -> FoundPoint | None:
+        """Run the strategy from the best random point of the round."""
         from cmaes import CMAwM
 
         if self._start is None or not isfinite(self._start[0]):
@@ -132,41 +133,41 @@ class Search:
                 self.best = margin, point, seed
         return margins
 
-    def _confirmed(self, point: Point, seed: int, by: str = "random") -> Found | None:
-        """Whether it holds with other seeds as well."""
+    def _confirmed(self, point: Point, seed: int, by: str = "random") -> FoundPoint | None:
+        """Confirm a point with further seeds; None if more than one fails."""
         fails = 0
         for count in CONFIRMING:
             others = seeds_from(self.seed, f"confirm {self.evaluations}", count)
             fails += sum(one <= 0 for one in self._try([(point, other) for other in others]))
             if fails > 1:
                 return None
-        return Found(point, seed, self.evaluations, by)
+        return FoundPoint(point, seed, self.evaluations, by)
 
     def _next_seed(self) -> int:
-        """Seed of the next random point, which is that of the run as well."""
+        """Seed of the next random point, also used for its run."""
         self.drawn += 1
         return seeds_from(self.seed, f"point {self.drawn}", 1)[0]
 
 
 @dataclass(frozen=True)
 class Cube:
-    """The unit cube of a space; what has a single value is left out."""
+    """Unit cube of a space, without keys that have a single value."""
 
     space: Space
 
     @property
     def names(self) -> list[str]:
-        """Its coordinates."""
+        """Names of the coordinates."""
         return [name for name, leaf in self.space.leaves.items() if options_of(leaf) != 1]
 
     @property
     def steps(self) -> list[float]:
-        """How far the values of each lie apart; 0 for a range."""
+        """Step size of each coordinate's values; 0 for a range."""
         options = [options_of(self.space.leaves[name]) for name in self.names]
         return [1 / (count - 1) if count else 0.0 for count in options]
 
     def of(self, places: Mapping[str, float]) -> NDArray[np.float64]:
-        """Coordinates of what has these places in its distributions."""
+        """Coordinates of a point given by its positions in the distributions."""
         found = []
         for name in self.names:
             count = options_of(self.space.leaves[name])
@@ -174,7 +175,7 @@ class Cube:
         return np.array(found)
 
     def places(self, cube: Sequence[float]) -> dict[str, float]:
-        """Places in the distributions of what has these coordinates."""
+        """Positions in the distributions of a point given by its coordinates."""
         found = dict.fromkeys(self.space.leaves, 0.0)
         for name, coordinate in zip(self.names, cube, strict=True):
             count = options_of(self.space.leaves[name])
@@ -187,5 +188,5 @@ BELOW_ONE = 1 - 2**-53
 
 
 def options_of(leaf: object) -> int:
-    """How many values a leaf chooses from; 0 for a range."""
-    return len(leaf.options) if isinstance(leaf, OneOf) else 0
+    """Number of values that a leaf chooses from; 0 for a range."""
+    return len(leaf.options) if isinstance(leaf, Choice) else 0

@@ -1,4 +1,4 @@
-"""Making a found point simpler, as long as the sentence stays true of it: fewer flows, rounder values, shorter time."""
+"""Simplifies a found point while it satisfies the condition: fewer flows, rounder values, shorter time."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from math import ceil
 from typing import Any
 
 from sojourn.base.units import format_quantity, read_quantity, seconds
-from sojourn.model.scenarios.draw import Between, OneOf
+from sojourn.model.scenarios.draw import Choice, NumberRange
 from sojourn.studies.hunting.space import Point, Space
 from sojourn.studies.hunting.trials import Trials
 
-LEAST_SHARE = 1 / 3
-"""Share of the time that statistics are about which a shorter run keeps."""
+MIN_SHARE = 1 / 3
+"""Minimum share of the statistics window that a shorter run keeps."""
 
 
 @dataclass
-class Shrink:
-    """What tries simpler points."""
+class Shrinker:
+    """Tries simpler points."""
 
     trials: Trials
     seeds: Sequence[int]
-    """With the first of them the sentence has to be true, and with all others but one."""
+    """Seeds that must satisfy the condition: the first one, and all but one of the others."""
     groups: frozenset[int]
-    """Groups of flows that the sentence names: numbers of groups stay up to the last of them."""
+    """Flow groups that the condition names; group numbers up to the last of them are kept."""
     most: int = 300
-    """Points that are tried at most."""
+    """Maximum number of points to try."""
     tried: int = 0
     kept: list[Point] = field(default_factory=list)
-    """Those of which it is true, each simpler than the one before."""
+    """Points that satisfied the condition, each simpler than the one before."""
     done: bool = False
     """Whether nothing simpler was left to try."""
     _seen: set[str] = field(default_factory=set)
@@ -38,7 +38,7 @@ class Shrink:
     """Length of the first point's run."""
 
     def run(self, point: Point) -> Point:
-        """The simplest point that is reached."""
+        """Return the simplest point reached."""
         self._full_s = seconds(self.trials.space.scenario(point).document["duration"])
         while self.tried < self.most:
             simpler = self._first(point)
@@ -50,7 +50,7 @@ class Shrink:
         return point
 
     def _first(self, point: Point) -> Point | None:
-        """The first of all simpler points that holds."""
+        """First simpler point that satisfies the condition."""
         for candidate in self.candidates(point):
             key = repr(
                 (sorted(self.trials.space.paths(candidate).items(), key=str), candidate.dropped, candidate.duration)
@@ -66,7 +66,7 @@ class Shrink:
         return None
 
     def candidates(self, point: Point) -> Iterator[Point]:
-        """Simpler points, what saves most of the work first."""
+        """Simpler points, those that save the most work first."""
         for kind in (
             self._fewer_groups,
             self._shorter,
@@ -78,18 +78,18 @@ class Shrink:
             yield from kind(point)
 
     def _fewer_groups(self, point: Point) -> Iterator[Point]:
-        """Without a group of flows that the sentence does not need."""
+        """Remove a flow group that the condition does not need."""
         count = len(self.trials.space.document.get("flows", []))
         for group in range(count - 1, max(self.groups, default=-1), -1):
             if group not in point.dropped and count - len(point.dropped) > 1:
                 yield replace(point, dropped=point.dropped | {group})
 
     def _shorter(self, point: Point) -> Iterator[Point]:
-        """A shorter run, of which enough is left for what the sentence says."""
+        """Shorten the run, but keep enough of the statistics window for the condition."""
         document = self.trials.space.scenario(point).document
         length = seconds(document["duration"])
         begins = 0.0 if document["warmup"] == "auto" else seconds(document["warmup"])
-        least = begins + (self._full_s - begins) * LEAST_SHARE
+        least = begins + (self._full_s - begins) * MIN_SHARE
         for share in (0.0, 0.5, 0.8):
             shorter = least + (length - least) * share
             rounded = ceil(shorter) if shorter >= 2 else ceil(10 * shorter) / 10
@@ -97,30 +97,30 @@ class Shrink:
                 yield replace(point, duration=f"{rounded:g} s")
 
     def _fewer(self, point: Point) -> Iterator[Point]:
-        """A smaller whole number, such as that of flows."""
+        """Reduce an integer, such as a number of flows."""
         for name, leaf in self._active(point):
-            if isinstance(leaf, Between) and leaf.whole and not leaf.unit:
+            if isinstance(leaf, NumberRange) and leaf.whole and not leaf.unit:
                 value, low = int(point.values[name]), int(leaf.low)
                 for smaller in dict.fromkeys((low, (low + value) // 2, low + (value - low) * 3 // 4, value - 1)):
                     if low <= smaller < value:
                         yield point.with_value(name, smaller)
 
     def _left_out(self, point: Point) -> Iterator[Point]:
-        """Without a key that the scenario does not need."""
+        """Remove a key that the scenario does not need."""
         for path in self.trials.space.paths(point):
             yield replace(point, left_out=point.left_out | {path})
 
     def _simpler_options(self, point: Point) -> Iterator[Point]:
-        """An option that stands further ahead; of tables also with what the present one has of the same unit."""
+        """Choose an earlier option; for tables also with values of the same unit from the current one."""
         for name, leaf in self._active(point):
-            if isinstance(leaf, OneOf):
+            if isinstance(leaf, Choice):
                 for option in leaf.options[: leaf.options.index(point.values[name])]:
                     chosen = point.with_value(name, option)
                     yield chosen
                     yield from self._carried_over(point, chosen)
 
     def _carried_over(self, point: Point, chosen: Point) -> Iterator[Point]:
-        """The option with a value of the one before it, where both are ranges of the same unit."""
+        """The option with a value of the current one, if both are ranges of the same unit."""
         space = self.trials.space
         before, after = set(space.active(point)), set(space.active(chosen))
         for new in sorted(after - before):
@@ -129,15 +129,15 @@ class Shrink:
                     yield chosen.with_value(new, point.values[old])
 
     def _rounder(self, point: Point) -> Iterator[Point]:
-        """Values with one digit, then with two: the nearer of them, then that on the other side."""
+        """Values with one digit, then with two: first the nearer one, then the one on the other side."""
         for digits in (1, 2):
             for name, leaf in self._active(point):
-                if isinstance(leaf, Between):
+                if isinstance(leaf, NumberRange):
                     for rounded in rounder(point.values[name], digits):
                         yield point.with_value(name, rounded)
 
     def _active(self, point: Point) -> Iterator[tuple[str, Any]]:
-        """Leaves that decide about something that is there."""
+        """Leaves that affect something present."""
         leaves = self.trials.space.leaves
         present = set(self.trials.space.active(point))
         gone = tuple(f"flows.{group}." for group in point.dropped)
@@ -147,9 +147,9 @@ class Shrink:
 
 
 def rounder(value: Any, digits: int) -> list[Any]:
-    """The two quantities or numbers around a value with so many significant digits; none where it has no more."""
+    """The two quantities or numbers around a value with `digits` significant digits; none if it has no more."""
     number, unit = read_quantity("value", value)
-    around = {Context(prec=digits, rounding=way).create_decimal(number) for way in (ROUND_FLOOR, ROUND_CEILING)}
+    around = {Context(prec=digits, rounding=mode).create_decimal(number) for mode in (ROUND_FLOOR, ROUND_CEILING)}
     if number in around:
         return []
     return [format_quantity(one, unit) for one in sorted(around, key=lambda one: (abs(one - number), one)) if one > 0]
@@ -157,4 +157,4 @@ def rounder(value: Any, digits: int) -> list[Any]:
 
 def _unit(space: Space, name: str) -> str | None:
     leaf = space.leaves[name]
-    return leaf.unit if isinstance(leaf, Between) else None
+    return leaf.unit if isinstance(leaf, NumberRange) else None

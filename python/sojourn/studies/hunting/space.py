@@ -1,4 +1,4 @@
-"""The space that is searched: a scenario whose keys are drawn, with some queue managers put into it."""
+"""Search space: a scenario with drawn keys, combined with some queue managers."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from typing import Any
 from sojourn.base.errors import InputError
 from sojourn.model.aqms.registry import parsed
 from sojourn.model.aqms.spelling import spelled_aqm
-from sojourn.model.scenarios.draw import Draw, Leaf, place_of
+from sojourn.model.scenarios.draw import Draw, Leaf, unit_draw
 from sojourn.model.scenarios.scenario import Scenario
 from sojourn.studies.study import AQM_PARAMETER, fill, read_document, set_path
 
 
 @dataclass(frozen=True)
 class Point:
-    """A point of the space, and what was made simpler about it."""
+    """A point of the space, with its simplifications."""
 
     values: Mapping[str, Any]
-    """What each drawn leaf has, by its name."""
+    """Value of each drawn leaf, by name."""
     left_out: frozenset[str] = frozenset()
     """Paths that keep the file's value, or the default."""
     dropped: frozenset[int] = frozenset()
-    """Groups of flows that are not there."""
+    """Flow groups that are removed."""
     duration: str = ""
-    """Another duration than the file's."""
+    """Duration in place of the file's."""
 
     def with_value(self, name: str, value: Any) -> Point:
         """Return the point with another value of a leaf."""
@@ -39,22 +39,22 @@ class Point:
 
 @dataclass(frozen=True)
 class Space:
-    """Where a hunt looks."""
+    """Search space of a hunt."""
 
     path: Path
     document: dict[str, Any]
     """The file without its table `[draw]`."""
     draw: Draw
     aqms: tuple[str, ...]
-    """Queue managers at the first link, at least one; empty where they are drawn."""
+    """Queue managers at the first link, at least one; empty if they are drawn."""
     sets: Mapping[str, Any] = field(default_factory=dict)
-    """Keys that are set for all points, before what is drawn."""
+    """Keys set for all points, with priority over drawn values."""
 
     @classmethod
     def load(cls, path: Path, aqms: Sequence[str], sets: Mapping[str, Any]) -> Space:
-        """Read a scenario with a table `[draw]`; without queue managers those of its `[sweep]`, or its own one.
+        """Read a scenario with a table `[draw]`; default queue managers: those of its `[sweep]`, else its own one.
 
-        Raises `InputError` if nothing is drawn there.
+        Raises `InputError` if nothing is drawn.
         """
         document = read_document(path)
         draw = Draw.take(document, path.parent)
@@ -69,29 +69,29 @@ class Space:
         return cls(path, document, draw, chosen, sets)
 
     def drawn(self, seed: int) -> Point:
-        """The point that `sojourn scenario draw` makes of a seed."""
+        """The point that `sojourn scenario draw` draws with a seed."""
         return self.at(self.places(seed))
 
     def places(self, seed: int) -> dict[str, float]:
-        """Where in [0, 1) each leaf is that a seed draws."""
-        return {name: place_of(seed, name) for name in self.leaves}
+        """Position in [0, 1) of each leaf, drawn by a seed."""
+        return {name: unit_draw(seed, name) for name in self.leaves}
 
     @cached_property
     def leaves(self) -> dict[str, Leaf]:
-        """What takes a value of its own, by name."""
+        """Leaves that take a value of their own, by name."""
         return self.draw.leaves
 
     def at(self, places: Mapping[str, float]) -> Point:
-        """The point where each leaf has such a place in [0, 1)."""
+        """The point with each leaf at a position in [0, 1)."""
         return Point({name: leaf(places[name]) for name, leaf in self.leaves.items()})
 
     def paths(self, point: Point) -> dict[str, Any]:
-        """What a point sets, by dotted path."""
+        """Values that a point sets, by dotted path."""
         drawn = self.draw.chosen(lambda name, _leaf: point.values[name])
         return {path: value for path, value in drawn.items() if path not in point.left_out and path not in self.sets}
 
     def active(self, point: Point) -> list[str]:
-        """Names of the leaves that decide about the paths of a point."""
+        """Names of the leaves that determine the paths of a point."""
         found: list[str] = []
 
         def choose(name: str, _leaf: Leaf) -> Any:
@@ -102,12 +102,12 @@ class Space:
         return found
 
     def scenario(self, point: Point, aqm: int = 0) -> Scenario:
-        """The scenario of a point with a queue manager. Raises `InputError` where it cannot run."""
+        """Scenario of a point with a queue manager. Raises `InputError` if it cannot run."""
         document, parameters = self.written(point, aqm)
         return Scenario.parse(json.dumps(document, default=str), parameters, base=self.path.parent)
 
     def written(self, point: Point, aqm: int = 0) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The document of a point, and parameters of its queue managers by dotted path."""
+        """Document of a point, and parameters of its queue managers by dotted path."""
         document: dict[str, Any] = copy.deepcopy(self.document)
         parameters: dict[str, Any] = {}
         chosen = {self._aqm_path: self.aqms[aqm]} if self.aqms[aqm] else {}
@@ -128,7 +128,7 @@ class Space:
         return "links.0.aqm" if "nodes" in self.document else "link.aqm"
 
     def _has(self, aqm: int, path: str) -> bool:
-        """Whether a queue manager has a parameter that is drawn; that of another link is for the core to judge."""
+        """Whether a queue manager has a drawn parameter; those of another link are left to the core."""
         link, _, name = path.rpartition(".")
         return link != self._aqm_path or not self.aqms[aqm] or name in self._parameters[aqm]
 
@@ -138,7 +138,7 @@ class Space:
 
 
 def _own_aqms(document: Mapping[str, Any], sweep: Any, draw: Draw) -> tuple[str, ...]:
-    """Queue managers that a file names: those of its sweep, else that of its first link; empty where it is drawn."""
+    """Queue managers that a file names: those of its sweep, else of its first link; empty if it is drawn."""
     swept = sweep.get("link.aqm") if isinstance(sweep, Mapping) else None
     if isinstance(swept, list) and swept:
         return tuple(spelled_aqm(one) for one in swept)
@@ -151,6 +151,6 @@ def _own_aqms(document: Mapping[str, Any], sweep: Any, draw: Draw) -> tuple[str,
 
 
 def seeds_from(seed: int, stream: str, count: int) -> list[int]:
-    """Seeds of runs that only this stream has."""
+    """Seeds of runs from a stream of their own."""
     draw = random.Random(f"hunt {seed} {stream}")
     return [draw.randrange(1, 2**31) for _ in range(count)]

@@ -1,4 +1,4 @@
-"""Trying points: the runs of each queue manager with a seed, and how far the sentence is true of them."""
+"""Evaluation of points: a run of each queue manager with a seed, and the margin of the condition."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from sojourn.model.analysis.warmup import aligned
 from sojourn.model.results.result import Result
 from sojourn.model.scenarios.scenario import Scenario
 from sojourn.studies.hunting.space import Point, Space
-from sojourn.studies.hunting.where import Sentence
+from sojourn.studies.hunting.where import Condition
 from sojourn.studies.runs.runner import Run, Runner
 
 
 @dataclass
 class Trials:
-    """What tries points, and counts."""
+    """Evaluates points, and counts."""
 
     space: Space
-    sentence: Sentence
+    sentence: Condition
     runner: Runner
     tell: Callable[[], None] = lambda: None
     """Called after each batch."""
     runs: int = 0
-    """Runs that were asked for."""
+    """Number of requested runs."""
     refused: int = 0
     """Points that cannot run."""
     _known: dict[tuple[Scenario, int], float] = field(default_factory=dict)
 
-    def margins(self, asked: Sequence[tuple[Point, int]]) -> list[float]:
-        """How far the sentence is true of points, each with its seed; minus infinity for what cannot run."""
-        scenarios = [self._scenarios(point) for point, _ in asked]
-        keys = [(made[0], seed) if made else None for made, (_, seed) in zip(scenarios, asked, strict=True)]
+    def margins(self, requests: Sequence[tuple[Point, int]]) -> list[float]:
+        """Margins of the condition at points, each with its seed; minus infinity if a point cannot run."""
+        scenarios = [self._scenarios(point) for point, _ in requests]
+        keys = [(made[0], seed) if made else None for made, (_, seed) in zip(scenarios, requests, strict=True)]
         missing = {key: made for key, made in zip(keys, scenarios, strict=True) if key and key not in self._known}
         runs = [Run(scenario, key[1]) for key, made in missing.items() for scenario in made]
         results = self.runner(runs)
@@ -41,19 +41,19 @@ class Trials:
         each = len(self.space.aqms)
         for place, key in enumerate(missing):
             self._known[key] = self.sentence.margin(aligned(results[place * each : (place + 1) * each]))
-        self.runner.done.clear()  # results are large; margins are not
+        self.runner.done.clear()  # results are large; keep only the margins
         self.tell()
         return [self._known[key] if key else -inf for key in keys]
 
     def holds(self, point: Point, seeds: Sequence[int]) -> bool:
-        """Whether the sentence is true of a point with all of some seeds but one, and with the first of them."""
+        """Whether a point satisfies the condition with the first seed and all but one of the others."""
         first, *others = seeds
         if self.margins([(point, first)])[0] <= 0:
             return False
         return sum(margin <= 0 for margin in self.margins([(point, seed) for seed in others])) <= 1
 
     def results(self, point: Point, seeds: Sequence[int]) -> list[list[Result]]:
-        """The runs of a point, seed by seed, of each queue manager."""
+        """The runs of a point, seed by seed, for each queue manager."""
         made = [self.space.scenario(point, aqm) for aqm in range(len(self.space.aqms))]
         results = self.runner([Run(scenario, seed) for seed in seeds for scenario in made])
         self.runs += len(results)
@@ -61,7 +61,7 @@ class Trials:
         return [aligned(results[place : place + len(made)]) for place in range(0, len(results), len(made))]
 
     def _scenarios(self, point: Point) -> list[Scenario]:
-        """A scenario for each queue manager; none where the point cannot run."""
+        """A scenario for each queue manager; empty if the point cannot run."""
         try:
             return [self.space.scenario(point, aqm) for aqm in range(len(self.space.aqms))]
         except InputError:

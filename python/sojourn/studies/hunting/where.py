@@ -1,7 +1,7 @@
-"""The sentence that is looked for: `p99(sojourn) > 10 * target`, with the words of our tables and of scenario files.
+"""The condition of a hunt: `p99(sojourn) > 10 * target`, in terms of our tables and of scenario files.
 
-It is parsed as Python, of which it may have comparisons, arithmetic, `and`, `or` and `not`. Every number has a unit,
-and what cannot be compared is refused before anything runs.
+It is parsed as Python, restricted to comparisons, arithmetic, `and`, `or` and `not`. Every number has a unit, and
+incompatible comparisons are rejected before anything runs.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from math import inf, isnan, log
 
 from sojourn.base.errors import InputError
 from sojourn.base.inputs import MAX_DEPTH
-from sojourn.studies.hunting.words import Runs, Term, Words
+from sojourn.studies.hunting.words import Runs, Term, Vocabulary
 
 EXAMPLE = '"p99(sojourn) > 10 * target" or "goodput(B) < 0.8 * goodput(A)"'
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """One side of the sentence against the other."""
+    """A comparison of two terms."""
 
     text: str
     left: Term
@@ -31,10 +31,10 @@ class Comparison:
     strict: bool
 
     def margin(self, runs: Runs) -> float:
-        """How far it is true: above zero where it is.
+        """Margin by which the comparison is true: positive if it is.
 
-        The logarithm of the ratio of both sides where these are positive. Not a number on either side, as of the delay
-        of no packet, makes it untrue.
+        The logarithm of the ratio of both sides if these are positive. NaN on either side, such as the delay without
+        packets, makes it false.
         """
         left, right = self.left.value(runs), self.right.value(runs)
         if isnan(left) or isnan(right):
@@ -44,32 +44,32 @@ class Comparison:
             return -TINY if self.strict else TINY
         if large > 0 and small > 0:
             return log(large / small)
-        # Of what is zero or less nothing is a ratio: then the difference counts, by the size of both.
+        # No ratio exists for values of zero or less: use the difference, relative to the size of both.
         return (large - small) / max(abs(large), abs(small))
 
     def sides(self, runs: Runs) -> tuple[float, float]:
-        """Both sides as numbers."""
+        """Values of both sides."""
         return self.left.value(runs), self.right.value(runs)
 
 
-SHOWN = 200
-"""Characters of a sentence that an error shows."""
+MAX_SHOWN = 200
+"""Maximum characters of a condition shown in an error."""
 TINY = 1e-12
-"""Margin of sides that are equal."""
+"""Margin of equal sides."""
 
 
 @dataclass(frozen=True)
-class Sentence:
-    """What is looked for."""
+class Condition:
+    """The condition that a scenario must satisfy."""
 
     text: str
     comparisons: tuple[Comparison, ...]
     margin: Callable[[Runs], float]
-    """How far it is true; above zero where it is."""
+    """Margin by which it is true; positive if it is."""
 
 
-def sentence(text: str, words: Words) -> Sentence:
-    """Parse a sentence; `words` knows what its names mean. Raises `InputError` for what is none."""
+def parse_condition(text: str, words: Vocabulary) -> Condition:
+    """Parse a condition; `words` resolves its names. Raises `InputError` if it is invalid."""
     try:
         tree = ast.parse(_as_python(text.strip()), mode="eval").body
     except (SyntaxError, ValueError, MemoryError, RecursionError):
@@ -80,11 +80,11 @@ def sentence(text: str, words: Words) -> Sentence:
         )
     found: list[Comparison] = []
     margin = _truth(tree, words, found)
-    return Sentence(text.strip(), tuple(found), margin)
+    return Condition(text.strip(), tuple(found), margin)
 
 
 def _is_deeper(tree: ast.expr, most: int) -> bool:
-    """Whether more than `most` expressions are within each other."""
+    """Whether expressions are nested deeper than `most`."""
     level: list[ast.AST] = [tree]
     for _ in range(most):
         level = [child for node in level for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)]
@@ -92,12 +92,12 @@ def _is_deeper(tree: ast.expr, most: int) -> bool:
 
 
 def _short(text: str) -> str:
-    """The begin of a sentence, for an error."""
-    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+    """Start of a condition, for an error."""
+    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…"
 
 
-def _truth(node: ast.expr, words: Words, found: list[Comparison]) -> Callable[[Runs], float]:
-    """How far something is true, and every comparison in it."""
+def _truth(node: ast.expr, words: Vocabulary, found: list[Comparison]) -> Callable[[Runs], float]:
+    """Margin function of an expression; appends every comparison in it to `found`."""
     if isinstance(node, ast.BoolOp):
         parts = [_truth(one, words, found) for one in node.values]
         choose = min if isinstance(node.op, ast.And) else max
@@ -112,7 +112,7 @@ def _truth(node: ast.expr, words: Words, found: list[Comparison]) -> Callable[[R
     return lambda runs: min(pair.margin(runs) for pair in pairs)
 
 
-def _comparisons(node: ast.Compare, words: Words) -> Iterator[Comparison]:
+def _comparisons(node: ast.Compare, words: Vocabulary) -> Iterator[Comparison]:
     terms = [_term(one, words) for one in (node.left, *node.comparators)]
     for left, kind, right in zip(terms, node.ops, terms[1:], strict=False):
         if type(kind) not in SIGNS:
@@ -122,7 +122,7 @@ def _comparisons(node: ast.Compare, words: Words) -> Iterator[Comparison]:
         yield Comparison(f"{left.text} {sign} {right.text}", left, right, greater, strict)
 
 
-def _term(node: ast.expr, words: Words) -> Term:
+def _term(node: ast.expr, words: Vocabulary) -> Term:
     """A number with its unit."""
     if isinstance(node, ast.BinOp) and type(node.op) in ARITHMETIC:
         return _combined(_term(node.left, words), type(node.op), _term(node.right, words), _shown(node))
@@ -186,14 +186,14 @@ def _string(node: ast.Call) -> str:
 
 
 def _as_python(text: str) -> str:
-    """Quantities, dotted keys and quantiles such as p99.9, which Python would not read, made readable for it."""
+    """Rewrite quantities, dotted keys and quantiles such as p99.9 so that Python can parse them."""
     text = _PATH.sub(lambda match: f'{_KEY}("{match[0]}")', text)
     text = _NUMBER.sub(lambda match: f'{_QUANTITY}("{match[1]} {match[2]}")', text)
     return _FINE.sub(r"p\1_\2(", text)
 
 
 def _shown(node: ast.expr) -> str:
-    """What a part of the sentence looked like."""
+    """Original text of a part of the condition."""
     text = ast.unparse(node)
     text = re.sub(rf"(?:{_QUANTITY}|{_KEY})\('([^']*)'\)", r"\1", text)
     return re.sub(r"\bp(\d+)_(\d+)\(", r"p\1.\2(", text)
@@ -209,7 +209,7 @@ SIGNS: Mapping[type[ast.cmpop], tuple[str, bool, bool]] = {
     ast.Lt: ("<", False, True),
     ast.LtE: ("<=", False, False),
 }
-"""As it is written, whether the left side is to be the greater one, and whether they may not be equal."""
+"""Text, whether the left side must be greater, and whether the comparison is strict."""
 ARITHMETIC: Mapping[type[ast.operator], tuple[str, Callable[[float, float], float]]] = {
     ast.Add: ("+", operator.add),
     ast.Sub: ("-", operator.sub),

@@ -1,4 +1,4 @@
-"""What the words of a sentence mean in a run: metrics of tables, parameters of queue managers, keys of scenarios."""
+"""Vocabulary of a condition: metrics of tables, parameters of queue managers, keys of scenarios."""
 
 from __future__ import annotations
 
@@ -28,43 +28,43 @@ NAN = float("nan")
 
 @dataclass(frozen=True)
 class Term:
-    """A number of a sentence."""
+    """A number in a condition."""
 
     text: str
     unit: str
     """ms, Mbit/s, %, B, packets, or none."""
     value: Callable[[Runs], float]
-    """The number; NaN where a run has none."""
+    """The number; NaN if a run has none."""
 
 
 @dataclass(frozen=True)
-class Choice:
-    """What the words in brackets choose."""
+class Selector:
+    """Selection made by the arguments in brackets."""
 
     aqm: int = 0
     link: str | None = None
     group: int | None = None
     subject: str = ""
-    """What a quantile or an extreme is of."""
+    """Quantity of a quantile or an extreme."""
 
 
 @dataclass(frozen=True)
-class Words:
-    """The words that mean something where these queue managers are compared."""
+class Vocabulary:
+    """Names that a condition may use for these queue managers."""
 
     aqms: tuple[str, ...]
-    """As they are spelled; a sentence calls them A, B, … or by name."""
+    """Spellings; a condition names them A, B, … or by spelling."""
     examples: tuple[Scenario, ...]
-    """A scenario of each."""
+    """One scenario per queue manager."""
     points: tuple[Scenario, ...] = ()
     """Scenarios from all over the space: a key need not be in every one."""
 
     def plain(self, word: str) -> Term:
-        """A word without brackets: a metric, or a parameter of the first queue manager."""
+        """Resolve a name without brackets: a metric, or a parameter of the first queue manager."""
         return self.about(word, word, [])
 
     def about(self, text: str, word: str, arguments: Sequence[str]) -> Term:
-        """A word with what is in its brackets."""
+        """Resolve a name with arguments in brackets."""
         chosen = self._chosen(text, arguments)
         if word in OF_RUN:
             return self._of_run(text, OF_RUN[word], chosen)
@@ -75,7 +75,7 @@ class Words:
         return self._parameter(text, word, chosen)
 
     def key(self, path: str) -> Term:
-        """A key of the scenario, by its dotted path."""
+        """Resolve a key of the scenario, by its dotted path."""
         found = next((one for one in map(_quantity_at(path), self._all) if one is not None), None)
         if found is None:
             raise InputError(f'--where: "{path}" is no key with a number; name one of the scenario, e.g. flows.0.count')
@@ -98,14 +98,14 @@ class Words:
                 return own, float(number) * factor
         return "B", float(_core.size_bytes(text))
 
-    def _chosen(self, text: str, arguments: Sequence[str]) -> Choice:
+    def _chosen(self, text: str, arguments: Sequence[str]) -> Selector:
         found: dict[str, Any] = {}
         for word in arguments:
             key, value = self._argument(text, word)
             if key in found:
                 raise InputError(f'--where: "{text}" names two of a kind; leave one out')
             found[key] = value
-        return Choice(**found)
+        return Selector(**found)
 
     def _argument(self, text: str, word: str) -> tuple[str, Any]:
         if word in SUBJECTS:
@@ -127,8 +127,8 @@ class Words:
     def _all(self) -> tuple[Scenario, ...]:
         return (*self.examples, *self.points)
 
-    def _of_run(self, text: str, column: str, chosen: Choice) -> Term:
-        """A metric of the summary; goodput and fairness also of a group."""
+    def _of_run(self, text: str, column: str, chosen: Selector) -> Term:
+        """A metric of the summary; goodput and fairness also of a flow group."""
         metric = BY_COLUMN[column]
         _refuse(text, chosen, subject=True, group=column not in GROUPED)
         if column == "jain" and chosen.group is None and not any(map(_has_one_bulk_group, self._all)):
@@ -137,7 +137,7 @@ class Words:
                 "name one, e.g. jain(flows.0)"
             )
         if chosen.group is not None:
-            flows = Flows(chosen)
+            flows = FlowSelection(chosen)
             fair = column == "jain"
             return Term(text, metric.unit, lambda runs: flows.jain(runs) if fair else flows.goodput(runs))
 
@@ -147,7 +147,7 @@ class Words:
 
         return Term(text, metric.unit, value)
 
-    def _parameter(self, text: str, name: str, chosen: Choice) -> Term:
+    def _parameter(self, text: str, name: str, chosen: Selector) -> Term:
         _refuse(text, chosen, subject=True, group=True, link=True)
         found = self._parameters[chosen.aqm]
         if name not in found:
@@ -168,24 +168,24 @@ class Words:
 
 
 def _has_one_bulk_group(scenario: Scenario) -> bool:
-    """Whether a summary's `jain` has a number: of bulk flows of one forward group."""
+    """Whether a summary's `jain` has a value: with bulk flows in exactly one forward group."""
     flows = scenario.document["flows"]
     forward = [flow["direction"] == "forward" for flow in flows]
     return sum(both == (True, True) for both in zip(forward, bulk_groups(scenario), strict=True)) == 1
 
 
 def letter(place: int) -> str:
-    """What a sentence calls the queue manager at a place: A, B, …."""
+    """Letter of a queue manager in a condition: A, B, …."""
     return chr(ord("A") + place)
 
 
-def words_of(space: Space) -> Words:
-    """What a sentence about a space may name: by points that can run, of which not all have every key.
+def words_of(space: Space) -> Vocabulary:
+    """Vocabulary of a space, from points that can run, because not all have every key.
 
     Raises `InputError` if none of the first points can run.
     """
     points, reason = [], None
-    for seed in range(1, LOOKED_AT + 1):
+    for seed in range(1, SAMPLED_POINTS + 1):
         try:
             points.append([space.scenario(space.drawn(seed), aqm) for aqm in range(len(space.aqms))])
         except InputError as error:
@@ -193,21 +193,21 @@ def words_of(space: Space) -> Words:
     if not points:
         raise InputError(f"{space.path}: {reason}")
     examples = points[0]
-    return Words(tuple(one.aqm for one in examples), tuple(examples), tuple(scenario for scenario, *_ in points))
+    return Vocabulary(tuple(one.aqm for one in examples), tuple(examples), tuple(scenario for scenario, *_ in points))
 
 
-LOOKED_AT = 24
-"""Points that are looked at before anything runs."""
+SAMPLED_POINTS = 24
+"""Points inspected before anything runs."""
 
 
 @dataclass(frozen=True)
-class Flows:
-    """The forward flows of a run that last, all or those of a group."""
+class FlowSelection:
+    """The long-lived forward flows of a run, all or those of a group."""
 
-    chosen: Choice
+    chosen: Selector
 
     def rates(self, runs: Runs) -> list[float]:
-        """Goodput of each in Mbit/s."""
+        """Goodput of each flow in Mbit/s."""
         result = _at(runs, self.chosen)
         frame = result.flow_totals
         if frame.is_empty():
@@ -217,7 +217,7 @@ class Flows:
         return [rate * 1e-6 for rate in frame.filter(pl.col("direction") == "forward")["goodput_bps"].to_list()]
 
     def goodput(self, runs: Runs) -> float:
-        """Of a group: all that it gets, its connections that come and go, too."""
+        """Goodput of a group in Mbit/s, including its short-lived connections."""
         return float(self._group(runs)["goodput_bps"]) * 1e-6
 
     def jain(self, runs: Runs) -> float:
@@ -231,21 +231,21 @@ class Flows:
 
 
 def statistic_named(word: str) -> float | str | None:
-    """A quantile in per cent (`p99`, `p99_9`), an extreme or `mean`; None for any other word."""
+    """A quantile in percent (`p99`, `p99_9`), an extreme or `mean`; None for any other name."""
     if word in EXTREMES:
         return EXTREMES[word]
     match = re.fullmatch(r"p(\d{1,2})(?:_(\d+))?", word)
     return float(f"{match[1]}.{match[2] or 0}") if match and float(match[1]) > 0 else None
 
 
-def _statistic(text: str, which: float | str, chosen: Choice) -> Term:
+def _statistic(text: str, which: float | str, chosen: Selector) -> Term:
     if not chosen.subject:
         raise InputError(
             f'--where: "{text}" of what? Write e.g. p99(sojourn), min(goodput) or p95(completion, flows.0)'
         )
     if chosen.subject == "goodput":
         _refuse(text, chosen, link=True)
-        flows = Flows(chosen)
+        flows = FlowSelection(chosen)
         return Term(text, "Mbit/s", lambda runs: _over(flows.rates(runs), which))
     if chosen.subject == "completion":
         return _completion(text, which, chosen)
@@ -263,8 +263,8 @@ def _statistic(text: str, which: float | str, chosen: Choice) -> Term:
     return Term(text, "ms", value)
 
 
-def _completion(text: str, which: float | str, chosen: Choice) -> Term:
-    """A time of completion of a group's transfers, of which the summary has some quantiles."""
+def _completion(text: str, which: float | str, chosen: Selector) -> Term:
+    """Completion time of a group's transfers; the summary has some quantiles only."""
     name = f"p{which:g}" if isinstance(which, float) else which
     if name not in COMPLETIONS:
         raise InputError(f'--where: "{text}": times of completion have {", ".join(COMPLETIONS)} only')
@@ -277,7 +277,7 @@ def _completion(text: str, which: float | str, chosen: Choice) -> Term:
     return Term(text, "ms", value)
 
 
-def _of_group(text: str, about: tuple[str, str, float], chosen: Choice) -> Term:
+def _of_group(text: str, about: tuple[str, str, float], chosen: Selector) -> Term:
     column, unit, scale = about
     _refuse(text, chosen, subject=True, link=True)
     group = _needed_group(text, chosen)
@@ -289,14 +289,14 @@ def _of_group(text: str, about: tuple[str, str, float], chosen: Choice) -> Term:
     return Term(text, unit, value)
 
 
-def _needed_group(text: str, chosen: Choice) -> int:
+def _needed_group(text: str, chosen: Selector) -> int:
     if chosen.group is None:
         raise InputError(f'--where: "{text}" of which flows? Name the group, e.g. flows.0')
     return chosen.group
 
 
-def _refuse(text: str, chosen: Choice, *, subject: bool = False, group: bool = False, link: bool = False) -> None:
-    """Refuse what cannot be chosen."""
+def _refuse(text: str, chosen: Selector, *, subject: bool = False, group: bool = False, link: bool = False) -> None:
+    """Raise `InputError` if a selected property is not available here."""
     wrong = [
         word
         for word, refused, given in (
@@ -310,7 +310,7 @@ def _refuse(text: str, chosen: Choice, *, subject: bool = False, group: bool = F
         raise InputError(f'--where: "{text}": {wrong[0]} says nothing there; leave it out')
 
 
-def _at(runs: Runs, chosen: Choice) -> Result:
+def _at(runs: Runs, chosen: Selector) -> Result:
     result = runs[chosen.aqm]
     return result.at(chosen.link) if chosen.link else result
 
@@ -324,7 +324,7 @@ def _over(numbers: Sequence[float], which: float | str) -> float:
 
 
 def _quantity_at(path: str) -> Callable[[Scenario], tuple[float, str] | None]:
-    """Function that looks up a key: its number and base unit, of a schedule of rates the highest; None without it."""
+    """Function that looks up a key: its number and base unit (of a rate schedule the maximum); None without it."""
     rtt_of = re.fullmatch(r"flows\.(\d+)\.rtt", path)
 
     def look(scenario: Scenario) -> tuple[float, str] | None:
@@ -341,7 +341,7 @@ def _quantity_at(path: str) -> Callable[[Scenario], tuple[float, str] | None]:
 
 
 def _number(value: Any) -> float:
-    """A canonical value in the unit of tables."""
+    """A canonical value in the unit of our tables."""
     found = quantity(value)
     return NAN if found is None else found[0] * UNITS[found[1]][1]
 
@@ -355,9 +355,9 @@ OF_RUN: Mapping[str, str] = {
     "jain": "jain",
     "packets": "packets",
 }
-"""Words about a whole run, or a link of it, and the column of the summary."""
+"""Names of whole-run or link metrics, and the column of the summary."""
 GROUPED = ("goodput_bps", "jain")
-"""Those that a group of flows has, too."""
+"""Metrics that a flow group has too."""
 OF_GROUP: Mapping[str, tuple[str, str, float]] = {
     "mos": ("mos", "", 1.0),
     "lost": ("loss_rate", "%", 100.0),
@@ -365,7 +365,7 @@ OF_GROUP: Mapping[str, tuple[str, str, float]] = {
     "timeouts": ("timeouts", "", 1.0),
     "retransmissions": ("retransmissions", "", 1.0),
 }
-"""Words about a group of flows: the key of its summary, unit and scale."""
+"""Names of flow group metrics: the key of its summary, unit and scale."""
 SUBJECTS = ("sojourn", "goodput", "completion")
 EXTREMES = {"min": "min", "mean": "mean", "max": "max", "peak": "max"}
 COMPLETIONS = ("mean", "p10", "p25", "p50", "p75", "p90", "p95", "p99", "max")
@@ -376,4 +376,4 @@ UNITS: Mapping[str, tuple[str, float]] = {
     "B": ("B", 1.0),
     "packets": ("packets", 1.0),
 }
-"""By the base unit of a canonical value: the unit in a sentence, and how many of it one is."""
+"""By base unit of a canonical value: the unit in a condition, and the factor to it."""

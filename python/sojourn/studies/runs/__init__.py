@@ -1,1 +1,1 @@
-"""Doing runs on all cores or many machines, and keeping their results on disk."""
+"""Runs on all cores or many machines, and storage of their results."""

@@ -1,7 +1,7 @@
-"""Runs on an existing Dask cluster: its executor, and what may go wrong with it as one line.
+"""Runs on an existing Dask cluster: its executor, and its errors as one line.
 
-A worker does a run and sends the numbers back; this process stores them. A run whose worker is lost is run again by
-the scheduler, and counts once: it has one future, whatever happens to it.
+A worker does a run and sends the numbers back; this process stores them. If a worker is lost, the scheduler repeats its
+run, which counts once: it keeps its one future.
 """
 
 from __future__ import annotations
@@ -21,16 +21,17 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
 CONNECT_S = 10.0
-"""Time to find the scheduler, and a first worker, in seconds; less if Dask's `distributed.comm.timeouts.connect` is."""
+"""Timeout to find the scheduler, and a first worker, in seconds; less if Dask's `distributed.comm.timeouts.connect` is.
+"""
 GRACE_S = 30.0
-"""Time without any worker after which the rest is given up, in seconds."""
+"""Time without any worker after which the remaining runs are given up, in seconds."""
 
 
 @contextmanager
 def cluster(address: str) -> Iterator[tuple[Executor, Callable[[], None]]]:
-    """Give the executor of the cluster whose scheduler is at `address`, and a watch that raises once it has no workers.
+    """Yield the executor of the cluster with its scheduler at `address`, and a watchdog that raises without workers.
 
-    Whatever is wrong with the cluster, before or in the block, is a `MissingError`.
+    Any problem with the cluster, before or in the block, raises `MissingError`.
     """
     try:
         import distributed
@@ -62,23 +63,23 @@ def cluster(address: str) -> Iterator[tuple[Executor, Callable[[], None]]]:
 
 
 def _hush() -> None:
-    """Silence Dask and what it runs on, also its parts that are loaded later: what they report, they raise as well."""
+    """Silence the loggers of Dask and its dependencies, also of parts loaded later: their errors are raised, too."""
     roots = ("asyncio", "distributed", "tornado")
     known = [name for name in logging.Logger.manager.loggerDict if name.startswith(tuple(f"{root}." for root in roots))]
     for name in (*roots, *known):
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
 
 
-def no_workers(workers: Callable[[], int], address: str, clock: Callable[[], float] = time.monotonic) -> _Watch:
-    """Make a watch that raises when `workers` has been zero for `GRACE_S`: a cluster may replace a lost one."""
-    seen = clock()
+def no_workers(workers: Callable[[], int], address: str, clock: Callable[[], float] = time.monotonic) -> _Watchdog:
+    """Create a watchdog that raises if `workers` returns zero for `GRACE_S`: a cluster may replace a lost worker."""
+    last_seen = clock()
 
     def watch() -> None:
-        nonlocal seen
+        nonlocal last_seen
         now = clock()
         if workers():
-            seen = now
-        elif now - seen >= GRACE_S:
+            last_seen = now
+        elif now - last_seen >= GRACE_S:
             raise MissingError(f"{address}: no Dask worker is left for {GRACE_S:.0f} s; {_GO_ON}")
 
     return watch
@@ -88,5 +89,5 @@ def _first_line(error: BaseException) -> str:
     return next(iter(str(error).splitlines()), "") or type(error).__name__
 
 
-_Watch = Callable[[], None]
+_Watchdog = Callable[[], None]
 _GO_ON = "finished runs are kept, start it again to go on"

@@ -1,4 +1,4 @@
-"""Work that an event loop waits for: `await` a run, a study or a comparison, and follow how far it is."""
+"""Awaitable jobs for an event loop: `await` a run, a study or a comparison, and follow its progress."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ P = ParamSpec("P")
 
 @dataclass(frozen=True)
 class Step:
-    """How far a job is."""
+    """Progress of a job."""
 
     share: float
-    """Share of the work done, 0 to 1."""
+    """Completed share of the work, 0 to 1."""
     finished: int = 0
-    """Runs that are done, of `total`."""
+    """Completed runs, of `total`."""
     total: int = 1
 
 
 class Job(Generic[T]):
-    """Work that goes on in a thread: `await job` for its result, `async for step in job` for its progress.
+    """A job in a thread: `await job` returns its result, `async for step in job` yields its progress.
 
-    A step comes when something was done since the last one that was taken. A job that is cancelled, by `cancel()` or
-    with the task that awaits it, stops within a fraction of a second and keeps the runs that were finished.
+    A step is yielded if there was progress since the last one. A cancelled job (`cancel()`, or cancellation of the
+    awaiting task) stops within a fraction of a second and keeps the finished runs.
     """
 
     def __init__(self, call: Callable[..., T]) -> None:
-        """Begin; users call `start`."""
+        """Start the thread; users call `start`."""
         self._loop = asyncio.get_running_loop()
         self._stop = threading.Event()
         self._step = Step(0.0)
@@ -41,17 +41,17 @@ class Job(Generic[T]):
         self._work.add_done_callback(lambda _work: self._changed.set())
 
     def cancel(self) -> None:
-        """Stop soon; awaiting the job raises `asyncio.CancelledError` then."""
+        """Stop soon; awaiting the job then raises `asyncio.CancelledError`."""
         self._stop.set()
 
     @property
     def done(self) -> bool:
-        """Whether it has ended, with whatever result."""
+        """Whether it has ended, successfully or not."""
         return self._work.done()
 
     @property
     def step(self) -> Step:
-        """How far it is."""
+        """Current progress."""
         return self._step
 
     def __await__(self) -> Generator[Any, None, T]:
@@ -73,7 +73,7 @@ class Job(Generic[T]):
             return await asyncio.shield(self._work)
         except asyncio.CancelledError:
             self.cancel()
-            await asyncio.wait([self._work])  # the thread looks at it every 50 ms
+            await asyncio.wait([self._work])  # the thread checks the flag every 50 ms
             raise
         except _StoppedError:
             raise asyncio.CancelledError from None
@@ -81,9 +81,9 @@ class Job(Generic[T]):
     def _tell(self, share: float, finished: int = 0, total: int = 1) -> None:
         if self._stop.is_set():
             raise _StoppedError
-        self._loop.call_soon_threadsafe(self._took, Step(share, finished, total))
+        self._loop.call_soon_threadsafe(self._set_step, Step(share, finished, total))
 
-    def _took(self, step: Step) -> None:
+    def _set_step(self, step: Step) -> None:
         self._step = step
         before, self._changed = self._changed, asyncio.Event()
         before.set()
@@ -92,17 +92,17 @@ class Job(Generic[T]):
 
 
 class _StoppedError(Exception):
-    """Ends the work of a job as Ctrl-C would."""
+    """Aborts the work of a job, like Ctrl-C."""
 
 
 def start(call: Callable[P, T], *args: P.args, **options: P.kwargs) -> Job[T]:
-    """Begin a run, a study or a comparison in a thread, from within a running event loop such as a notebook's.
+    """Start a run, a study or a comparison in a thread, from a running event loop such as a notebook's.
 
     >>> job = sj.start(sj.compare, ["codel", "pie"], flows=64)  # doctest: +SKIP
     >>> async for step in job:  # doctest: +SKIP
     ...     print(f"{step.share:.0%}")
     >>> found = await job  # doctest: +SKIP
 
-    `call` is whatever takes `progress`: `compare`, `Scenario.run`, `Study.run`.
+    `call` is any function with the argument `progress`: `compare`, `Scenario.run`, `Study.run`.
     """
     return Job(partial(call, *args, **options))

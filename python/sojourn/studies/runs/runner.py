@@ -1,4 +1,4 @@
-"""Running many simulations on all cores; results come in the order of the runs, whatever the number of workers."""
+"""Runs many simulations on all cores; results are in the order of the runs, for any number of workers."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
 
 LOOK_S = 0.05
-"""Time between two looks at what the workers do, in seconds."""
+"""Polling interval of the workers' state, in seconds."""
 MORE_MEMORY = "raise the limit, run fewer jobs at once (--jobs 1), or record less ([probes])"
 WATCH_S = 2.0
-"""Time between two calls of `Runner.watch`, in seconds."""
+"""Interval between calls of `Runner.watch`, in seconds."""
 
 
 @dataclass(frozen=True)
@@ -52,29 +52,29 @@ class Run:
 
 @dataclass
 class Runner:
-    """Where runs are done and kept. What one runner has done or found once it does not do again."""
+    """Does runs and caches results: what a runner has done or found is not repeated."""
 
     root: Path | None = None
-    """Folder of results: finished runs found there are read instead of done, new ones are stored there."""
+    """Folder of results: finished runs found there are read instead of computed, new ones are stored there."""
     jobs: int | None = None
-    """Runs at the same time in this process; all cores if not given."""
+    """Concurrent runs in this process; default: all cores."""
     executor: Executor | None = None
-    """Does the runs instead of this process; only numbers come back, and this process stores them."""
+    """Executes the runs instead of this process; only numbers are returned, and this process stores them."""
     merge: Sequence[Path] = ()
-    """Other folders of results, from which finished runs are copied to `root`."""
+    """Other folders of results; finished runs are copied from there to `root`."""
     command: Sequence[str] = ()
     """Command line, for the manifests."""
     progress: Progress | bool | None = None
-    """Told how far the runs are; True is a bar, which in a notebook comes by itself, and False none."""
+    """Progress callback; True shows a progress bar (the default in a notebook), False none."""
     watch: Callable[[], None] | None = None
-    """Called now and then while an executor works; raises if nothing will come of it."""
+    """Called regularly while an executor works; raises if it has failed."""
     done: dict[Run, Result] = field(default_factory=dict)
     computed: list[Run] = field(default_factory=list)
-    """Runs that were neither at hand nor found in a folder, in any order."""
+    """Runs computed rather than found or cached, in any order."""
     keeps_going: bool = False
-    """Whether runs that end for lack of memory are left out of the results; else they are an error at the end."""
+    """Whether runs that ran out of memory are left out of the results; otherwise they raise an error at the end."""
     lost: dict[Run, str] = field(default_factory=dict)
-    """Runs that ended for lack of memory, and how."""
+    """Runs that ran out of memory, and how."""
     adopted: list[Run] = field(default_factory=list)
     """Runs copied from the folders `merge`, in any order."""
 
@@ -107,7 +107,7 @@ class Runner:
         return f"out of memory: {lost}; the others are kept; {MORE_MEMORY}"
 
     def find(self, run: Run) -> Result | None:
-        """Finished run, in the folder of results or in one that is merged into it."""
+        """Find a finished run in the folder of results or in a folder to merge."""
         if self.root is None:
             return None
         if found := store.find(run.scenario, run.seed, self.root, run.identity):
@@ -126,7 +126,7 @@ class Runner:
             try:
                 _await(list(futures.values()), batch, progress)
             except BaseException:
-                batch.stop.set()  # workers look at it every few events
+                batch.stop.set()  # workers check the flag every few events
                 for future in futures.values():
                     future.cancel()
                 raise
@@ -153,7 +153,7 @@ class Runner:
                 future.cancel()
 
     def _collect(self, pending: dict[Future[Answer], Run], total: int, progress: Progress | None) -> None:
-        """Take each answer as it comes, so that a study that is interrupted keeps what was done."""
+        """Store each answer on arrival, so that an interrupted study keeps finished runs."""
         due = time.monotonic() + WATCH_S
         while pending:
             finished, _ = wait(pending, timeout=LOOK_S, return_when=FIRST_COMPLETED)
@@ -187,7 +187,7 @@ def cores() -> int:
 
 
 class _Batch:
-    """What the workers of this process share."""
+    """State shared by the workers of this process."""
 
     def __init__(self, runner: Runner, *, several: bool, in_libraries: bool) -> None:
         self.runner = runner
@@ -199,7 +199,7 @@ class _Batch:
         self.idle: list[Worker] = []
 
     def do(self, run: Run) -> Result | None:
-        """Find or do a run; None if it ended for lack of memory."""
+        """Find or do a run; None if it ran out of memory."""
         result = self.runner.find(run)
         if result:
             result.found = True
@@ -212,23 +212,23 @@ class _Batch:
         return result
 
     def tell_need(self, runs: list[Run], at_a_time: int, progress: Progress | None) -> None:
-        """Say before they begin what the runs need, if that is much."""
+        """Report the memory that the runs need before they start, if it is much."""
         need = at_a_time * max((self._need(run) for run in runs), default=0)
-        if need > memory.SHOWN:
+        if need > memory.ANNOUNCED_BYTES:
             left = memory.free()
             free = "" if left is None else f"; {memory.format_bytes(left)} are free"
             together = f", {at_a_time} at a time" if at_a_time > 1 else ""
             print_line(progress, f"Memory needed: up to {memory.format_bytes(need)}{together}{free}")
 
     def close(self) -> None:
-        """End the processes, and remove what those that were lost left half-written."""
+        """Stop the processes, and remove partial results of lost ones."""
         for worker in self.workers:
             worker.stop()
         if self.workers and self.runner.root:
             remove_stale(self.runner.root)
 
     def _do(self, run: Run, tick: Callable[[float], None]) -> Result:
-        """Run in this process, or in one of its own where only one can run queue managers in Python."""
+        """Run in this process, or in a separate one if queue managers in Python need it."""
         root, command = self.runner.root, list(self.runner.command)
         if root:
             check_writable(root)
@@ -245,13 +245,13 @@ class _Batch:
         return run.scenario.run(run.seed, progress=tick, engine=run.engine)
 
     def _may_be_lost(self, run: Run) -> bool:
-        """Whether a run might end its process for lack of memory."""
+        """Whether a run might exhaust the memory of its process."""
         if run.engine != engines.SIMULATE:
             return False
-        return memory.address_limit() is not None or self._need(run) > memory.SHOWN
+        return memory.address_limit() is not None or self._need(run) > memory.ANNOUNCED_BYTES
 
     def _need(self, run: Run) -> int:
-        """Bytes of memory that a run takes at most; of one of another engine, whose packets are elsewhere, none."""
+        """Maximum memory of a run in bytes; 0 on another engine, which keeps its packets elsewhere."""
         if run.engine != engines.SIMULATE:
             return 0
         of_run, of_rows = run.scenario.need
@@ -271,8 +271,8 @@ class _Batch:
 
 
 def _await(futures: list[Future[Result | None]], batch: _Batch, progress: Progress | None) -> None:
-    """Wait in short steps, so that Ctrl-C is seen at once; raise what a worker raised first."""
-    ends = _Ends(futures)
+    """Wait in short steps, so that Ctrl-C takes effect at once; re-raise the first error of a worker."""
+    ends = _CompletionQueue(futures)
     done = 0
     while done < len(futures):
         ends.wake.wait(LOOK_S)
@@ -283,20 +283,20 @@ def _await(futures: list[Future[Result | None]], batch: _Batch, progress: Progre
             progress(sum(list(batch.shares.values())) / len(futures), done, len(futures))
 
 
-class _Ends:
-    """Runs that have ended. They tell it: a look at all of them every time is long where there are many."""
+class _CompletionQueue:
+    """Queue of finished runs, filled by callbacks: polling many futures each time would be slow."""
 
     def __init__(self, futures: Sequence[Future[Result | None]]) -> None:
         self._left = len(futures)
         self._ended: list[Future[Result | None]] = []
         self._lock = threading.Lock()
         self.wake = threading.Event()
-        """Set when all have ended, or one by an error."""
+        """Set when all have ended, or one has failed."""
         for future in futures:
             future.add_done_callback(self._note)
 
     def take(self) -> list[Future[Result | None]]:
-        """Those that have ended since the last time."""
+        """Return the runs that finished since the last call."""
         with self._lock:
             taken, self._ended = self._ended, []
         return taken

@@ -1,4 +1,4 @@
-"""Results on disk: one folder per run, named after all that decides its numbers."""
+"""Results on disk: one folder per run, named by a hash of everything that determines its numbers."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ MANIFEST = "manifest.json"
 def run_hash(scenario: Scenario, seed: int, engine: str = SIMULATE) -> str:
     """Name of the run: a hash of canonical scenario, contents of its files, seed, engine and format version.
 
-    The files are traces, tables of distributions, and the sources of queue managers in Python.
+    The files are traces, distribution tables, and the sources of queue managers in Python.
     """
     return _hash(_subject(scenario, *map(_pairs, (_traces(scenario), _sources(scenario)))), seed, engine)
 
@@ -52,9 +52,9 @@ def run(
     progress: Callable[[float], None] | None = None,
     engine: str = SIMULATE,
 ) -> Result:
-    """Run a scenario into ``root/<hash>``; an engine that can writes the tables while it runs.
+    """Run a scenario into ``root/<hash>``; engines that can do so write the tables during the run.
 
-    The hash is that of the result: of an emulated run that `sojourn ctl` changed, with its `[[changes]]`.
+    The hash is that of the result: for an emulated run that `sojourn ctl` changed, it includes the `[[changes]]`.
     """
     if not engines.writes(engine):
         check_writable(root)
@@ -64,7 +64,7 @@ def run(
         result = engines.run(scenario, seed, engine, progress, part)
         manifest = _manifest(result, name, part, command)
         write_unpublished(part / MANIFEST, _text(manifest))
-    # What would be read and checked was written just now, in as many steps as the rest of a short run takes.
+    # Skip reading and checking the files just written: that takes as many steps as the rest of a short run.
     return _result(root / name, manifest, scenario)
 
 
@@ -77,7 +77,7 @@ def save(result: Result, root: Path, command: list[str]) -> Result:
 
 
 def save_in(result: Result, folder: Path, command: list[str]) -> Result:
-    """Write a result into a folder that is there, beside what it was made from."""
+    """Write a result into an existing folder, beside its sources."""
     name = run_hash(result.scenario, result.seed, result.engine)
     text = _text(_manifest(result, name, folder, command))
     write_file(folder / MANIFEST, lambda file: file.write(text))
@@ -85,7 +85,7 @@ def save_in(result: Result, folder: Path, command: list[str]) -> Result:
 
 
 def _manifest(result: Result, name: str, folder: Path, command: list[str]) -> dict[str, Any]:
-    """What tells all of the run called `name` but its tables, which are written into the folder if need be."""
+    """Manifest of the run called `name`; its tables are written into the folder if they are not there yet."""
     tables = {name: _write_table(folder, name, result) for name in result.table_names}
     return {
         "format": FORMAT,
@@ -105,13 +105,13 @@ def _manifest(result: Result, name: str, folder: Path, command: list[str]) -> di
 
 
 def _text(manifest: dict[str, Any]) -> bytes:
-    # A line for each key: indenting all of it is done in Python, and takes as long as a short run.
+    # One line per key: indenting the whole document happens in pure Python, and takes as long as a short run.
     lines = (f" {json.dumps(key)}: {_encoded(value)}" for key, value in manifest.items())
     return ("{\n" + ",\n".join(lines) + "\n}\n").encode()
 
 
 def load(folder: Path | str) -> Result:
-    """Read a result folder; a damaged or changed result is refused."""
+    """Read a result folder; raises `InputError` if the result is damaged or was changed."""
     folder = Path(folder)
     return _result(folder, read_manifest(folder))
 
@@ -123,7 +123,7 @@ def find(scenario: Scenario, seed: int, root: Path, engine: str = SIMULATE) -> R
 
 
 def adopt(scenario: Scenario, seed: int, others: Sequence[Path], root: Path, engine: str = SIMULATE) -> Result | None:
-    """Copy the finished run of this scenario and seed to `root`, if one of the folders `others` has it whole."""
+    """Copy the finished run of this scenario and seed to `root`, if one of the folders `others` has it intact."""
     name = run_hash(scenario, seed, engine)
     for other in others:
         if (other / name).exists():
@@ -137,18 +137,18 @@ def adopt(scenario: Scenario, seed: int, others: Sequence[Path], root: Path, eng
 
 
 def check_source(folder: Path, names: Iterable[str]) -> None:
-    """Refuse a folder to merge that has none of the runs called `names`."""
+    """Raise `InputError` if a folder to merge contains none of the runs called `names`."""
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder; give one that `sojourn sweep -o` wrote")
     if any((folder / name).exists() for name in names):
         return
     for manifest in sorted(folder.glob(f"[!.]*/{MANIFEST}")):
-        read_manifest(manifest.parent)  # says so if they have another format
+        read_manifest(manifest.parent)  # raises if the format differs
     raise InputError(f"{folder}: holds no run of this study; give the folder of one of its shards")
 
 
 def _result(folder: Path, manifest: dict[str, Any], scenario: Scenario | None = None) -> Result:
-    """The result that a manifest tells of; without its `scenario` that is read from the manifest, too."""
+    """Result described by a manifest; without `scenario` that is read from the manifest, too."""
     tables = {name: (lambda name=name: _read_table(folder, manifest, name)) for name in manifest["tables"]}
     scenario = scenario or Scenario(json.dumps(manifest["scenario"], ensure_ascii=False))
     result = Result(scenario, manifest["seed"], manifest["summary"], tables)
@@ -160,7 +160,7 @@ def _result(folder: Path, manifest: dict[str, Any], scenario: Scenario | None = 
 
 
 def load_all(paths: list[Path]) -> list[Result]:
-    """Results in the given folders, and logs; a folder that holds result folders stands for all of them."""
+    """Results in the given folders, and logs; a folder of result folders means all of them."""
     found: list[Result] = []
     alone: list[Result] = []
     for path in paths:
@@ -171,7 +171,7 @@ def load_all(paths: list[Path]) -> list[Result]:
             found.append(alone[-1])
         else:
             found += _in_order([load(manifest.parent) for manifest in path.glob(f"[!.]*/{MANIFEST}")])
-    # Folders of one study that are given one by one, as a shell lists them, are in its order too.
+    # Folders of one study given one by one, as a shell lists them, are also in its order.
     roots = {str(result.folder.parent) for result in alone if result.folder}
     if len(roots) == 1 and all(
         result.folder and result.folder.name in places(result.folder.parent) for result in alone
@@ -183,7 +183,7 @@ def load_all(paths: list[Path]) -> list[Result]:
 
 
 def _in_order(results: Sequence[Result]) -> list[Result]:
-    """Results of one folder in the order of their study; of none, and behind it, as `_order` says."""
+    """Results of one folder in the order of their study; results without a study follow, in the order of `_order`."""
     known = places(results[0].folder.parent) if results[0].folder else {}
     last = len(known)
 
@@ -195,14 +195,14 @@ def _in_order(results: Sequence[Result]) -> list[Result]:
 
 
 def _order(result: Result) -> tuple[str, int, list[float], int]:
-    """By queue manager, number of flows, every other number of the scenario, and seed."""
+    """Sort key: queue manager, number of flows, every other number of the scenario, and seed."""
     flows = sum(int(flow["count"]) for flow in result.scenario.document["flows"])
     numbers = [(quantity(value) or (0.0, ""))[0] for key, value in flatten(result).items() if key != "seed"]
     return result.scenario.aqm, flows, numbers, result.seed
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """Return a folder's manifest, checked against itself and against the files beside it."""
+    """Return a folder's manifest, checked for consistency and against the files beside it."""
     if not folder.is_dir():
         raise InputError(f"{folder}: no such result folder; give a folder that `sojourn run` wrote")
     if not (folder / MANIFEST).exists():
@@ -230,7 +230,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def _own_manifest(folder: Path) -> dict[str, Any]:
-    """Manifest of a run that is to stand for one of our own: computed by the same version."""
+    """Manifest of a run to reuse: it must have been computed by the same version."""
     if folder.is_dir() and not (folder / MANIFEST).exists():
         refuse_damaged(folder, f"{MANIFEST} is missing")
     manifest = read_manifest(folder)
@@ -241,7 +241,7 @@ def _own_manifest(folder: Path) -> dict[str, Any]:
 
 
 def trace_digest(path: Path) -> str:
-    """SHA-256 of a trace file, read again only when the file has changed."""
+    """SHA-256 of a trace file, cached until the file changes."""
     try:
         about = path.stat()
         return _digest_once(path, about.st_mtime_ns, about.st_size)
@@ -268,7 +268,7 @@ def _check_manifest(folder: Path, manifest: dict[str, Any]) -> None:
         refuse_damaged(folder, "its fingerprint does not fit its summary")
     if (place := find_mismatch(manifest)) is not None:
         refuse_damaged(folder, f"{place} in {MANIFEST} is missing or not what it has to be")
-    graph = "nodes" in manifest["scenario"]  # whose first link is in the list
+    graph = "nodes" in manifest["scenario"]  # its first link is in the list
     if len(manifest["summary"]["hops"]) + graph != len(manifest["scenario"].get("links", [])):
         refuse_damaged(folder, f"scenario and summary in {MANIFEST} have different links")
     groups = range(len(manifest["scenario"]["flows"]))
@@ -295,14 +295,14 @@ def _sources(scenario: Scenario) -> dict[str, str]:
 
 
 def _hash(subject: str, seed: int, engine: str) -> str:
-    """Of the JSON text of these four with sorted keys; `subject` is that of the scenario."""
+    """Hash of the JSON text of these four with sorted keys; `subject` is the scenario's text."""
     text = f'{{"engine": {_sorted(engine)}, "format": {FORMAT}, "scenario": {subject}, "seed": {_sorted(seed)}}}'
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 @lru_cache(maxsize=256)
 def _subject(scenario: Scenario, traces: _Pairs, sources: _Pairs) -> str:
-    """What a scenario is in a hash. Kept, because runs of it differ in their seeds, and each is looked for and done."""
+    """Text of a scenario for hashing. Cached, because its runs differ only in their seeds, and each hashes twice."""
     return _sorted(_by_content(scenario.document, dict(traces), dict(sources)))
 
 
@@ -311,7 +311,7 @@ def _pairs(digests: dict[str, str]) -> _Pairs:
 
 
 def _by_content(document: dict[str, Any], traces: dict[str, str], sources: dict[str, str]) -> dict[str, Any]:
-    """Return the scenario with each file named by its contents, so that a moved one is the same run."""
+    """Return the scenario with file names replaced by digests, so that a moved file gives the same run."""
 
     def named(link: dict[str, Any]) -> dict[str, Any]:
         own: dict[str, Any] = {"trace": traces[link["trace"]]} if link.get("trace") else {}
@@ -350,15 +350,15 @@ def _write_table(folder: Path, name: str, result: Result) -> dict[str, Any]:
 def _read_table(folder: Path, manifest: dict[str, Any], name: str) -> pl.DataFrame:
     path = _checked_table(folder, manifest, name)
     with readable_table(path):
-        _ask(path, manifest["tables"][name]["rows"])
+        _check_memory(path, manifest["tables"][name]["rows"])
         frame = pl.read_parquet(path)
     if frame.height != manifest["tables"][name]["rows"]:
         refuse_damaged(folder, f"{path.name} has {frame.height} of {manifest['tables'][name]['rows']} rows")
     return frame
 
 
-def _ask(path: Path, rows: int) -> None:
-    """Refuse to read a large table that there is no memory for."""
+def _check_memory(path: Path, rows: int) -> None:
+    """Raise `MissingError` if a large table does not fit into memory."""
     if rows < LARGE:
         return
     need = rows * sum(_WIDTHS.get(str(kind), 8) for kind in pl.read_parquet_schema(path).values())
@@ -386,9 +386,9 @@ def _digest(path: Path) -> str:
 
 
 def _size_and_digest(path: Path) -> tuple[int, str]:
-    """Bytes of a file and their SHA-256."""
+    """Size of a file and its SHA-256."""
     size, digest = 0, hashlib.sha256()
-    with path.open("rb", buffering=0) as file:  # a buffer takes three more system calls, and a small file is one read
+    with path.open("rb", buffering=0) as file:  # a buffer costs three more system calls, and a small file is one read
         while block := file.read(1 << 20):
             size += len(block)
             digest.update(block)
@@ -399,11 +399,11 @@ _encoded = json.JSONEncoder(ensure_ascii=False).encode
 _sorted = json.JSONEncoder(ensure_ascii=False, sort_keys=True).encode
 """JSON text of a value, without and with sorted keys."""
 _Pairs = tuple[tuple[str, str], ...]
-"""Digests of files by their names, as an argument of what is kept."""
+"""Digests of files by name, hashable for caches."""
 LARGE = 1_000_000
-"""Rows of a table from which on it is asked whether there is memory to read it."""
+"""Rows from which on free memory is checked before reading a table."""
 _WIDTHS = {"UInt8": 1, "UInt32": 4}
-"""Bytes of a number; those of other types take 8."""
+"""Bytes per number; other types take 8."""
 
 
 _KEYS = {"format", "hash", "engine", "sojourn", "seed", "fingerprint", "scenario", "traces", "summary", "tables"}

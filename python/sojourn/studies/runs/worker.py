@@ -1,11 +1,11 @@
 """Runs in other processes.
 
-`python -m sojourn.runs.worker` is one for queue managers in Python, of which a process runs only one at a time, for
-those in shared libraries, which may end their process, and for runs that may end it for lack of memory: runs come in by
-its standard input, progress and results go out by its standard output, pickled. It ends with its input. The program's
-own main module is never loaded in it.
+`python -m sojourn.runs.worker` is a process for queue managers in Python, which run one at a time per process, for
+those in shared libraries, which may crash, and for runs that may exhaust memory: it reads runs from its standard input,
+and writes progress and results to its standard output, pickled. It ends at end of input. The program's own main module
+is never loaded in it.
 
-`do_task` is for processes that somebody else started, perhaps on other machines: an executor calls it.
+`do_task` is for processes started by others, perhaps on other machines: an executor calls it.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ from sojourn.studies.runs import store
 
 
 class Worker:
-    """A process that does one run after the other."""
+    """A process that does one run after another."""
 
     def __init__(self, *, may_end: bool = False) -> None:
-        """With `may_end` a library may end the process: its errors are kept, and printed with those of `stop`."""
+        """With `may_end` a library may crash the process: its stderr is kept, and printed by `stop`."""
         path = os.pathsep.join(entry or str(Path.cwd()) for entry in sys.path)
         command, pipe = [sys.executable, "-m", "sojourn.studies.runs.worker"], subprocess.PIPE
         self._noise = tempfile.TemporaryFile() if may_end else None  # noqa: SIM115 (open as long as the process)
@@ -51,7 +51,7 @@ class Worker:
     def do(
         self, scenario: Scenario, seed: int, root: Path | None, command: list[str], tick: Callable[[float], None]
     ) -> Result:
-        """Do a run, and store it under `root` if given; what it raised is raised here."""
+        """Do a run, and store it under `root` if given; exceptions of the process are raised here."""
         try:
             pickle.dump((scenario.canonical, seed, root, command), self._process.stdin)  # type: ignore[arg-type]
             self._process.stdin.flush()  # type: ignore[union-attr]
@@ -75,10 +75,10 @@ class Worker:
         error, text = content
         if isinstance(error, MemoryError):
             raise OutOfMemoryError(f"its process had no memory left{f' ({error})' if str(error) else ''}") from None
-        raise error from _InWorker(text)
+        raise error from _WorkerTraceback(text)
 
     def _named(self) -> str | None:
-        """The library that ended the process, and how, in the core's words."""
+        """The library that crashed the process, and how, in the core's words."""
         line = LIBRARY_CRASH.search(self._errors())
         return line[1].decode(errors="replace") if line else None
 
@@ -89,15 +89,15 @@ class Worker:
         return self._noise.read()
 
     def stop(self) -> None:
-        """End the process, whatever it does."""
+        """Kill the process."""
         self._process.kill()
         self._process.wait()
         if self._noise is not None:
-            errors = LIBRARY_CRASH.sub(b"", self._errors())  # which is raised
+            errors = LIBRARY_CRASH.sub(b"", self._errors())  # raised as an error instead
             self._noise.close()
             with suppress(OSError):
                 os.write(2, errors)
-        with suppress(BrokenPipeError):  # what a process that died had not read is still to be written
+        with suppress(BrokenPipeError):  # flushing input that a dead process has not read
             self._process.stdin.close()  # type: ignore[union-attr]
         self._process.stdout.close()  # type: ignore[union-attr]
 
@@ -109,7 +109,7 @@ class Task:
     canonical: str
     seed: int
     name: str
-    """Hash of the run, by which the other process sees that it would run the same."""
+    """Hash of the run; the other process checks that it would do the same run."""
     version: str
 
 
@@ -118,7 +118,7 @@ Answer = tuple[dict[str, Any], dict[str, pl.DataFrame]]
 
 
 def task(scenario: Scenario, seed: int) -> Task:
-    """A run as a task; refused where another process could not do it."""
+    """A run as a task; raises `InputError` if another process cannot do it."""
     names = scenario.user_aqms()
     if not in_files(names):
         raise InputError(f"{', '.join(names)}: known to this program only; put the class into a file of its own")
@@ -126,7 +126,7 @@ def task(scenario: Scenario, seed: int) -> Task:
 
 
 def do_task(task: Task) -> Answer:
-    """Do a run in whatever process this is."""
+    """Do a run in the current process."""
     if task.version != _core.version():
         raise MissingError(
             f"a worker has sojourn {_core.version()}, this program {task.version}; install the same version there"
@@ -139,23 +139,23 @@ def do_task(task: Task) -> Answer:
 
 
 def result_of(scenario: Scenario, seed: int, answer: Answer) -> Result:
-    """The result that another process sent."""
+    """Result sent by another process."""
     totals, frames = answer
     return Result(scenario, seed, totals, in_memory(frames))
 
 
-class _InWorker(Exception):  # noqa: N818
-    """The traceback of what a worker raised."""
+class _WorkerTraceback(Exception):  # noqa: N818
+    """Traceback of an exception in a worker."""
 
     def __str__(self) -> str:
         return f"\n{self.args[0]}"
 
 
 def main() -> None:
-    """Do runs until the input ends."""
+    """Do runs until the end of input."""
     signal.signal(signal.SIGINT, _interrupt)
     answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a queue manager prints must not get among the answers
+    os.dup2(2, 1)  # output of a queue manager must not mix with the answers
 
     def send(kind: str, content: object) -> None:
         pickle.dump((kind, content), answers)
@@ -172,13 +172,13 @@ def main() -> None:
         except BrokenPipeError:
             return
         except BaseException as error:
-            told = isinstance(error, OutOfMemoryError)  # it says what there was no memory for
-            raised = MemoryError(error_line(error)) if not told and is_out_of_memory(error) else error
+            is_lost = isinstance(error, OutOfMemoryError)  # its message already says what did not fit
+            raised = MemoryError(error_line(error)) if not is_lost and is_out_of_memory(error) else error
             send("raised", (raised, traceback.format_exc()))
 
 
 def _interrupt(_signal: int, _frame: FrameType | None) -> None:
-    """End at once and leave nothing half-written."""
+    """Exit at once and leave no partial files."""
     try:
         remove_unfinished()
     finally:

@@ -16,36 +16,37 @@ from sojourn.model.scenarios.examples import shipped
 
 @dataclass(frozen=True)
 class Row:
-    """A test: its study, and what is read of its runs."""
+    """A test: its study, and the numbers computed from its runs."""
 
     section: str
-    """Of RFC 7928; of what the RFC does not have, a word that `--only` takes."""
+    """Section of RFC 7928; for tests beyond the RFC, a word for `--only`."""
     title: str
     numbers: tuple[str, ...] = ()
-    """Names in `numbers.NUMBERS`; the first one is the row's own."""
+    """Names in `numbers.NUMBERS`; the first one is the row's main number."""
     versions: str = "plain"
-    """Name in `versions.VERSIONS`: what is run for a queue manager."""
+    """Name in `versions.VERSIONS`: the variants that are run for a queue manager."""
     beside_plain: bool = False
-    """Whether differences are to the queue manager as it was given, not to the baseline."""
+    """Whether differences refer to the unmodified queue manager instead of the baseline."""
     must: tuple[str, ...] = ()
-    """Numbers whose grade may not be F."""
+    """Numbers whose grade must not be F."""
     scaled: tuple[str, ...] = ()
-    """Paths of rates that follow the link's, beside its own."""
+    """Paths of rates that scale with the link's rate."""
     counted: bool = False
-    """Whether the flows' counts follow the link's size in packets (RFC 7928, 8.2)."""
+    """Whether flow counts scale with the link's size in packets (RFC 7928, 8.2)."""
     alone: int | None = None
     """Flow group whose transfers are also timed on an otherwise empty link."""
     timeline: bool = False
     """Whether the page shows the delay over time."""
     at_points: tuple[str, ...] = ()
-    """Numbers that are told at each of its points; without them the row's own."""
+    """Numbers reported at each of its points; default: the row's main number."""
     large: bool = False
-    """Whether it has so many runs that it is only run where it is asked for, and with one seed if no more are asked
-    for. Its points have links of their own, the same for every profile."""
+    """Whether it has so many runs that it is only run on request, with one seed unless more are requested. Its points
+    have their own links, the same for every profile.
+    """
     fixed: bool = False
-    """Whether link, buffer, length and times are the test's own: neither a profile nor `--quick` changes them."""
+    """Whether link, buffer, length and times are fixed: neither a profile nor `--quick` changes them."""
     facts: bool = False
-    """Whether its numbers are of the queue manager itself and take no run."""
+    """Whether its numbers are properties of the queue manager and need no run."""
 
 
 _STEADY = ("delay_p99", "utilisation", "delay_mean", "drop_rate")
@@ -188,21 +189,21 @@ ROWS = {
 
 QUICK_SEEDS = 3
 QUICK_SHARE = 3
-"""`--quick` runs one part in so many of the time, and of a long list of values one in so many."""
+"""Divisor that `--quick` applies to the time and to long lists of values."""
 
 
 @contextmanager
 def studies() -> Iterator[Path]:
-    """The folder of the study files."""
+    """Folder of the study files."""
     with shipped() as folder:
         yield folder / "score"
 
 
 def chosen(only: str | None, *, matrices: bool = False) -> list[str]:
-    """Ids of the rows that `--only` names: ids, sections and what begins with them ("8" is all of section 8).
+    """Ids of the rows that `--only` names: ids, sections and their prefixes ("8" is all of section 8).
 
-    Without it all but the large ones; with `matrices` those of two-flow fairness in any case. Raises `InputError` for a
-    word that names none.
+    Without it all rows except the large ones; with `matrices` also the two-flow fairness matrices. Raises `InputError`
+    for a word that matches none.
     """
     found = {MATRICES} if matrices else set()
     if only is None:

@@ -1,4 +1,4 @@
-"""A badge of a scorecard's overall grade, as a small SVG."""
+"""A badge with a scorecard's overall grade, as a small SVG."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ COLORS = {"A": "#2e7d32", "B": "#558b2f", "C": "#9a6700", "D": "#b4540a", "F": "
 """By grade; white text on each has a contrast of at least 4.5."""
 GREY = "#555555"
 CHARACTER = 6.4
-"""Width of a character in pixels, of text of 11."""
+"""Width of a character in pixels at font size 11."""
 PADDING = 7
 
 
@@ -19,7 +19,7 @@ def badge(aqm: str, profile: str, grade: str | None) -> str:
 
 
 def two_words(left: str, right: str, color: str, title: str) -> str:
-    """SVG of a text on dark grey, and one on a colour beside it."""
+    """SVG with a text on dark grey, and one on a colour beside it."""
     widths = [round(CHARACTER * len(text) + 2 * PADDING) for text in (left, right)]
     whole = sum(widths)
     text = [

@@ -13,26 +13,26 @@ from sojourn.model.analysis.stats import paired_difference, sample_ci
 from sojourn.studies.runs.runner import Runner
 from sojourn.studies.score.grades import BANDS, LETTERS, overall, worst
 from sojourn.studies.score.numbers import NUMBERS
-from sojourn.studies.score.plan import Wanted, plan
-from sojourn.studies.score.runs import Done, done
+from sojourn.studies.score.plan import ScoreSettings, plan
+from sojourn.studies.score.runs import RowResult, run_row
 
 FORMAT = 1
 """Version of `scorecard.json`; its schema is `scorecard.schema.json` beside this file."""
 
 
 @dataclass(frozen=True)
-class Card:
-    """A scorecard that was run."""
+class Scorecard:
+    """A completed scorecard."""
 
-    wanted: Wanted
-    done: Sequence[Done]
+    wanted: ScoreSettings
+    done: Sequence[RowResult]
     names: Mapping[str, str]
-    """What each queue manager is called, by its spelling with whole paths."""
+    """Display name of each queue manager, by its spelling with absolute paths."""
     command: Sequence[str] = ()
 
     @cached_property
     def document(self) -> dict[str, Any]:
-        """What `scorecard.json` holds."""
+        """Content of `scorecard.json`."""
         rows = [_row(one, self.wanted, self.names) for one in self.done]
         aqms = [self.names[aqm] for aqm in self.wanted.aqms]
         return {
@@ -50,12 +50,12 @@ class Card:
 
     @property
     def idle(self) -> list[tuple[str, str]]:
-        """Rows with a sentence on each of their swept keys that changes no run."""
+        """Rows with a sentence for each of their swept keys that changes no run."""
         return [(one.plan.row_id, sentence) for one in self.done for sentence in one.idle]
 
     @property
     def failed(self) -> list[str]:
-        """Sentences on what must hold and does not, of the queue managers other than the baseline."""
+        """Sentences about violated requirements of the queue managers other than the baseline."""
         document = self.document
         return [
             f"{row['id']}: {aqm}: {NUMBERS[name].metric.label} {_shown(name, column['numbers'][name])} is F"
@@ -67,30 +67,30 @@ class Card:
 
 
 def score(
-    rows: Iterable[str], wanted: Wanted, runner: Runner, names: Mapping[str, str], command: Sequence[str] = ()
-) -> Card:
-    """Plan all rows, so that what is wrong is said before there is work; then run one after the other."""
+    rows: Iterable[str], wanted: ScoreSettings, runner: Runner, names: Mapping[str, str], command: Sequence[str] = ()
+) -> Scorecard:
+    """Plan all rows first, so that errors are reported before any work; then run one after another."""
     plans = [plan(row_id, wanted) for row_id in rows]
     tell = runner.progress if callable(runner.progress) else None
     found = []
     for place, one in enumerate(plans):
         if tell is not None:
             runner.progress = _part(tell, place, len(plans))
-        found.append(done(one, wanted, runner))
+        found.append(run_row(one, wanted, runner))
     runner.progress = tell
-    return Card(wanted, found, names, command)
+    return Scorecard(wanted, found, names, command)
 
 
 def _part(tell: Progress, place: int, of: int) -> Callable[[float, int, int], None]:
-    """Progress of one row among all."""
+    """Progress callback for one row among all."""
 
-    def told(share: float, _finished: int, _total: int) -> None:
+    def report(share: float, _finished: int, _total: int) -> None:
         tell((place + share) / of, place, of)
 
-    return told
+    return report
 
 
-def _row(one: Done, wanted: Wanted, names: Mapping[str, str]) -> dict[str, Any]:
+def _row(one: RowResult, wanted: ScoreSettings, names: Mapping[str, str]) -> dict[str, Any]:
     about = one.plan.row
     document: dict[str, Any] = {
         "id": one.plan.row_id,
@@ -118,7 +118,7 @@ def _row(one: Done, wanted: Wanted, names: Mapping[str, str]) -> dict[str, Any]:
     return document
 
 
-def _column(one: Done, aqm: str, wanted: Wanted) -> dict[str, Any]:
+def _column(one: RowResult, aqm: str, wanted: ScoreSettings) -> dict[str, Any]:
     if aqm in one.plan.left_out:
         return {"state": "not-run", "why": one.plan.left_out[aqm], "grade": None, "numbers": {}}
     own = one.plan.own[aqm][0]
@@ -139,7 +139,7 @@ def _column(one: Done, aqm: str, wanted: Wanted) -> dict[str, Any]:
     return column
 
 
-def _number(one: Done, name: str, own: str, other: str | None, wanted: Wanted) -> dict[str, Any]:
+def _number(one: RowResult, name: str, own: str, other: str | None, wanted: ScoreSettings) -> dict[str, Any]:
     values = one.samples[own][name]
     there = [value for value in values if value is not None]
     found: dict[str, Any] = {"value": None, "ci95": None, "n": len(there), "grade": None, "difference": None}

@@ -10,14 +10,14 @@ LETTERS = "ABCDF"
 
 @dataclass(frozen=True)
 class Band:
-    """What a number may be at most (or at least) for each of the grades A, B, C and D; beyond is F."""
+    """Maximum (or minimum) of a number for each of the grades A, B, C and D; beyond is F."""
 
     limits: tuple[float, float, float, float]
     unit: str = ""
     least: bool = False
-    """Whether the limits are the least that it may be."""
+    """Whether the limits are minimums."""
     widens: bool = False
-    """Whether they widen on slow links (`Profile.slowness`)."""
+    """Whether the limits widen on slow links (`Profile.slowness`)."""
 
     def scaled(self, slowness: float) -> tuple[float, ...]:
         """The limits on a link."""
@@ -29,7 +29,7 @@ class Band:
         return [f"{sign} {limit:g}{unit}" for limit in self.scaled(slowness)]
 
     def grade(self, value: float, slowness: float = 1.0) -> str:
-        """The letter of a value."""
+        """Grade of a value."""
         for letter, limit in zip(LETTERS, self.scaled(slowness), strict=False):
             if value >= limit if self.least else value <= limit:
                 return letter
@@ -48,12 +48,12 @@ BANDS: Mapping[str, Band] = {
 
 
 def worst(letters: Sequence[str]) -> str | None:
-    """The worst of some grades; None of none."""
+    """The worst of some grades; None if there are none."""
     return max(letters, key=LETTERS.index) if letters else None
 
 
 def overall(letters: Sequence[str]) -> str | None:
-    """The grade of several rows: that of their mean, where A counts 4 and F 0, rounded to the nearest (down at .5)."""
+    """Overall grade of several rows: their mean, with A = 4 and F = 0, rounded to the nearest (down at .5)."""
     if not letters:
         return None
     points = sum(LETTERS.index(letter) for letter in letters) / len(letters)

@@ -1,4 +1,4 @@
-"""`score.lock`: what was run and what came out, so that somebody else can check a part of it by running it again."""
+"""`score.lock`: inputs and fingerprints of a scorecard's runs, so that others can verify a part by running it again."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from sojourn.base.shapes import find_mismatch, is_count, is_flag, is_text
 from sojourn.studies.runs.runner import Run, Runner
 from sojourn.studies.runs.store import run_hash
 from sojourn.studies.score import ROWS
-from sojourn.studies.score.card import Card
-from sojourn.studies.score.plan import Plan, Wanted, plan
+from sojourn.studies.score.card import Scorecard
+from sojourn.studies.score.plan import Plan, ScoreSettings, plan
 from sojourn.studies.score.profiles import profile
 
 FORMAT = 1
@@ -30,12 +30,12 @@ _LOCK = {
     "rows": {"*": {"study_sha256": is_text, "runs": [_RUN]}},
 }
 SHARE = 0.1
-"""Share of the runs that `--verify` runs again."""
+"""Share of the runs that `--verify` repeats."""
 
 
 @dataclass(frozen=True)
-class Checked:
-    """A run that was run again."""
+class VerifiedRun:
+    """A repeated run."""
 
     row: str
     what: str
@@ -43,7 +43,7 @@ class Checked:
     locked: str
     """Fingerprint in the lock."""
     now: str
-    """Fingerprint now; empty if the scenario is another one, which is not run."""
+    """Fingerprint now; empty if the scenario differs, which is not run."""
 
     @property
     def same(self) -> bool:
@@ -51,8 +51,8 @@ class Checked:
         return self.locked == self.now
 
 
-def lock_of(card: Card) -> dict[str, Any]:
-    """What `score.lock` holds of a scorecard."""
+def lock_of(card: Scorecard) -> dict[str, Any]:
+    """Content of `score.lock` for a scorecard."""
     wanted = card.wanted
     rows = {
         one.plan.row_id: {
@@ -84,7 +84,7 @@ def lock_of(card: Card) -> dict[str, Any]:
 
 
 def read_lock(path: Path) -> dict[str, Any]:
-    """A lock file; refused if it is none, or one that another version wrote."""
+    """Read a lock file; raises `InputError` if it is invalid, or written by another version."""
     try:
         found = parse_json(read_text(path, "score.lock"))
     except json.JSONDecodeError as error:
@@ -101,8 +101,8 @@ def read_lock(path: Path) -> dict[str, Any]:
     return found
 
 
-def verify(lock: Mapping[str, Any], wanted: Wanted, runner: Runner, seed: int) -> list[Checked]:
-    """Run a tenth of a lock's runs again, which `seed` chooses, at least one; nothing stored is believed."""
+def verify(lock: Mapping[str, Any], wanted: ScoreSettings, runner: Runner, seed: int) -> list[VerifiedRun]:
+    """Repeat a tenth of a lock's runs, chosen by `seed`, at least one; stored results are not used."""
     picked = chosen_runs(lock, seed)
     plans = {row_id: _plan(row_id, wanted) for row_id in dict.fromkeys(row for row, _ in picked)}
     runs: dict[int, Run] = {}
@@ -115,7 +115,7 @@ def verify(lock: Mapping[str, Any], wanted: Wanted, runner: Runner, seed: int) -
                 runs[place] = run
     results = dict(zip(runs, runner(list(runs.values())), strict=True))
     return [
-        Checked(
+        VerifiedRun(
             row_id,
             runs[place].scenario.aqm if place in runs else "another scenario now",
             about["seed"],
@@ -127,7 +127,7 @@ def verify(lock: Mapping[str, Any], wanted: Wanted, runner: Runner, seed: int) -
 
 
 def chosen_runs(lock: Mapping[str, Any], seed: int) -> list[tuple[str, Mapping[str, Any]]]:
-    """The tenth of the runs that a seed chooses, in their order: row and what the lock knows of the run."""
+    """The tenth of the runs that a seed chooses, in their order: the row and the lock's entry."""
     every = [(row_id, about) for row_id, row in lock["rows"].items() for about in row["runs"]]
     if not every:
         raise InputError("score.lock: holds no run, so there is nothing to verify")
@@ -135,12 +135,12 @@ def chosen_runs(lock: Mapping[str, Any], seed: int) -> list[tuple[str, Mapping[s
     return [every[place] for place in picked]
 
 
-def wanted_of(lock: Mapping[str, Any], aqms: Sequence[str], baseline: str) -> Wanted:
-    """What a lock's scorecard was asked for; `aqms` are its queue managers with whole paths."""
-    return Wanted(tuple(aqms), baseline, profile(lock["profile"]), lock["quick"], None, lock["engine"])
+def wanted_of(lock: Mapping[str, Any], aqms: Sequence[str], baseline: str) -> ScoreSettings:
+    """Settings of a lock's scorecard; `aqms` are its queue managers with absolute paths."""
+    return ScoreSettings(tuple(aqms), baseline, profile(lock["profile"]), lock["quick"], None, lock["engine"])
 
 
-def _plan(row_id: str, wanted: Wanted) -> Plan:
+def _plan(row_id: str, wanted: ScoreSettings) -> Plan:
     if row_id not in ROWS:
         raise InputError(f"score.lock: no row {row_id!r} in this version; verify it with the one that wrote it")
     return plan(row_id, wanted)

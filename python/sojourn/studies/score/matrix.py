@@ -1,4 +1,4 @@
-"""The matrices of two-flow fairness: a page per queue manager, a panel per rate and pair of round-trip times."""
+"""Matrices of two-flow fairness: a page per queue manager, a panel per rate and pair of round-trip times."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sojourn.studies.score.numbers import ratio
 CONTROLS = ("flows.0.cc", "flows.1.cc")
 RTTS = ("flows.0.rtt", "flows.1.rtt")
 RATE = "link.rate"
-WIDEST = 5.0
+MAX_LOG2 = 5.0
 """Factors beyond 2^5 have the colour of 2^5."""
 
 Runs = Sequence[tuple[Mapping[str, Any], Result]]
@@ -29,7 +29,7 @@ Runs = Sequence[tuple[Mapping[str, Any], Result]]
 
 
 def matrix(runs: Runs, name: str) -> Figure:
-    """Who gets how much under a queue manager: `ratio` in each cell, its logarithm as the colour."""
+    """Goodput ratios under a queue manager: `ratio` in each cell, its logarithm as the colour."""
     at: dict[tuple[str, ...], list[float]] = {}
     for values, result in runs:
         key = (values[RATE], *(values[one] for one in RTTS), *(values[one] for one in CONTROLS))
@@ -62,7 +62,7 @@ def matrix(runs: Runs, name: str) -> Figure:
 
 
 def _mean(values: Sequence[float]) -> float:
-    """Mean logarithm over the seeds, in which a ratio and its inverse weigh the same; NaN of none."""
+    """Mean logarithm over the seeds, which weighs a ratio and its inverse equally; NaN without values."""
     return mean_ci([log2(value) for value in values])[0] if values else np.nan
 
 
@@ -75,11 +75,11 @@ def _short(value: float) -> str:
     return f"{value:.1f}" if value < 9.95 else f"{value:.0f}"
 
 
-# PuOr: two hues that nobody takes for each other, lighter the fairer, so that grey print shows how unfair.
+# PuOr: two hues that everyone can distinguish, lighter means fairer, so that grey print shows the unfairness.
 LOOK = CellLook(
-    Normalize(-WIDEST, WIDEST),
+    Normalize(-MAX_LOG2, MAX_LOG2),
     lambda value: _short(2.0**value),
-    lambda value: abs(value) > 0.65 * WIDEST,
+    lambda value: abs(value) > 0.65 * MAX_LOG2,
     colors="PuOr",
     size=0.75,
 )

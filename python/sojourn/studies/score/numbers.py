@@ -1,4 +1,4 @@
-"""Numbers that rows read of a run: how they are called and shown, and by which bands they are graded."""
+"""Numbers of the rows: how they are computed, named and shown, and the bands that grade them."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from sojourn.model.analysis.metrics import Metric
 from sojourn.model.analysis.outcome import APPS, outcome
 from sojourn.model.results.result import Result
 from sojourn.studies.score import phases
-from sojourn.studies.score.versions import known
+from sojourn.studies.score.versions import parsed_aqm
 
 
 @dataclass(frozen=True)
 class Number:
-    """A number of a run, and over the points of a row."""
+    """A number computed from a run, and averaged over the points of a row."""
 
     metric: Metric
-    """What it is called, its unit, and how it is shown; `column` is its name."""
+    """Label, unit and format; `column` is its name."""
     of: Callable[[Result], float | None]
     band: str = ""
     """Name in `grades.BANDS`; empty if it is not graded."""
@@ -31,12 +31,12 @@ class Number:
 
     @property
     def name(self) -> str:
-        """By which rows name it."""
+        """Name used in rows."""
         return self.metric.column
 
 
 def of_group(group: int, key: str, result: Result) -> float | None:
-    """A number of a flow group; `completion_ms.mean` is one in a table."""
+    """A number of a flow group; `completion_ms.mean` is a nested key."""
     found = value_at(result.totals["groups"][group], key)
     return None if found is None else float(found)
 
@@ -48,22 +48,22 @@ def share(group: int, result: Result) -> float | None:
 
 
 def ratio(result: Result) -> float | None:
-    """Goodput of the first of two senders over that of the second; None where one gets nothing."""
+    """Goodput of the first of two senders over that of the second; None if one gets nothing."""
     first, second = (float(one["goodput_bps"]) for one in result.totals["groups"][:2])
     return first / second if first and second else None
 
 
 def evenness(result: Result) -> float:
-    """Jain's index of the goodputs of all forward flows that last, whatever their controls and round-trip times."""
+    """Jain's index of the goodputs of all long-lived forward flows, regardless of control and round-trip time."""
     flows = result.flow_totals.filter(direction="forward")
     return _core.jain(flows["goodput_bps"].to_list())
 
 
 def rtt_error(result: Result) -> float | None:
-    """How far the goodputs of two senders are from what their round-trip times make them.
+    """Deviation of the ratio of two senders' goodputs from the one expected from their round-trip times.
 
-    Of a single queue goodputs are to be as the inverse of the base round-trip times, of queues by flow equal; the error
-    is the factor between, at least 1.
+    In a single queue goodputs should be inversely proportional to the base round-trip times, in queues by flow equal;
+    the error is the factor between both ratios, at least 1.
     """
     first, second = (float(one["goodput_bps"]) for one in result.totals["groups"][:2])
     if not first or not second:
@@ -75,24 +75,24 @@ def rtt_error(result: Result) -> float | None:
 
 
 def by_flow(result: Result) -> bool:
-    """Whether the queue manager of a run queues flows apart."""
-    return bool(known(result.scenario.aqm)["algorithm"]["by_flow"])
+    """Whether a run's queue manager has a queue per flow."""
+    return bool(parsed_aqm(result.scenario.aqm)["algorithm"]["by_flow"])
 
 
 def of_link(hop: int | None, direction: str, key: str, result: Result) -> float | None:
-    """A number of another direction or link; `sojourn_ms.p99` is one in a table."""
+    """A number of another direction or link; `sojourn_ms.p99` is a nested key."""
     pair = result.totals["links"] if hop is None else result.totals["hops"][hop]
     found = value_at(pair[direction], key)
     return None if found is None else float(found)
 
 
 def quality(app: str, result: Result) -> float:
-    """Quality of outcome of an application on the way of the first flow group."""
+    """Quality of Outcome of an application on the path of the first flow group."""
     return outcome(APPS[app], result).score
 
 
 def limit_share(result: Result) -> float | None:
-    """Share of the drops that the full buffer made, not the queue manager."""
+    """Share of the drops that the full buffer caused, not the queue manager."""
     found = result.summary.row(0, named=True)
     return found["dropped_limit"] / found["dropped"] if found["dropped"] else None
 

@@ -1,4 +1,4 @@
-"""The scorecard as one page: it needs nothing from the network, no script but that of its lab, and prints well."""
+"""The scorecard as one page without network access, with no script but its lab's, suitable for print."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from sojourn import _core, engines
 from sojourn.papers.report.html import Html, el, image, join, sectioned, table
 from sojourn.papers.report.runnable import HEADING, first_run, runnable
 from sojourn.studies.score import ROWS
-from sojourn.studies.score.card import Card
+from sojourn.studies.score.card import Scorecard
 from sojourn.studies.score.grades import BANDS, LETTERS
 from sojourn.studies.score.numbers import NUMBERS
-from sojourn.studies.score.runs import MOST_SEEDS, PERCENT
+from sojourn.studies.score.runs import MAX_SEEDS, PERCENT
 
 SECTIONS = {
     "grades": "Grades at a glance",
@@ -37,24 +37,24 @@ td small { display: block; color: var(--soft); }
 """
 
 
-def page(card: Card, figures: Mapping[str, Path]) -> str:
-    """Text of the page of a scorecard, with figures by name."""
-    told = card.document
+def page(card: Scorecard, figures: Mapping[str, Path]) -> str:
+    """Text of a scorecard's page, with figures by name."""
+    document = card.document
     bodies = {
-        "grades": join([_glance(told), _picture(figures, "plane", PLANE)]),
-        "rows": join(_of_row(row, told, figures) for row in told["rows"] if row["state"] == "run"),
+        "grades": join([_glance(document), _picture(figures, "plane", PLANE)]),
+        "rows": join(_of_row(row, document, figures) for row in document["rows"] if row["state"] == "run"),
         "run": _run(card),
         "bands": _bands(card),
-        "left-out": _left_out(told),
+        "left-out": _left_out(document),
         "methods": _methods(card),
         "provenance": _provenance(card),
     }
-    title = f"Scorecard: {', '.join(told['aqms'])} on {told['profile']}"
+    title = f"Scorecard: {', '.join(document['aqms'])} on {document['profile']}"
     return sectioned(title, SECTIONS, bodies, about=_summary(card), style=STYLE)
 
 
-def _run(card: Card) -> Html:
-    """The first run of the first row; of the simulator alone, as no other engine is in the page."""
+def _run(card: Scorecard) -> Html:
+    """The first run of the first row; only for the simulator, because the page contains no other engine."""
     found = [(one.plan.row_id, one.plan.study) for one in card.done if one.plan.study is not None]
     if card.wanted.engine != engines.SIMULATE or not found:
         return Html()
@@ -64,14 +64,16 @@ def _run(card: Card) -> Html:
 
 
 def grade_mark(letter: str | None) -> Html:
-    """A grade as a letter; its colour only repeats it."""
+    """A grade as a letter; its colour is redundant."""
     return el("span", letter, class_=f"grade {letter}") if letter else Html("–")
 
 
-def _summary(card: Card) -> Html:
-    told = card.document
-    quick = " Quick: shorter and with fewer seeds, so intervals are wider." if told["quick"] else ""
-    overall = [part for aqm in told["aqms"] for part in (f"{aqm} ", grade_mark(told["totals"][aqm]["overall"]), ", ")]
+def _summary(card: Scorecard) -> Html:
+    document = card.document
+    quick = " Quick: shorter and with fewer seeds, so intervals are wider." if document["quick"] else ""
+    overall = [
+        part for aqm in document["aqms"] for part in (f"{aqm} ", grade_mark(document["totals"][aqm]["overall"]), ", ")
+    ]
     failed = card.failed
     must = (
         [el("p", el("strong", "What must hold and does not: "), "; ".join(failed), ".")]
@@ -82,15 +84,18 @@ def _summary(card: Card) -> Html:
     return join([el("p", about), el("p", "Overall: ", *overall[:-1], "."), *must])
 
 
-def _glance(told: Mapping[str, Any]) -> Html:
-    headings = ["row", "RFC 7928", *told["aqms"]]
+def _glance(document: Mapping[str, Any]) -> Html:
+    headings = ["row", "RFC 7928", *document["aqms"]]
     rows = []
-    for row in told["rows"]:
+    for row in document["rows"]:
         name = el("a", row["id"], href=f"#{row['id']}") if row["state"] == "run" else row["id"]
         first = join([name, el("small", row["title"])])
-        cells = [_glance_cell(row, row["columns"].get(aqm)) for aqm in told["aqms"]]
+        cells = [_glance_cell(row, row["columns"].get(aqm)) for aqm in document["aqms"]]
         rows.append([first, row["section"], *cells])
-    counts = [" ".join(f"{letter} {told['totals'][aqm]['rows'][letter]}" for letter in LETTERS) for aqm in told["aqms"]]
+    counts = [
+        " ".join(f"{letter} {document['totals'][aqm]['rows'][letter]}" for letter in LETTERS)
+        for aqm in document["aqms"]
+    ]
     rows.append(["rows by grade", "", *counts])
     return table(headings, rows, caption="Grade of each row and the number that makes it, ± half of its 95 % interval")
 
@@ -105,30 +110,30 @@ def _glance_cell(row: Mapping[str, Any], column: Mapping[str, Any] | None) -> Ht
 
 
 def _deciding(row: Mapping[str, Any], column: Mapping[str, Any]) -> str:
-    """The number that makes a row's grade, the first of several; without a grade the row's own."""
+    """The number that determines a row's grade, the first of several; without a grade the row's main number."""
     names: list[str] = row["numbers"]
     numbers = column["numbers"]
     return next((name for name in names if numbers[name]["grade"] == column["grade"]), names[0])
 
 
-def _of_row(row: Mapping[str, Any], told: Mapping[str, Any], figures: Mapping[str, Path]) -> Html:
+def _of_row(row: Mapping[str, Any], document: Mapping[str, Any], figures: Mapping[str, Path]) -> Html:
     rows = []
     for name in row["numbers"]:
         number = NUMBERS[name]
         unit = f" [{number.metric.unit}]" if number.metric.unit else ""
         must = " – must not be F" if name in row["must"] else ""
         first = join([f"{number.metric.label}{unit}", el("small", f"{number.meaning}{must}")])
-        rows.append([first, *(_cell(name, row["columns"][aqm]) for aqm in told["aqms"])])
+        rows.append([first, *(_cell(name, row["columns"][aqm]) for aqm in document["aqms"])])
     about = _about(row)
     caption = f"{row['title']}: value ± 95 % interval, and below it the difference to {row['differences_to']}"
     heading = el("h3", f"{row['id']}: {row['title']}", id=row["id"])
     drawn = [_picture(figures, row["id"], f"{row['title']}: the delay over time, first seed")]
-    for aqm in told["aqms"]:
+    for aqm in document["aqms"]:
         drawn.append(
             _picture(figures, f"{row['id']}, {aqm}", f"{aqm}: goodput of the first of two senders over the other's")
         )
-    whole = table(["number", *told["aqms"]], rows, caption=caption)
-    return el("article", heading, about, whole, *drawn, _points(row, told["aqms"]))
+    whole = table(["number", *document["aqms"]], rows, caption=caption)
+    return el("article", heading, about, whole, *drawn, _points(row, document["aqms"]))
 
 
 def _picture(figures: Mapping[str, Path], name: str, title: str) -> Html:
@@ -181,7 +186,7 @@ def _value(name: str, number: Mapping[str, Any]) -> str:
 
 
 def difference_text(name: str, number: Mapping[str, Any]) -> str:
-    """The difference of a number in words; empty where there is none to tell."""
+    """Difference of a number in words; empty if there is none."""
     found = number["difference"]
     if found is None:
         return ""
@@ -191,7 +196,7 @@ def difference_text(name: str, number: Mapping[str, Any]) -> str:
     return f"{sign}{NUMBERS[name].metric.show(found['value'], found['ci95'])}{' *' if found['significant'] else ''}"
 
 
-def _bands(card: Card) -> Html:
+def _bands(card: Scorecard) -> Html:
     slowness = card.wanted.profile.slowness()
     rows = []
     for name, band in BANDS.items():
@@ -215,9 +220,9 @@ UNCHECKED = (
 )
 
 
-def _left_out(told: Mapping[str, Any]) -> Html:
-    rows = [[row["id"], "all", f"not run: {row['why']}"] for row in told["rows"] if row["state"] != "run"]
-    for row in told["rows"]:
+def _left_out(document: Mapping[str, Any]) -> Html:
+    rows = [[row["id"], "all", f"not run: {row['why']}"] for row in document["rows"] if row["state"] != "run"]
+    for row in document["rows"]:
         rows += [[row["id"], "all", text] for text in row["shortened"]]
         rows += [
             [row["id"], aqm, f"not run: {column['why']}"]
@@ -229,26 +234,27 @@ def _left_out(told: Mapping[str, Any]) -> Html:
     return table(["row", "of", "what"], rows, caption="What is shorter than its study file, or not run, and why")
 
 
-def _methods(card: Card) -> Html:
-    told = card.document
-    tests = f"{sum(row['state'] == 'run' for row in told['rows'])} tests after RFC 7928"
-    tests += ", with three seeds and a third of the time," if told["quick"] else ""
+def _methods(card: Scorecard) -> Html:
+    document = card.document
+    tests = f"{sum(row['state'] == 'run' for row in document['rows'])} tests after RFC 7928"
+    tests += ", with three seeds and a third of the time," if document["quick"] else ""
     until = (
         ""
-        if told["quick"] or card.wanted.seeds
+        if document["quick"] or card.wanted.seeds
         else " Seeds were added until every graded interval was within one grade or its half width at most "
-        f"{PERCENT:g} % of the mean, up to {MOST_SEEDS}."
+        f"{PERCENT:g} % of the mean, up to {MAX_SEEDS}."
     )
-    by = engines.identity(told["engine"]) if told["engine"] != engines.SIMULATE else "the simulator"
+    by = engines.identity(document["engine"]) if document["engine"] != engines.SIMULATE else "the simulator"
     text = (
-        f"We scored {', '.join(told['aqms'])} by {tests} on the profile {told['profile']} with Sojourn "
+        f"We scored {', '.join(document['aqms'])} by {tests} on the profile {document['profile']} with Sojourn "
         f"{_core.version()} ({by}).{until} All queue managers met the same traffic for each seed; differences to "
-        f"{told['baseline']} are paired by seeds. Values are means with 95 % confidence intervals after Student's t."
+        f"{document['baseline']} are paired by seeds. "
+        "Values are means with 95 % confidence intervals after Student's t."
     )
     return el("div", el("p", text), class_="methods")
 
 
-def _provenance(card: Card) -> Html:
+def _provenance(card: Scorecard) -> Html:
     facts = {
         "version": f"Sojourn {_core.version()}, Python {platform.python_version()}, {platform.machine()}",
         "engine": engines.identity(card.wanted.engine),

@@ -1,4 +1,4 @@
-"""What happens after the link or the load has changed at a given time, by the probe `queue`."""
+"""Metrics after the link or the load changes at a given time, from the probe `queue`."""
 
 from __future__ import annotations
 
@@ -11,25 +11,26 @@ from sojourn.base.units import rates, schedule, seconds
 from sojourn.model.results.result import Result
 
 RISE_S = 2.0
-"""Time after a rise of the rate over which the link's use is told."""
+"""Interval after a rise of the rate for which the link's utilisation is reported."""
 
 
 def delays(result: Result) -> pl.DataFrame:
-    """Sojourn time of the packet that was sent last, over time: `time_s`, `delay_ms`."""
+    """Sojourn time of the last sent packet over time: `time_s`, `delay_ms`."""
     delay = (pl.col("last_sojourn_ns") / 1e6).alias("delay_ms")
     return result.queue.filter(pl.col("link") == result.link).select("time_s", delay)
 
 
 def peak(result: Result) -> float | None:
-    """Longest sojourn time after each fall of the rate or growth of the load, in ms, on average."""
+    """Maximum sojourn time after each fall of the rate or growth of the load, in ms, on average."""
     peaks = [value for table, _, _ in _after_worse(result) if (value := table["delay_ms"].max()) is not None]
     return _mean([float(value) for value in peaks])  # type: ignore[arg-type]
 
 
 def settle(result: Result) -> float | None:
-    """Time after each of them until the delay stays below the longest of the second half before the next change, in s.
+    """Time after each fall of the rate or growth of the load until the delay settles, in s, on average.
 
-    On average; nothing where it never does in the first half.
+    The delay has settled when it stays below its maximum in the second half before the next change. None without such a
+    change.
     """
     times = []
     for table, start, end in _after_worse(result):
@@ -41,7 +42,7 @@ def settle(result: Result) -> float | None:
 
 
 def rise(result: Result) -> float | None:
-    """Use of the link in the first two seconds after each rise of its rate, on average."""
+    """Utilisation of the link in the first two seconds after each rise of its rate, on average."""
     steps = result.utilisation.filter(pl.col("link") == result.link)
     found = []
     for time in _steps(result)[1]:
@@ -64,7 +65,7 @@ def _after_worse(result: Result) -> Iterator[tuple[pl.DataFrame, float, float]]:
 
 
 def _steps(result: Result) -> tuple[list[float], list[float]]:
-    """When the link's rate falls and when it rises, in s."""
+    """Times at which the link's rate falls, and at which it rises, in s."""
     text = result.scenario.document["link"]["rate"]
     begins = [seconds(time) for _, time in schedule(text) if time]
     pairs = list(pairwise(zip(begins, rates(text), strict=False)))

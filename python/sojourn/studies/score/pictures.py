@@ -1,4 +1,4 @@
-"""Figures of a scorecard: goodput against delay under the three loads, and the delay over time where things change."""
+"""Figures of a scorecard: goodput against delay under the three loads, and delay over time for changing conditions."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from sojourn.figures.timeseries import draw_series
 from sojourn.model.analysis.labels import Name
 from sojourn.studies.score.matrix import matrix
 from sojourn.studies.score.phases import delays
-from sojourn.studies.score.runs import Done, by_aqm, with_values
+from sojourn.studies.score.runs import RowResult, by_aqm, with_values
 
 LOADS = ("load-mild", "load-medium", "load-heavy")
 
 
-def pictures(done: Sequence[Done], names: Mapping[str, str]) -> dict[str, Figure]:
-    """The figures of the rows that were run, by name; with one seed there is no spread to draw against each other."""
+def pictures(done: Sequence[RowResult], names: Mapping[str, str]) -> dict[str, Figure]:
+    """Figures of the completed rows, by name; the ellipses need several seeds."""
     found = {one.plan.row_id: _timeline(one, names) for one in done if one.plan.row.timeline and one.results}
     for one in done:
         if one.plan.row.large and one.results:
@@ -31,19 +31,19 @@ def pictures(done: Sequence[Done], names: Mapping[str, str]) -> dict[str, Figure
     return {"plane": _plane(loads, names), **found} if loads else found
 
 
-def _plane(loads: Sequence[Done], names: Mapping[str, str]) -> Figure:
+def _plane(loads: Sequence[RowResult], names: Mapping[str, str]) -> Figure:
     """Goodput against delay: an ellipse over the seeds per queue manager, a panel per load."""
-    results, called = [], []
+    results, labels = [], []
     for one in loads:
         load = one.plan.row.title if len(loads) > 1 else ""
         for aqm, of_aqm in by_aqm(one).items():
             results += of_aqm
-            called += [Name(names[aqm], load)] * len(of_aqm)
-    return draw("ellipse", results, called, options={"over": "seeds"})[0].figure
+            labels += [Name(names[aqm], load)] * len(of_aqm)
+    return draw("ellipse", results, labels, options={"over": "seeds"})[0].figure
 
 
-def _timeline(one: Done, names: Mapping[str, str]) -> Figure:
-    """The delay over time in the run of the first seed, a panel per queue manager."""
+def _timeline(one: RowResult, names: Mapping[str, str]) -> Figure:
+    """Delay over time in the run of the first seed, a panel per queue manager."""
     shown = {Name(names[aqm]): delays(of_aqm[0]) for aqm, of_aqm in by_aqm(one).items()}
     with style():
         sheet = Sheet()

@@ -1,4 +1,4 @@
-"""What a row runs: its study with the queue managers, seeds, length and link that are asked for."""
+"""Plan of a row: its study with the requested queue managers, seeds, length and link."""
 
 from __future__ import annotations
 
@@ -15,56 +15,56 @@ from sojourn.base.errors import InputError
 from sojourn.base.units import rates
 from sojourn.engines import SIMULATE, check
 from sojourn.studies.score import QUICK_SEEDS, QUICK_SHARE, ROWS, Row, studies
-from sojourn.studies.score.profiles import Profile, fitted, in_a_third
+from sojourn.studies.score.profiles import Profile, fit_to_profile, shorten
 from sojourn.studies.score.versions import VERSIONS, LackingError
 from sojourn.studies.study import Study, read_document
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What is asked of all rows."""
+class ScoreSettings:
+    """Settings of a scorecard, common to all rows."""
 
     aqms: tuple[str, ...]
-    """Queue managers in their spelling, with whole paths; the baseline is among them."""
+    """Queue managers in their spelling, with absolute paths; includes the baseline."""
     baseline: str
     profile: Profile
     quick: bool = False
     seeds: int | None = None
-    """Exactly so many; without it as many as the intervals take."""
+    """Exact number of seeds; by default as many as the intervals need."""
     engine: str = SIMULATE
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The study of a row."""
+    """Study of a row."""
 
     row_id: str
     row: Row
     study: Study | None = None
     """None if the row is not run."""
     document: Mapping[str, Any] = field(default_factory=dict)
-    """The same as a file holds it, its seeds left out."""
+    """The study in the form of a file, without its seeds."""
     own: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """What is run for each queue manager, as the study names it."""
+    """Variants that are run for each queue manager, as named by the study."""
     alone: Study | None = None
     """The transfers of the row's group `alone` on a link without other traffic."""
     slowness: float = 1.0
-    """How much wider the bands of delays are, by the link's least rate in this row."""
+    """Factor by which the bands of delays widen, from the link's minimum rate in this row."""
     left_out: Mapping[str, str] = field(default_factory=dict)
-    """Queue managers of which the row has no version, and why."""
+    """Queue managers without a variant for the row, and why."""
     shortened: Sequence[str] = ()
-    """What `--quick` changed, in words."""
+    """Changes made by `--quick`, in words."""
     why_not: str = ""
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the study as it is run, its seeds left out."""
+        """SHA-256 of the study as run, without its seeds."""
         text = json.dumps(self.document, sort_keys=True, ensure_ascii=False)
         return hashlib.sha256(text.encode()).hexdigest()
 
 
-def plan(row_id: str, wanted: Wanted) -> Plan:
-    """What a row runs; one that cannot be run says why."""
+def plan(row_id: str, wanted: ScoreSettings) -> Plan:
+    """Plan of a row; one that cannot be run has a reason."""
     row = ROWS[row_id]
     if row.facts:
         return Plan(row_id, row, own={aqm: [aqm] for aqm in wanted.aqms})
@@ -98,7 +98,7 @@ def plan(row_id: str, wanted: Wanted) -> Plan:
         )
 
 
-def _alone(document: Mapping[str, Any], row: Row, wanted: Wanted, folder: Path) -> Study | None:
+def _alone(document: Mapping[str, Any], row: Row, wanted: ScoreSettings, folder: Path) -> Study | None:
     """One flow group of a row's study on the same link with tail drop."""
     if row.alone is None:
         return None
@@ -106,22 +106,22 @@ def _alone(document: Mapping[str, Any], row: Row, wanted: Wanted, folder: Path) 
     return replace(Study.of(single, "alone", folder, seeds=_first_seeds(row, wanted)), engine=wanted.engine)
 
 
-def _first_seeds(row: Row, wanted: Wanted) -> int:
+def _first_seeds(row: Row, wanted: ScoreSettings) -> int:
     return wanted.seeds or (QUICK_SEEDS if wanted.quick and not row.large else 1)
 
 
-def _fitted(document: dict[str, Any], row: Row, wanted: Wanted) -> tuple[dict[str, Any], list[str]]:
+def _fitted(document: dict[str, Any], row: Row, wanted: ScoreSettings) -> tuple[dict[str, Any], list[str]]:
     document["sweep"].pop("seeds", None)
-    document = fitted(document, row, wanted.profile)
+    document = fit_to_profile(document, row, wanted.profile)
     if not wanted.quick or row.fixed:
         return document, []
-    short = in_a_third(document, QUICK_SHARE)
-    said = [f"{short['duration']} instead of {document['duration']}"]
+    short = shorten(document, QUICK_SHARE)
+    changes = [f"{short['duration']} instead of {document['duration']}"]
     for path, values in document["sweep"].items():
         fewer = short["sweep"][path]
         if len(fewer) < len(values):
-            said.append(f"{len(fewer)} of {len(values)} values of {path}")
-    return short, said
+            changes.append(f"{len(fewer)} of {len(values)} values of {path}")
+    return short, changes
 
 
 def _versions(row: Row, aqms: Sequence[str]) -> tuple[dict[str, list[str]], dict[str, str]]:
@@ -136,7 +136,7 @@ def _versions(row: Row, aqms: Sequence[str]) -> tuple[dict[str, list[str]], dict
 
 
 def _with_aqms(document: Mapping[str, Any], texts: Sequence[str]) -> dict[str, Any]:
-    """The document with other queue managers in place of those that its file sweeps."""
+    """The document with its swept queue managers replaced."""
     changed = deepcopy(dict(document))
     [paths] = [paths for paths in changed["sweep"] if "link.aqm" in split_paths(paths)]
     count = len(split_paths(paths))

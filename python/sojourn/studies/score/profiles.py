@@ -1,4 +1,4 @@
-"""Links on which queue managers are scored: a row's study, written for `home-20M`, is fitted to the one asked for."""
+"""Links on which queue managers are scored: a row's study, written for `home-20M`, is scaled to the requested one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sojourn.studies.score import Row
 from sojourn.studies.study import set_path
 
 HEADERS_B = 52
-"""Bytes of a segment that are not payload: IP, TCP, timestamps."""
+"""Header bytes of a segment: IP, TCP, timestamps."""
 RTT_S = 0.1
 """Base round-trip time of all rows that do not vary it: typical after RFC 7928."""
 
@@ -27,17 +27,17 @@ class Profile:
     name: str
     rate_bps: int
     mtu: int = 1500
-    """Bytes of a full packet."""
+    """Bytes of a full-sized packet."""
     buffer: int | None = None
-    """Packets of the buffer in all rows; without it the bandwidth-delay product of the row's longest RTT."""
+    """Buffer in packets, for all rows; by default the bandwidth-delay product of the row's longest RTT."""
     access: str | None = None
     """Rate of each sender's own link."""
     aggressive: str | None = None
-    """Congestion control in place of CUBIC where a row asks for that one."""
+    """Congestion control in place of CUBIC for rows that request it."""
     about: str = ""
 
     def slowness(self, rate_bps: float | None = None) -> float:
-        """How much wider the bands of delays are at a rate, or at its own: five full packets have to fit into 15 ms."""
+        """Factor by which the bands of delays widen at a rate (default: its own): five full packets fit into 15 ms."""
         return max(1.0, 5 * 8 * self.mtu / (rate_bps or self.rate_bps) / 0.015)
 
 
@@ -54,16 +54,16 @@ PROFILES = {
     )
 }
 OWN = PROFILES["home-20M"]
-"""What the study files are written for."""
+"""Profile that the study files are written for."""
 
 
 def profile(name: str) -> Profile:
-    """A profile by its name; refused with those that exist if there is none such."""
+    """Profile by its name; raises `InputError` with the list of profiles if there is none."""
     return PROFILES[known_name("--profile", name, PROFILES)]
 
 
-def fitted(document: dict[str, Any], row: Row, link: Profile) -> dict[str, Any]:
-    """The document of a row's study on a profile's link."""
+def fit_to_profile(document: dict[str, Any], row: Row, link: Profile) -> dict[str, Any]:
+    """Scale the document of a row's study to a profile's link."""
     document = deepcopy(document)
     if link is OWN or row.large or row.fixed:
         return document
@@ -93,14 +93,14 @@ def fitted(document: dict[str, Any], row: Row, link: Profile) -> dict[str, Any]:
 
 
 def size_in_packets(document: dict[str, Any]) -> float:
-    """Bandwidth-delay product at the base round-trip time, and buffer, in full packets."""
+    """Bandwidth-delay product at the base round-trip time, plus buffer, in full packets."""
     link = document["link"]
     mtu = int(read_quantity("link.mtu", link.get("mtu", "1500 B"))[0])
     return rates(link["rate"])[0] * RTT_S / 8 / mtu + _packets(link["limit"])
 
 
-def in_a_third(document: dict[str, Any], share: int) -> dict[str, Any]:
-    """A part of the time and of long lists of values, without flows that would start after the end."""
+def shorten(document: dict[str, Any], share: int) -> dict[str, Any]:
+    """Shorten the time and long lists of values by the factor `share`, without flows that would start after the end."""
     document = deepcopy(document)
     duration = round(seconds(_spaced(document["duration"])) / share)
     document["duration"] = f"{duration} s"
@@ -118,7 +118,7 @@ OVER_TCP = ("tcp", "web", "browser", "video", "rpm", "request", "packmime")
 UNSCALED = "1000 packets"
 """Limit of a reverse path that is no bottleneck."""
 LONG_LIST = 5
-"""A list of more values than these is shortened by `--quick`."""
+"""Maximum length of a list that `--quick` does not shorten."""
 
 
 def _fit_flow(flow: dict[str, Any], link: Profile) -> None:

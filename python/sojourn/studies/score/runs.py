@@ -1,4 +1,4 @@
-"""Rows run: their numbers by queue manager and seed, with as many seeds as the intervals take."""
+"""Runs of the rows: their numbers by queue manager and seed, with as many seeds as the intervals need."""
 
 from __future__ import annotations
 
@@ -11,69 +11,69 @@ from typing import Any
 
 import polars as pl
 
-from sojourn.model.analysis.replicate import FEWEST_SEEDS, until_narrow
+from sojourn.model.analysis.replicate import MIN_SEEDS, until_narrow
 from sojourn.model.analysis.stats import sample_ci
 from sojourn.model.aqms.spelling import spelled_aqm
 from sojourn.model.results.result import Result
 from sojourn.studies.runs.runner import Runner
 from sojourn.studies.score.grades import BANDS
 from sojourn.studies.score.numbers import NUMBERS, Number, mean, of_group
-from sojourn.studies.score.plan import Plan, Wanted
-from sojourn.studies.score.versions import known, parameter_of
+from sojourn.studies.score.plan import Plan, ScoreSettings
+from sojourn.studies.score.versions import parameter_of, parsed_aqm
 
 PERCENT = 5.0
-"""Widest half width of a 95 % interval, in percent of the mean, with which no more seeds are added."""
-MOST_SEEDS = 20
+"""Maximum half width of a 95 % interval, in percent of the mean, at which no more seeds are added."""
+MAX_SEEDS = 20
 ByText = dict[str, dict[int, dict[str, Result]]]
-"""By what was run, by seed and by the point of the row."""
-Place = tuple[str, dict[str, float]]
-"""A point of a row, and numbers there by their names."""
+"""By variant, seed and point of the row."""
+PointNumbers = tuple[str, dict[str, float]]
+"""A point of a row, and its numbers by name."""
 Samples = dict[str, dict[str, list[float | None]]]
-"""By what was run and by number: a value per seed, over the points of the row."""
+"""By variant and number: a value per seed, over the points of the row."""
 
 
 @dataclass(frozen=True)
-class Done:
-    """A row that was run."""
+class RowResult:
+    """A completed row."""
 
     plan: Plan
     samples: Samples = field(default_factory=dict)
-    points: Mapping[str, Sequence[Place]] = field(default_factory=dict)
-    """By what was run: numbers at each point, where the row has several."""
+    points: Mapping[str, Sequence[PointNumbers]] = field(default_factory=dict)
+    """By variant: numbers at each point, if the row has several."""
     results: Sequence[Result] = ()
-    """Point after point, seed after seed."""
+    """Ordered by point, then seed."""
     seeds: Sequence[int] = ()
     widest_percent: float = inf
-    """Widest half width of a graded number whose interval is not within one grade, in percent of the mean."""
+    """Maximum half width of a graded number whose interval spans several grades, in percent of the mean."""
     prints: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """By what was run: the fingerprints of its runs."""
+    """By variant: the fingerprints of its runs."""
     idle: Sequence[str] = ()
-    """A sentence on each swept key, beside the queue manager, that changes no run."""
+    """A sentence for each swept key, except the queue manager, that changes no run."""
 
 
-def done(plan: Plan, wanted: Wanted, runner: Runner) -> Done:
-    """Run a row; what is not run comes back as it is."""
+def run_row(plan: Plan, wanted: ScoreSettings, runner: Runner) -> RowResult:
+    """Run a row; a row that is not run is returned without results."""
     if plan.row.facts:
-        return Done(plan, {aqm: {name: [FACTS[name](aqm)] for name in plan.row.numbers} for aqm in plan.own})
+        return RowResult(plan, {aqm: {name: [FACTS[name](aqm)] for name in plan.row.numbers} for aqm in plan.own})
     if plan.study is None:
-        return Done(plan)
+        return RowResult(plan)
     study = plan.study
 
-    def run(seeds: list[int]) -> Done:
+    def run(seeds: list[int]) -> RowResult:
         alone = plan.alone and replace(plan.alone, seeds=seeds)
         return _read(replace(plan, study=replace(study, seeds=seeds), alone=alone), runner)
 
-    def judge(found: Done) -> tuple[float, bool]:
+    def judge(found: RowResult) -> tuple[float, bool]:
         return _widest(found), any(len(set(prints)) > 1 for prints in found.prints.values())
 
     if wanted.seeds or wanted.quick or plan.row.large:
         found = run(study.seeds)
         return replace(found, widest_percent=judge(found)[0])
-    found, widest, _, _ = until_narrow(PERCENT, MOST_SEEDS, FEWEST_SEEDS, run, judge)
+    found, widest, _, _ = until_narrow(PERCENT, MAX_SEEDS, MIN_SEEDS, run, judge)
     return replace(found, widest_percent=widest)
 
 
-def _read(plan: Plan, runner: Runner) -> Done:
+def _read(plan: Plan, runner: Runner) -> RowResult:
     study = plan.study
     assert study is not None
     result = study.run_by(runner)
@@ -98,7 +98,7 @@ def _read(plan: Plan, runner: Runner) -> Done:
             _by_point(plan.row.at_points or plan.row.numbers[:1], by_text) if len(study.points) > len(by_text) else {}
         )
     idle = result.idle_of(study.beside_the_aqm_axes)
-    return Done(plan, samples, points, result.results, study.seeds, prints=prints, idle=idle)
+    return RowResult(plan, samples, points, result.results, study.seeds, prints=prints, idle=idle)
 
 
 def _over_points(name: str, results: Mapping[str, Result], alone: Mapping[int, float], plan: Plan) -> float | None:
@@ -123,9 +123,9 @@ def _alone(plan: Plan, runner: Runner) -> dict[int, float]:
     return {one.seed: time for one in results if (time := of_group(0, COMPLETION, one)) is not None}
 
 
-def _by_point(names: Sequence[str], by_text: ByText) -> dict[str, list[Place]]:
-    """Numbers at each point, means over the seeds; one that no seed has is left out there."""
-    found: dict[str, list[Place]] = {}
+def _by_point(names: Sequence[str], by_text: ByText) -> dict[str, list[PointNumbers]]:
+    """Numbers at each point, means over the seeds; numbers without any value are omitted."""
+    found: dict[str, list[PointNumbers]] = {}
     for text, by_seed in by_text.items():
         places: dict[str, dict[str, list[float]]] = {}
         for of_seed in by_seed.values():
@@ -138,10 +138,10 @@ def _by_point(names: Sequence[str], by_text: ByText) -> dict[str, list[Place]]:
     return found
 
 
-def _elasticities(plan: Plan, by_text: ByText) -> tuple[Samples, dict[str, list[Place]]]:
-    """The largest elasticity over the parameters, by seed; and that of each parameter for the row's own number."""
+def _elasticities(plan: Plan, by_text: ByText) -> tuple[Samples, dict[str, list[PointNumbers]]]:
+    """The largest elasticity over the parameters, by seed; and that of each parameter for the row's main number."""
     samples: Samples = {}
-    points: dict[str, list[Place]] = {}
+    points: dict[str, list[PointNumbers]] = {}
     for aqm, (_, *changed) in plan.own.items():
         pairs = list(zip(changed[::2], changed[1::2], strict=True))
         samples[aqm] = {}
@@ -163,13 +163,13 @@ def _elasticities(plan: Plan, by_text: ByText) -> tuple[Samples, dict[str, list[
 
 
 def _elasticity(number: Number, half: Mapping[str, Result], double: Mapping[str, Result]) -> float:
-    """Change of a number's logarithm per change of the parameter's, without its sign; 0 where either is 0."""
+    """Absolute change of a number's logarithm per change of the parameter's; 0 if either is 0."""
     low, high = (number.of(one) for of_seed in (half, double) for one in of_seed.values())
     return abs(log(high / low)) / log(4) if low and high else 0.0
 
 
-def _widest(found: Done) -> float:
-    """Widest half width of all graded numbers, in percent of the mean; of an interval within one grade nothing."""
+def _widest(found: RowResult) -> float:
+    """Maximum half width of all graded numbers, in percent of the mean; intervals within one grade count as 0."""
     widest = 0.0
     slowness = found.plan.slowness
     for numbers in found.samples.values():
@@ -188,27 +188,27 @@ def _widest(found: Done) -> float:
 
 @cache
 def _instructions() -> dict[str, float]:
-    """Instructions by queue manager, as `make bench-record BENCH=queues` wrote them."""
+    """Instructions by queue manager, as recorded by `make bench-record BENCH=queues`."""
     table = pl.read_csv((files("sojourn.studies.score") / "instructions.csv").read_bytes())
     return {spelled_aqm(name): float(count) for name, count in table.select("discipline", "instructions").iter_rows()}
 
 
 FACTS: Mapping[str, Callable[[str], float | None]] = {
-    "state_bytes": lambda aqm: float(known(aqm)["state_bytes"]),
+    "state_bytes": lambda aqm: float(parsed_aqm(aqm)["state_bytes"]),
     "instructions": lambda aqm: _instructions().get(aqm),
-    "parameters": lambda aqm: float(len(known(aqm)["params"])),
+    "parameters": lambda aqm: float(len(parsed_aqm(aqm)["params"])),
 }
-"""Numbers of a queue manager itself."""
+"""Numbers that are properties of a queue manager."""
 PAGES = "page_ratio"
 COMPLETION = "completion_ms.mean"
 
 
-def by_aqm(one: Done) -> dict[str, list[Result]]:
-    """Results of each queue manager, seed by seed, of a row with one point."""
+def by_aqm(one: RowResult) -> dict[str, list[Result]]:
+    """Results of each queue manager, seed by seed, for a row with one point."""
     return {aqm: [result for _, result in runs] for aqm, runs in with_values(one).items()}
 
 
-def with_values(one: Done) -> dict[str, list[tuple[Mapping[str, Any], Result]]]:
+def with_values(one: RowResult) -> dict[str, list[tuple[Mapping[str, Any], Result]]]:
     """Runs of each queue manager with the values of their points."""
     found: dict[str, list[tuple[Mapping[str, Any], Result]]] = {}
     assert one.plan.study is not None

@@ -1,4 +1,4 @@
-"""What is run for a queue manager: itself, with its marks, a queue of it for each flow, or with other parameters."""
+"""Variants of a queue manager: itself, with marking, with a queue per flow, or with other parameters."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from sojourn.model.aqms.spelling import param_words
 
 
 class LackingError(Exception):
-    """A queue manager of which there is no such version; the text says why."""
+    """A queue manager without the requested variant; the text gives the reason."""
 
 
-def known(aqm: str) -> Mapping[str, Any]:
-    """What the core knows of a queue manager; a class or library is looked for from the current folder."""
+def parsed_aqm(aqm: str) -> Mapping[str, Any]:
+    """Parse a queue manager with the core; classes and libraries are looked up from the current folder."""
     return parsed(aqm, Path.cwd())
 
 
 def absolute(aqm: str) -> str:
-    """Its spelling with whole paths, so that a study file in any folder finds a user's class or library."""
-    return str(known(aqm)["text"])
+    """Spelling with absolute paths, so that a study file in any folder finds a user's class or library."""
+    return str(parsed_aqm(aqm)["text"])
 
 
 def plain(aqm: str) -> list[str]:
-    """Itself."""
+    """The queue manager itself."""
     return [aqm]
 
 
 def marking(aqm: str) -> list[str]:
-    """With its flag `ecn` on; refused if it has none and does not mark without one."""
-    about = known(aqm)
+    """With its flag `ecn` on; raises `LackingError` if it has none and does not mark without one."""
+    about = parsed_aqm(aqm)
     if about["parameters"].get("ecn") is False:
         return [with_parameter(aqm, "ecn", True)]
     if about["parameters"].get("ecn") or about["name"].partition("(")[0] in MARKS_ANYWAY:
@@ -52,7 +52,7 @@ def marking_or_plain(aqm: str) -> list[str]:
 
 
 def queued(aqm: str) -> list[str]:
-    """A queue of it for each flow, served in turn (`fq`); refused of what queues flows itself."""
+    """A queue of it per flow, served round-robin (`fq`); raises `LackingError` if it has queues per flow itself."""
     try:
         return [absolute(f"fq({aqm})")]
     except InputError as error:
@@ -60,15 +60,15 @@ def queued(aqm: str) -> list[str]:
 
 
 def halves(aqm: str) -> list[str]:
-    """Itself, then with each number among its parameters halved and doubled; refused if it has none."""
+    """Itself, then with each numeric parameter halved and doubled; raises `LackingError` if it has none."""
     found = [aqm]
-    for name, value in known(aqm)["parameters"].items():
+    for name, value in parsed_aqm(aqm)["parameters"].items():
         number = quantity(value)
         if number is None or not number[0] or name in NO_TUNING:
             continue
         try:
             pair = [with_parameter(aqm, name, _times(value, factor)) for factor in (HALF, DOUBLE)]
-        except LackingError:  # a whole number that has no half, one that the version lacks, or that is out of its range
+        except LackingError:  # an integer without a half, or a value outside the version or range
             continue
         if len({aqm, *pair}) == 3:
             found += pair
@@ -78,8 +78,8 @@ def halves(aqm: str) -> list[str]:
 
 
 def parameter_of(aqm: str, changed: str) -> str:
-    """Name of the parameter in which a queue manager of `halves` differs."""
-    before, after = (known(text)["parameters"] for text in (aqm, changed))
+    """Name of the parameter in which a variant of `halves` differs."""
+    before, after = (parsed_aqm(text)["parameters"] for text in (aqm, changed))
     return ", ".join(name for name in before if before[name] != after[name])
 
 
@@ -91,11 +91,11 @@ def _times(value: object, factor: Fraction) -> object:
 
 HALF, DOUBLE = Fraction(1, 2), Fraction(2)
 NO_TUNING = ("limit", "memory_limit", "created", "jiffy", "n", "depth", "divisor", "overhead", "mpu")
-"""Numbers that are sizes of tables and buffers, constants of a kernel, or facts about the link."""
+"""Sizes of tables and buffers, constants of a kernel, or properties of the link: not for tuning."""
 
 
 def with_parameter(aqm: str, name: str, value: object) -> str:
-    """The queue manager with one parameter changed: its own, or of `fq(NAME)` one of what is in the brackets."""
+    """The queue manager with one parameter changed: its own, or of `fq(NAME)` the inner manager's."""
     words = " ".join(param_words(name, value))
     for text in (f"{aqm} {words}", BRACKET.sub(f" {words})", aqm, count=1)):
         try:

@@ -1,4 +1,4 @@
-"""What a scorecard leaves on disk beside its runs: page, document, lock, badges, studies, figures, files of Flent."""
+"""Files of a scorecard beside its runs: page, document, lock, badges, studies, figures, Flent data files."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from sojourn.figures.canvas import save
 from sojourn.io.flent.export import export
 from sojourn.io.flent.files import save_flent
 from sojourn.studies.score.badge import badge
-from sojourn.studies.score.card import Card
+from sojourn.studies.score.card import Scorecard
 from sojourn.studies.score.lock import lock_of
 from sojourn.studies.score.page import page
 from sojourn.studies.score.pictures import pictures
-from sojourn.studies.score.runs import Done, by_aqm
+from sojourn.studies.score.runs import RowResult, by_aqm
 
 PAGE, DOCUMENT, LOCK, STUDIES = "scorecard.html", "scorecard.json", "score.lock", "studies"
 FIGURES, FLENT = "figures", "flent"
 
 
-def write(card: Card, folder: Path) -> list[Path]:
-    """Write everything; files that have these contents already are left alone."""
+def write(card: Scorecard, folder: Path) -> list[Path]:
+    """Write everything; files with unchanged content are left alone."""
     figures = {
         name: save(figure, folder / FIGURES / f"{_file_name(name)}.svg")
         for name, figure in pictures(card.done, card.names).items()
@@ -46,19 +46,19 @@ def write(card: Card, folder: Path) -> list[Path]:
     ]
 
 
-def _recordings(one: Done, card: Card, folder: Path) -> Iterator[Path]:
-    """Data files of Flent of a row that samples its flows: the first seed's run of each queue manager."""
+def _recordings(one: RowResult, card: Scorecard, folder: Path) -> Iterator[Path]:
+    """Flent data files of a row that samples its flows: the first seed's run of each queue manager."""
     if not one.results or "flows" not in one.plan.document.get("probes", {}):
         return
     batch = {"name": one.plan.row_id, "title": one.plan.row.title}
     for aqm, (first, *_) in by_aqm(one).items():
-        if first.totals["flows"]:  # an emulated run does not know what its programs did
+        if first.totals["flows"]:  # an emulated run has no data about its programs
             name = _file_name(f"{one.plan.row_id}-{card.names[aqm]}")
             yield save_flent(export(first, title=card.names[aqm], batch=batch), folder / f"{name}.flent.gz")
 
 
-def study_text(one: Done) -> str:
-    """The study of a row as it was run: a file for `sojourn sweep`."""
+def study_text(one: RowResult) -> str:
+    """Study of a row as it was run: a file for `sojourn sweep`."""
     about = one.plan.row
     document = tomlkit.document()
     document.add(tomlkit.comment(f"{one.plan.row_id}: {about.title} ({about.section}), as `sojourn score` ran it."))

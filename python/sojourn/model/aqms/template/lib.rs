@@ -1,12 +1,12 @@
-//! A queue manager of one's own as a shared library: `cargo build --release`, then
+//! A queue manager as a shared library: `cargo build --release`, then
 //! `sojourn compare --aqm codel,target/release/libmy_aqm.so`, or `link.aqm = "libmy_aqm.so target 8ms"` in a scenario.
 //!
-//! To begin with it drops, or marks, at the head of the queue what has waited for longer than a target: put your own law
-//! in the place of [`Aqm::dequeue`]. docs/c_interface.md says what a host does with a library, and what it checks.
+//! As a starting point it drops or marks packets at the head of the queue whose sojourn time exceeds a target: replace
+//! [`Aqm::dequeue`] by your own control law. docs/c_interface.md documents how a host uses and checks a library.
 
 use sojourn_aqm::params::Value;
-use sojourn_aqm::registry::{Algorithm, Managed};
-use sojourn_aqm::{Aqm, Cx, DropReason, Duration, Fifo, Popped, config};
+use sojourn_aqm::registry::{Algorithm, AqmConfig};
+use sojourn_aqm::{Aqm, Cx, DropReason, Duration, Fifo, PoppedPacket, config};
 
 /// The algorithm by its name.
 pub static MY: Algorithm = Algorithm::own::<Config>("my", "drops at the head what has waited too long", "you, today");
@@ -14,9 +14,9 @@ pub static MY: Algorithm = Algorithm::own::<Config>("my", "drops at the head wha
 sojourn_library::export!("my", "drops at the head what has waited too long", "you, today", MY);
 
 config! {
-    /// Parameters, each with its default and its range; they are words behind the library's name.
+    /// Parameters, each with its default and its range; they follow the library's name in a spelling.
     pub struct Config {
-        /// A packet that has waited for longer is dropped.
+        /// Maximum sojourn time; packets that exceed it are dropped.
         target: Duration = Duration::from_millis(15), in Value::Time(Duration::from_micros(1)) => Value::Time(Duration::from_secs(10));
         /// Marks ECN-capable packets instead of dropping them.
         ecn: bool = false, in Value::Flag(false) => Value::Flag(true);
@@ -25,7 +25,7 @@ config! {
     validate |_| { Ok(()) }
 }
 
-impl Managed for Config {
+impl AqmConfig for Config {
     type Aqm = My;
 
     fn aqm(&self) -> My {
@@ -33,17 +33,17 @@ impl Managed for Config {
     }
 }
 
-/// What the algorithm remembers.
+/// State of the algorithm.
 #[derive(Clone, Debug)]
 pub struct My {
     config: Config,
-    /// Packets that were too late.
+    /// Packets that exceeded the target.
     late: u32,
 }
 
 impl Aqm for My {
-    fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<Popped> {
-        // The last packet always goes: an idle link would be worse than a late packet.
+    fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<PoppedPacket> {
+        // Always send the last packet: an idle link would be worse than a late packet.
         while queue.len() > 1 && queue.meta(0).is_some_and(|head| cx.now - head.enqueued > self.config.target) {
             self.late += 1;
             match self.config.ecn {
