@@ -11,7 +11,7 @@ def main() -> None:
     """Run the command line and leave with its exit code."""
     from sojourn.engines.emulated import command as emulator
 
-    if words := emulator.asked_for():
+    if words := emulator.emulator_command():
         leave(emulator.run(words))
     from sojourn.base import guard
 

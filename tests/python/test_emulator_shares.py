@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shells import needs_shells
-from sojourn.engines.emulated.shares import LATENCY, Run, emulated, latency, repeated, simulated
+from sojourn.engines.emulated.shares import LATENCY, Run, emulated, faithful_runs, latency, simulated
 from sojourn.engines.kernel.shares import CASES
 from sojourn.model.scenarios.scenario import Scenario
 
@@ -33,5 +33,5 @@ def test_the_latency_under_load_is_that_of_the_path_and_a_short_queue() -> None:
 
 def test_runs_that_are_not_faithful_are_run_again() -> None:
     runs = iter([Run([1.0], []), Run([9.0], ["late"]), Run([2.0], []), Run([3.0], [])])
-    assert repeated(lambda: next(runs), 3) == ([[1.0], [2.0], [3.0]], 4)
-    assert repeated(lambda: Run([1.0], ["late"]), 3) == ([], 6)
+    assert faithful_runs(lambda: next(runs), 3) == ([[1.0], [2.0], [3.0]], 4)
+    assert faithful_runs(lambda: Run([1.0], ["late"]), 3) == ([], 6)

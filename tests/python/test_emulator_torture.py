@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from shells import needs_shells
-from sojourn.engines.emulated import beside, torture
+from sojourn.engines.emulated import compare, torture
 
 pytestmark = needs_shells
 
@@ -29,15 +29,15 @@ def test_what_a_run_leaves_and_does_not_say_is_found(tmp_path: Path, monkeypatch
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     (tmp_path / "sojourn").mkdir()
     (tmp_path / "sojourn" / "4711").touch()
-    surroundings = {**os.environ, torture.MARK: "a-run"}
-    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, env=surroundings) as process:
-        left = list(torture._left("a-run"))
-        assert f"process {process.pid}" in left
-        assert f"socket {tmp_path}/sojourn/4711" in left
-        assert f"process {process.pid}" not in list(torture._left("another-run"))
+    environment = {**os.environ, torture.MARK: "a-run"}
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, env=environment) as process:
+        leftovers = list(torture._leftovers("a-run"))
+        assert f"process {process.pid}" in leftovers
+        assert f"socket {tmp_path}/sojourn/4711" in leftovers
+        assert f"process {process.pid}" not in list(torture._leftovers("another-run"))
         process.kill()
-    with pytest.raises(torture.Wrong, match="does not say 'read late'"):
-        torture._told("link: shell  1.0 s", "read late")
+    with pytest.raises(torture.Violation, match="does not say 'read late'"):
+        torture._expect_output("link: shell  1.0 s", "read late")
 
 
 def test_what_two_builds_cost_is_measured_in_turn() -> None:
@@ -59,16 +59,16 @@ def test_what_two_builds_cost_is_measured_in_turn() -> None:
 
 
 def test_a_case_beside_the_simulator_and_one_that_is_far_from_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert len(beside.CASES) == len({case.name for case in beside.CASES}) == 20
-    [case] = beside.chosen(("codel, 2 Mbit/s",))
-    cells, _ = beside.row(case, 1, 7)
+    assert len(compare.CASES) == len({case.name for case in compare.CASES}) == 20
+    [case] = compare.select(("codel, 2 Mbit/s",))
+    cells, _ = compare.row(case, 1, 7)
     assert len(cells) == 7
     assert float(cells[1]) > 1
-    monkeypatch.setattr(beside, "SEEDS", 5)
-    sojourns = iter([*(beside.Seen(ms, 9.0) for ms in (10.0, 2.0, 30.0, 9.0, 10.5)), beside.Seen(11.2, 9.0)])
-    monkeypatch.setattr(beside, "seen", lambda _: next(sojourns))
-    monkeypatch.setattr(beside.engine, "run", lambda *_: _Faithful())
-    assert beside.row(case, 1, 7) == ([case.name, "10.00", "9.00", "11.20", "9.00", "12.0", "1 of 1"], False)
+    monkeypatch.setattr(compare, "SEEDS", 5)
+    sojourns = iter([*(compare.Medians(ms, 9.0) for ms in (10.0, 2.0, 30.0, 9.0, 10.5)), compare.Medians(11.2, 9.0)])
+    monkeypatch.setattr(compare, "medians", lambda _: next(sojourns))
+    monkeypatch.setattr(compare.engine, "run", lambda *_: _Faithful())
+    assert compare.row(case, 1, 7) == ([case.name, "10.00", "9.00", "11.20", "9.00", "12.0", "1 of 1"], False)
 
 
 class _Faithful:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sojourn import InputError, Scenario, _core
-from sojourn.engines.heard import Heard, Opened
+from sojourn.engines.endpoint_log import EndpointLog, OpenedFlow
 from sojourn.engines.kernel import engine
 from sojourn.engines.kernel.network import START_NS, lay_out
 from sojourn.engines.kernel.qdisc import DISCIPLINES, queue
@@ -39,7 +39,7 @@ def build(**changes: Any) -> Scenario:
 
 def line(aqm: str, limit: str = "1000 packets", **link: Any) -> tuple[str, str, str, bool]:
     found = queue("link", build(link={"aqm": aqm, "limit": limit, **link}).document["link"])
-    return found.line, found.inner, found.limit, found.judges_arrivals
+    return found.line, found.inner, found.limit, found.drops_early
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_queue_disciplines_in_tc_s_words(aqm: str, limit: str, words: str, inner
 
 
 def test_who_drops_before_its_queue_is_full() -> None:
-    judges = {name for name in DISCIPLINES if queue("link", build(link=_link(name)).document["link"]).judges_arrivals}
+    judges = {name for name in DISCIPLINES if queue("link", build(link=_link(name)).document["link"]).drops_early}
     assert judges == {"pie", "fq_pie", "red", "ared", "choke", "sfq_red"}
 
 
@@ -380,7 +380,7 @@ def test_a_packet_belongs_to_the_flow_of_its_address_and_port() -> None:
     events["destination"] = [0x0A020001, 0x0A010001, 0x0A040002, 0x0A020000]
     events["source_port"] = [10001, 5001, 10000, 5001]
     events["destination_port"] = [5001, 10001, 5001, 10007]
-    opened = [Opened(4, 1, 10001), Opened(2, 2, 10000), Opened(9, 0, 10007)]
+    opened = [OpenedFlow(4, 1, 10001), OpenedFlow(2, 2, 10000), OpenedFlow(9, 0, 10007)]
     found = entries(events, 1000, opened, [0, 0, 1])
     assert found["flow"].tolist() == [4, 4, 2, 9]
     assert found["time_ns"].tolist() == [0, 0, 1000, 2000]
@@ -396,7 +396,7 @@ def test_time_outs_are_counted_by_flow_and_are_no_packets() -> None:
     events["destination"] = [0x0A020001, 0x0A020001, 0x0A040002, 0x0A020001, 0x0A010001]
     events["source_port"] = [10001, 10001, 5001, 10001, 5001]
     events["destination_port"] = [5001, 5001, 10000, 5001, 10001]
-    opened = [Opened(4, 1, 10001), Opened(2, 2, 10000)]
+    opened = [OpenedFlow(4, 1, 10001), OpenedFlow(2, 2, 10000)]
     # The last one is of the end that only acknowledges.
     assert timeouts(events, opened) == {4: 2, 2: 1}
     assert entries(events, 0, opened, [0, 0, 1])["flow"].tolist() == [4]
@@ -431,7 +431,7 @@ def test_the_summary_of_what_the_guest_s_program_said() -> None:
             {"kind": "web", **SENDER, "interval": "1 s", "size": "500 B"},
         ]
     )
-    heard, late = Heard.read(HEARD.splitlines()), {0: 3, 2: 1}
+    heard, late = EndpointLog.read(HEARD.splitlines()), {0: 3, 2: 1}
     counts = heard.counts([0, 1, None], [0, 1, 2], late)
     [ends] = json.loads(_core.end_summaries(scenario.canonical, counts, [10**9], 4 * 10**9))
     flows = ends["flows"]
@@ -458,7 +458,7 @@ def test_the_summary_of_what_the_guest_s_program_said() -> None:
     assert np.isnan(table["cwnd"].to_list()[1]) and table["srtt_ms"].to_list()[0] == 20.5
     assert heard.transfers([0, 1, 2]).row(0) == (2, 2, 1_500_000_000, 400_000_000, 500)
     with pytest.raises(ValueError, match="which nobody understands"):
-        Heard.read(["gibberish 1"])
+        EndpointLog.read(["gibberish 1"])
     for key, row in {"closed": [[3, 1]], "groups": [0, 1, 3], "sent": [[0, 9, 1, 1]]}.items():
         wrong = json.dumps(json.loads(counts) | {key: row})
         with pytest.raises(InputError, match=f"counts: {key}: [39] is not in the scenario"):

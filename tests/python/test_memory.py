@@ -202,7 +202,7 @@ def test_a_run_that_lost_its_process_is_named_and_the_others_go_on(
         return do(worker, scenario, seed, *rest)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Worker, "do", killed)
-    monkeypatch.setattr(memory, "SHOWN", 0)  # every run might be lost
+    monkeypatch.setattr(memory, "ANNOUNCED_BYTES", 0)  # every run might be lost
     with pytest.raises(MissingError, match=r"out of memory: 1 of 4 runs were lost, the first as .* SIGKILL"):
         study.run_by(Runner(tmp_path / "out"))
     found = study.run_by(Runner(tmp_path / "out", keeps_going=True))
@@ -215,7 +215,7 @@ def test_a_run_that_lost_its_process_is_named_and_the_others_go_on(
 
 def test_a_lost_process_leaves_nothing_half_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "study.toml").write_text(STUDY.replace('duration = "1 s"', 'duration = "1000000 s"'))
-    monkeypatch.setattr(memory, "SHOWN", 0)
+    monkeypatch.setattr(memory, "ANNOUNCED_BYTES", 0)
     runs = sj.Study.load(tmp_path / "study.toml").runs[:1]
     workers: list[Worker] = []
     started = Worker.__init__
@@ -251,7 +251,7 @@ def test_what_a_run_needs_is_told_before_it(process: Process, tmp_path: Path) ->
     path = tmp_path / "many.toml"
     path.write_text('duration = "1 ms"\n[link]\nrate = "1 Mbit/s"\n[[flows]]\nkind = "tcp"\ncount = 200000\n')
     of_run, of_packets = _core.need(sj.Scenario.load(path).canonical)
-    assert of_run > memory.SHOWN
+    assert of_run > memory.ANNOUNCED_BYTES
     assert of_packets == 0
     done = process("run", path)
     assert done.returncode == 0, done.stderr

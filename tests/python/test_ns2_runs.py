@@ -47,7 +47,7 @@ def made(name: str) -> tuple[Scenario, Script]:
 def replayed(name: str, folder: Path) -> Result:
     (folder / "trace").write_bytes(gzip.decompress((FOLDER / f"{name}.tr.gz").read_bytes()))
     said = (FOLDER / f"{name}.said").read_text(encoding="utf-8").splitlines()
-    return engine.told(*made(name)[:1], SEED, made(name)[1], said, folder / "trace")
+    return engine.make_result(*made(name)[:1], SEED, made(name)[1], said, folder / "trace")
 
 
 @pytest.mark.parametrize("name", RECORDED)
@@ -237,4 +237,4 @@ def test_a_trace_that_is_cut_is_refused(lines: str, text: str, tmp_path: Path) -
     (tmp_path / "trace").write_text(lines)
     scenario = Scenario.build(dumbbell(BASE))
     with pytest.raises(MissingError, match=text):
-        engine.told(scenario, 1, script(scenario, 1, plugin=False), [], tmp_path / "trace")
+        engine.make_result(scenario, 1, script(scenario, 1, plugin=False), [], tmp_path / "trace")

@@ -19,7 +19,7 @@ UNSEEN = {
     "base/files.py": "where files are made whole",
     "model/aqms/crate.py": "a folder that nobody has seen",
     "engines/emulated/engine.py": "a temporary folder",
-    "engines/emulated/entered.py": "a temporary folder",
+    "engines/emulated/node_shell.py": "a temporary folder",
     "engines/emulated/flood.py": "a name of its own, renamed",
     "engines/emulated/programs.py": "a temporary folder, /proc",
     "engines/emulated/shares.py": "a temporary folder",

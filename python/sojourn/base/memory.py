@@ -6,7 +6,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-SHOWN = 10**9
+ANNOUNCED_BYTES = 10**9
 """Bytes from which a memory need is announced beforehand."""
 
 

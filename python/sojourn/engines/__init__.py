@@ -1,4 +1,4 @@
-"""What can run a scenario: an engine is a module and a line in `ENGINES`."""
+"""Engines, which run scenarios: each is a module and a line in `ENGINES`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeGuard, cast
 
-if TYPE_CHECKING:  # the command line names the engines before it needs any
+if TYPE_CHECKING:  # the command line lists the engines before it loads one
     from sojourn.model.results.result import Result
     from sojourn.model.scenarios.scenario import Scenario
 
@@ -26,29 +26,29 @@ ENGINES = {
 
 
 class EngineModule(Protocol):
-    """What the module of an engine offers."""
+    """Interface of an engine's module."""
 
     def identity(self) -> str:
-        """Name of the engine in the hash of a run, with its build where results depend on it."""
+        """Name of the engine in the hash of a run, with its build if results depend on it."""
 
     def check(self, scenario: Scenario) -> None:
-        """Refuse a scenario that it cannot run."""
+        """Raise `InputError` for a scenario that the engine cannot run."""
 
     def run(self, scenario: Scenario, seed: int, progress: Callable[[float], None] | None, /) -> Result:
         """Run a scenario once."""
 
 
 class WritingEngine(Protocol):
-    """What the module of an engine offers that writes its tables while it runs."""
+    """Interface of an engine's module that writes tables during the run."""
 
     def run_into(
         self, folder: Path, scenario: Scenario, seed: int, progress: Callable[[float], None] | None, /
     ) -> Result:
-        """Run a scenario once, with the tables as files in `folder`."""
+        """Run a scenario once; the tables become files in `folder`."""
 
 
 def kind(engine: str) -> str:
-    """Name of an engine without its version: `kernel` of `kernel-6.12`."""
+    """Name of an engine without its version: `kernel` for `kernel-6.12`."""
     return engine.partition("-")[0]
 
 
@@ -58,13 +58,13 @@ def identity(engine: str) -> str:
 
 
 def check(engine: str, scenario: Scenario) -> None:
-    """Refuse a scenario that an engine cannot run."""
+    """Raise `InputError` for a scenario that an engine cannot run."""
     _refuse_changes(engine, scenario)
     _module(engine).check(scenario)
 
 
 def _refuse_changes(engine: str, scenario: Scenario) -> None:
-    """Refuse changes of queues and losses where an engine has none; those of rates and delays have become schedules."""
+    """Refuse changes of queues and losses if the engine has none; changes of rate and delay are schedules by now."""
     if kind(engine) not in {SIMULATE, EMULATE, KERNEL} and "changes" in scenario.document:
         from sojourn.engines.refusal import refuse
 
@@ -79,7 +79,7 @@ def run(
     progress: Callable[[float], None] | None = None,
     folder: Path | None = None,
 ) -> Result:
-    """Run a scenario once; an engine that can write tables while it runs does so into `folder`."""
+    """Run a scenario once; tables go to `folder` if the engine can write them during the run."""
     _refuse_changes(engine, scenario)
     module = _module(engine)
     if folder is not None and _is_writing(module):
@@ -91,12 +91,12 @@ def run(
 
 
 def writes(engine: str) -> bool:
-    """Whether an engine writes tables while it runs."""
+    """Whether an engine writes tables during the run."""
     return _is_writing(_module(engine))
 
 
 def _is_writing(module: object) -> TypeGuard[WritingEngine]:
-    # A protocol that is checked at run time takes as long as all else that is asked of an engine for a short run.
+    # A runtime_checkable protocol would double an engine's overhead for a short run.
     return hasattr(module, "run_into")
 
 

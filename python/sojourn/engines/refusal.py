@@ -1,4 +1,4 @@
-"""What an engine cannot express is refused: the place, the reason, the remedy."""
+"""Refusals of what an engine cannot express: place, reason, remedy."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from sojourn.base.errors import InputError
 
 
 def refuse(engine: str, place: str, reason: str, remedy: str) -> NoReturn:
-    """Refuse a scenario for an engine."""
+    """Raise `InputError` about a key of a scenario."""
     raise InputError(f"{place}: the engine {engine} {reason}; {remedy}")
 
 
 def refuse_links(engine: str, place: str, keys: Mapping[str, Any], reasons: Mapping[str, str]) -> None:
-    """Refuse a link that is neither of a fixed rate nor of steps, and keys that an engine lacks, by reason."""
+    """Refuse a link whose rate is neither fixed nor stepped, and the keys in `reasons`."""
     for key in ("bucket", "poisson", "cox", "trace"):
         if keys.get(key):
             refuse(engine, f"{place}.{key}", "has links of a fixed rate or of steps", 'write e.g. rate = "10 Mbit/s"')

@@ -16,26 +16,26 @@ if TYPE_CHECKING:
 
 
 def identity() -> str:
-    """Name in the hash of a run; results of a version of the core are the same on every machine."""
+    """Name in the hash of a run; results depend on the core's version only, not on the machine."""
     return "simulate"
 
 
 def check(_scenario: Scenario) -> None:
-    """Refuse nothing: what was parsed can be simulated."""
+    """Refuse nothing: every parsed scenario can be simulated."""
 
 
 def run(scenario: Scenario, seed: int, progress: Callable[[float], None] | None, /) -> Result:
     """Simulate once."""
-    return Result.of(scenario, seed, _core.simulate(scenario.canonical, seed, progress, None, _ask))
+    return Result.of(scenario, seed, _core.simulate(scenario.canonical, seed, progress, None, _check_memory))
 
 
 def run_into(folder: Path, scenario: Scenario, seed: int, progress: Callable[[float], None] | None, /) -> Result:
-    """Simulate once, with the tables written to `folder` as Parquet in row groups while the run goes on."""
-    return Result.of(scenario, seed, _core.simulate(scenario.canonical, seed, progress, folder, _ask), folder)
+    """Simulate once; tables are written to `folder` as Parquet row groups during the run."""
+    return Result.of(scenario, seed, _core.simulate(scenario.canonical, seed, progress, folder, _check_memory), folder)
 
 
-def _ask(need: int, what: str) -> None:
-    """Raise `OutOfMemoryError` unless there are `need` bytes for what the run is about to take."""
+def _check_memory(need: int, what: str) -> None:
+    """Raise `OutOfMemoryError` unless `need` bytes are free; called before the run allocates them."""
     if not memory.is_available(need):
         raise OutOfMemoryError(
             f"{what} {memory.format_bytes(need)}, {memory.format_bytes(memory.free() or 0)} are free"

@@ -1,4 +1,4 @@
-"""Quantities of a canonical scenario as whole numbers."""
+"""Quantities of a canonical scenario as integers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sojourn.base.units import initial_value
 
 
 def nanoseconds(place: str, text: str) -> int:
-    """Return a duration in ns."""
+    """Duration in ns."""
     try:
         return int(_core.duration_ns(text))
     except InputError as error:
@@ -20,7 +20,7 @@ def nanoseconds(place: str, text: str) -> int:
 
 
 def octets(place: str, text: str) -> int:
-    """Return a size in bytes."""
+    """Size in bytes."""
     try:
         return int(_core.size_bytes(text))
     except InputError as error:
@@ -28,7 +28,7 @@ def octets(place: str, text: str) -> int:
 
 
 def bits(place: str, text: str) -> int:
-    """Return a rate in bit/s."""
+    """Rate in bit/s."""
     number, _, unit = text.partition(" ")
     if unit not in _UNITS:
         raise InputError(f'{place}: "{text}" is no rate; write e.g. "10 Mbit/s"')
@@ -38,14 +38,14 @@ def bits(place: str, text: str) -> int:
 
 
 def steps(place: str, text: str) -> Iterator[tuple[int, str]]:
-    """Yield when each step of a schedule begins, in ns, and its value; a constant is one step at 0."""
+    """Yield start time in ns and value of each step of a schedule; a constant is one step at 0."""
     for step in text.split(","):
         value, _, at = step.partition("@")
         yield nanoseconds(place, at) if at else 0, value
 
 
 def limit_of(place: str, limit: str, link: Mapping[str, Any]) -> tuple[int, str]:
-    """Return a queue's limit as a number and its unit, "packets" or "B"; a time counts at the link's first rate."""
+    """Limit of a queue as a number and its unit, "packets" or "B"; a time is converted at the link's initial rate."""
     number, _, unit = limit.partition(" ")
     if unit.startswith("packet"):
         return int(number), "packets"
@@ -55,8 +55,8 @@ def limit_of(place: str, limit: str, link: Mapping[str, Any]) -> tuple[int, str]
     return rate * nanoseconds(f"{place}.limit", limit) // 8_000_000_000, "B"
 
 
-def differing(aqm: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the parameters in a queue manager's table that are not what its profile stands for."""
+def non_profile_parameters(aqm: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the parameters in a queue manager's table that differ from its profile's."""
     name, profile = aqm["name"], aqm["profile"]
     plain = json.loads(_core.parse_aqm(f"{name}@{profile}" if profile != "plain" else name))["params"]
     return (key for key, value in plain.items() if key in aqm and _text(aqm[key]) != value)

@@ -21,7 +21,7 @@ $ns simplex-link $right $left 3000000 0.017 Sojourn
 [[$ns link $right $left] queue] manage {fq_codel} 1000 0 0 3000000 1500 17000000 $seed 1
 $ns trace-queue $right $left $trace
 
-# Returns a source's node: one of its own behind an access link if that has a rate.
+# Return a source's node: its own behind an access link if that has a rate.
 proc home {near rate delay host} {
     global ns
     if {$rate eq ""} { return $near }
@@ -78,6 +78,6 @@ proc finish {} {
     exit 0
 }
 array set tcp {}
-# After what else is due at that instant.
+# After all other events at that instant.
 $ns at 4 "$ns at 4 finish"
 $ns run

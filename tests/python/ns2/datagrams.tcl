@@ -23,7 +23,7 @@ Queue/DropTail set queue_in_bytes_ false
 $ns simplex-link $right $left 4300000 0.017 DropTail
 $ns trace-queue $right $left $trace
 
-# Returns a source's node: one of its own behind an access link if that has a rate.
+# Return a source's node: its own behind an access link if that has a rate.
 proc home {near rate delay host} {
     global ns
     if {$rate eq ""} { return $near }
@@ -58,7 +58,7 @@ proc udp {i size} {
     $udp($i) set packetSize_ $size
     return [list $udp($i) [new Agent/Null]]
 }
-# Sends a datagram at each of the times, from number k on.
+# Send a datagram at each time, from index k on.
 proc datagram {i size k} {
     global ns udp times
     $udp($i) send $size
@@ -183,6 +183,6 @@ proc finish {} {
     exit 0
 }
 array set tcp {}
-# After what else is due at that instant.
+# After all other events at that instant.
 $ns at 4 "$ns at 4 finish"
 $ns run

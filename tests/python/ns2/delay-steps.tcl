@@ -29,7 +29,7 @@ $ns trace-queue $right $left $trace
 $ns at 1.3 "[[$ns link $right $left] link] set delay_ 0.031"
 $ns at 2.9 "[[$ns link $right $left] link] set delay_ 0.005"
 
-# Returns a source's node: one of its own behind an access link if that has a rate.
+# Return a source's node: its own behind an access link if that has a rate.
 proc home {near rate delay host} {
     global ns
     if {$rate eq ""} { return $near }
@@ -86,6 +86,6 @@ proc finish {} {
     exit 0
 }
 array set tcp {}
-# After what else is due at that instant.
+# After all other events at that instant.
 $ns at 4 "$ns at 4 finish"
 $ns run

@@ -24,7 +24,7 @@ Queue/DropTail set queue_in_bytes_ false
 $ns simplex-link $right $left 4300000 0.017 DropTail
 $ns trace-queue $right $left $trace
 
-# Returns a source's node: one of its own behind an access link if that has a rate.
+# Return a source's node: its own behind an access link if that has a rate.
 proc home {near rate delay host} {
     global ns
     if {$rate eq ""} { return $near }
@@ -81,6 +81,6 @@ proc finish {} {
     exit 0
 }
 array set tcp {}
-# After what else is due at that instant.
+# After all other events at that instant.
 $ns at 4 "$ns at 4 finish"
 $ns run

@@ -27,7 +27,7 @@ $ns trace-queue $right $left $trace
 $ns at 1.7 "[[$ns link $right $left] link] set bandwidth_ 1900000"
 $ns at 3 "[[$ns link $right $left] link] set bandwidth_ 7000000"
 
-# Returns a source's node: one of its own behind an access link if that has a rate.
+# Return a source's node: its own behind an access link if that has a rate.
 proc home {near rate delay host} {
     global ns
     if {$rate eq ""} { return $near }
@@ -84,6 +84,6 @@ proc finish {} {
     exit 0
 }
 array set tcp {}
-# After what else is due at that instant.
+# After all other events at that instant.
 $ns at 4 "$ns at 4 finish"
 $ns run

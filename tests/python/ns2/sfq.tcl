@@ -31,7 +31,7 @@ $ns duplex-link $right $host(1) 1e18 0 DropTail
 $ns duplex-link $right $host(3) 1e18 0 DropTail
 $ns duplex-link $right $host(5) 1e18 0 DropTail
 
-# Returns a source's node: one of its own behind an access link if that has a rate.
+# Return a source's node: its own behind an access link if that has a rate.
 proc home {near rate delay host} {
     global ns
     if {$rate eq ""} { return $near }
@@ -104,6 +104,6 @@ proc finish {} {
     exit 0
 }
 array set tcp {}
-# After what else is due at that instant.
+# After all other events at that instant.
 $ns at 4 "$ns at 4 finish"
 $ns run

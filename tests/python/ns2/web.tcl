@@ -23,7 +23,7 @@ Queue/DropTail set queue_in_bytes_ false
 $ns simplex-link $right $left 4300000 0.017 DropTail
 $ns trace-queue $right $left $trace
 
-# Returns a source's node: one of its own behind an access link if that has a rate.
+# Return a source's node: its own behind an access link if that has a rate.
 proc home {near rate delay host} {
     global ns
     if {$rate eq ""} { return $near }
@@ -51,7 +51,7 @@ proc tcp {i kind sink size window initial ecn} {
     $ftp($i) attach-agent $tcp($i)
     return [list $tcp($i) $sinks($i)]
 }
-# Web traffic after PackMime; the connections are flows of their own, numbered after the sources.
+# PackMime's web traffic; each connection is a flow, numbered after the sources.
 set file [expr {$argc > 0 ? [lindex $argv 0] : "out.tr"}]
 proc packmime {i server client kind rate persistent settings} {
     global packmime file
@@ -92,14 +92,14 @@ PackMimeHTTP instproc ended {number tcp} {
     if {[incr ends($number) -1] == 0} { puts "closed $flow($number) $source [$ns now]" }
     $self recycle $tcp
 }
-# What the server of a connection has sent, said once.
+# Print the counters of a connection's server, once.
 PackMimeHTTP instproc served {number} {
     $self instvar source flow server
     set tcp $server($number)
     puts "served $flow($number) $source [$tcp set ndatapack_] [$tcp set nrexmitpack_] [$tcp set nrexmit_]"
     unset server($number)
 }
-# What there is to say at the end: connections that are still open, and what the generator wrote.
+# At the end, print the counters of open connections and the generator's files.
 PackMimeHTTP instproc last {} {
     global file
     $self instvar source server
@@ -154,6 +154,6 @@ proc finish {} {
     exit 0
 }
 array set tcp {}
-# After what else is due at that instant.
+# After all other events at that instant.
 $ns at 4 "$ns at 4 finish"
 $ns run

@@ -1,4 +1,4 @@
-"""The commands that run real programs. They fork, so they begin before click is loaded and before any thread."""
+"""Commands that run real programs. They fork, so they start before click is loaded and before any thread."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ SHELLS = {
     "loss": "Run a program behind a lossy path.",
     "ctl": "Change a running link, delay or loss.",
 }
-"""Names, and what each does; the last one runs no program."""
+"""Commands and their help; the last one runs no program."""
 
 MAHIMAHI = ("mm-link", "mm-delay", "mm-loss", "mm-onoff", "mm-intermittent", "mm-meter")
-"""Mahimahi's names, which work as commands and as names of links to the program."""
+"""Mahimahi's commands, also recognised as the program's own name through a symbolic link."""
 
 
-def asked_for() -> list[str] | None:
-    """Words of the command line if it is one of these commands, its name first."""
-    name = os.path.basename(sys.argv[0])  # noqa: PTH119 (pathlib would cost more than all else here)
+def emulator_command() -> list[str] | None:
+    """Words of the command line, from the command's name on; None for any other command."""
+    name = os.path.basename(sys.argv[0])  # noqa: PTH119 (importing pathlib would dominate the start-up)
     if name in MAHIMAHI:
         return [name, *sys.argv[1:]]
     if len(sys.argv) > 1 and (sys.argv[1] in SHELLS or sys.argv[1] in MAHIMAHI):
@@ -30,40 +30,40 @@ def asked_for() -> list[str] | None:
 
 
 def run(words: list[str]) -> int:
-    """Run a command line to its end; its exit code, unless a signal has ended the command: that ends us, too."""
+    """Run a command line and return its exit code; if a signal ended the command, it ends us, too."""
     from sojourn import _core
 
     code, log = _core.emulate(words)
     if log is not None:
-        stored = _store(log)  # also of a command that failed: what it sent is as good as any other traffic
+        stored = _store(log)  # also if the command failed: its traffic is valid
         code = code or stored
     if code < 0:
-        _die_of(-code)
+        _raise_signal(-code)
     return code
 
 
 def _store(folder: str) -> int:
-    """Make a result of a shell's log; the exit code."""
+    """Make a result of a shell's log; returns the exit code."""
     from sojourn.base.errors import explain
     from sojourn.engines.emulated.logs import make_result
 
     try:
         make_result(folder)
     except Exception as error:
-        if (known := explain(error)) is None:
+        if (explained := explain(error)) is None:
             raise
-        print(f"Error: {known[1]}", file=sys.stderr)
-        return known[0]
+        print(f"Error: {explained[1]}", file=sys.stderr)
+        return explained[0]
     return 0
 
 
-def _die_of(signal_number: int) -> NoReturn:
+def _raise_signal(signal_number: int) -> NoReturn:
     import signal
 
     with suppress(OSError, ValueError):
         import resource
 
-        # The core dump, if there is one, is the command's.
+        # A core dump should come from the command only.
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     with suppress(OSError, ValueError):
         signal.signal(signal_number, signal.SIG_DFL)

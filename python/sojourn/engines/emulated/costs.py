@@ -1,8 +1,8 @@
-"""What shells cost and how much they carry, two builds in turn: ``python -m sojourn.emulated.costs --old PYTHON``.
+"""CPU cost and throughput of shells for two builds: ``python -m sojourn.emulated.costs --old PYTHON``.
 
-One TCP flow through a shell, or through one in another, and the CPU time that the shells report: their own user and
-system time, with what the kernel does in it for the programs that receive. Questions over a delay for how late answers
-are. Both builds run each case in turn, so that the machine's other work meets both.
+One TCP flow through a shell, or through nested shells, and the CPU time that the shells report: their user and system
+time, with the kernel's receive processing that is accounted to them. Requests over a delay measure response times. The
+builds alternate in each case, so that the machine's other load meets both.
 """
 
 from __future__ import annotations
@@ -56,12 +56,12 @@ else:
     told = {"bytes": 0, "times": times}
 print(json.dumps(told | {"seconds": time.monotonic() - begin}))
 """
-"""Runs inside: one flow up (u) or down (d), or questions of one byte (q)."""
+"""Client inside the shell: one flow up (u) or down (d), or requests of one byte (q)."""
 REPORT = re.compile(r"^\w+: shell +([\d.]+) s, ([\d.]+) % of a CPU", re.MULTILINE)
 
 
 class Case(NamedTuple):
-    """Shells around each other, the outermost first, and what goes through them."""
+    """Nested shells, the outermost first, and the kind of traffic through them."""
 
     name: str
     kind: str
@@ -80,38 +80,38 @@ CASES = [
 ]
 
 
-class Seen(NamedTuple):
-    """One run: what it carried, what it cost, how late answers were, whether it called itself faithful."""
+class CostSample(NamedTuple):
+    """One run: throughput, CPU cost, response time, and whether it was faithful."""
 
     gbps: float
     cpu_s: float
-    """CPU seconds per Gbit; of questions, CPU seconds per second."""
+    """CPU seconds per Gbit; for requests, CPU seconds per second."""
     p99_ms: float
-    """Of questions the time to the answer that 99 % do not exceed; zero without questions."""
+    """99th percentile of the response time; zero without requests."""
     faithful: bool
 
 
-def seen(python: str, case: Case, seconds: float) -> Seen:
-    """Run a case once with the build that an interpreter has."""
+def measure(python: str, case: Case, seconds: float) -> CostSample:
+    """Run a case once with the build installed for an interpreter."""
     with _server() as port:
         words = [word for shell in case.shells for word in (python, "-m", "sojourn", *shell.split(), "--")]
         words += [sys.executable, "-c", CLIENT, case.kind, str(port), str(seconds)]
-        # What an interpreter has installed counts, not what this one's environment says.
-        surroundings = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "VIRTUAL_ENV")}
-        done = subprocess.run(words, capture_output=True, text=True, check=False, env=surroundings, cwd="/")
+        # The interpreter must import its own installation, not the one of our environment.
+        environment = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "VIRTUAL_ENV")}
+        done = subprocess.run(words, capture_output=True, text=True, check=False, env=environment, cwd="/")
     if done.returncode:
         raise MissingError(f"{python}: {case.name} fails: {done.stderr.strip()}; see `sojourn doctor`")
-    told = json.loads(done.stdout)
+    report = json.loads(done.stdout)
     cpu_s = sum(float(wall) * float(percent) / 100 for wall, percent in REPORT.findall(done.stderr))
-    gbit, times = told["bytes"] * 8 / 1e9, sorted(told.get("times", [0.0]))
-    each = gbit or told["seconds"]
+    gbit, times = report["bytes"] * 8 / 1e9, sorted(report.get("times", [0.0]))
+    per_unit = gbit or report["seconds"]
     p99 = times[min(len(times) - 1, int(0.99 * len(times)))] * 1e3
-    return Seen(gbit / told["seconds"], cpu_s / each, p99, "not faithful" not in done.stderr)
+    return CostSample(gbit / report["seconds"], cpu_s / per_unit, p99, "not faithful" not in done.stderr)
 
 
 @contextmanager
 def _server() -> Iterator[int]:
-    """A server outside of the shells: it counts, sends or answers, as the first byte asks."""
+    """Server outside of the shells: it counts, sends or responds, depending on the first byte."""
     with socket.create_server(("", 0)) as server:
         threading.Thread(target=_serve, args=[server], daemon=True).start()
         port: int = server.getsockname()[1]
@@ -134,25 +134,28 @@ def _serve(server: socket.socket) -> None:
                     peer.sendall(chunk)
             else:
                 peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                while asked := peer.recv(1):
-                    peer.sendall(asked)
+                while request := peer.recv(1):
+                    peer.sendall(request)
 
 
-def row(case: Case, runs: dict[str, list[Seen]]) -> list[str]:
-    """Cells of a case: of each build how much it carried and what that cost, medians with the least and the most."""
+def row(case: Case, runs: dict[str, list[CostSample]]) -> list[str]:
+    """Cells of a case: throughput and cost per build, as median (minimum–maximum)."""
     cells = [case.name]
     for build in runs.values():
         if case.kind == "q":
-            cells += [f"{_middle([one.p99_ms for one in build], 1)} ms", _middle([one.cpu_s for one in build], 3)]
+            cells += [
+                f"{_median_cell([one.p99_ms for one in build], 1)} ms",
+                _median_cell([one.cpu_s for one in build], 3),
+            ]
         else:
-            cells += [_middle([one.gbps for one in build], 3), _middle([one.cpu_s for one in build], 3)]
+            cells += [_median_cell([one.gbps for one in build], 3), _median_cell([one.cpu_s for one in build], 3)]
         cells.append(f"{sum(one.faithful for one in build)} of {len(build)}")
     return cells
 
 
-def _middle(numbers: list[float], digits: int) -> str:
-    least, most = min(numbers), max(numbers)
-    return f"{median(numbers):.{digits}f} ({least:.{digits}f}–{most:.{digits}f})"
+def _median_cell(numbers: list[float], digits: int) -> str:
+    low, high = min(numbers), max(numbers)
+    return f"{median(numbers):.{digits}f} ({low:.{digits}f}–{high:.{digits}f})"
 
 
 @click.command()
@@ -161,25 +164,25 @@ def _middle(numbers: list[float], digits: int) -> str:
 @click.option("--seconds", default=5.0, show_default=True, help="Length of a run.")
 @click.option("--only", multiple=True, help="Only cases with this in their names; repeatable.")
 def main(old: str | None, runs: int, seconds: float, only: tuple[str, ...]) -> None:
-    """Print a table: Gbit/s, CPU seconds of the shells per Gbit, and how many runs call themselves faithful.
+    """Print a table: Gbit/s, CPU seconds of the shells per Gbit, and the number of faithful runs.
 
-    Of questions it has the time to the answer (99 %) and the CPU seconds per second.
+    For requests it has the response time (99th percentile) and the CPU seconds per second.
     """
     builds = {name: python for name, python in (("old", old), ("new", sys.executable)) if python}
-    heads = [f"{name}: {what}" for name in builds for what in ("Gbit/s", "CPU-s per Gbit", "faithful")]
+    heads = [f"{name}: {column}" for name in builds for column in ("Gbit/s", "CPU-s per Gbit", "faithful")]
     loads = [os.getloadavg()[0]]
     begin = time.monotonic()
     cases = [case for case in CASES if not only or any(word in case.name for word in only)]
     click.echo("| case | " + " | ".join(heads) + " |")
     click.echo("|---" * (len(heads) + 1) + "|")
     for case in cases:
-        found: dict[str, list[Seen]] = {name: [] for name in builds}
+        samples: dict[str, list[CostSample]] = {name: [] for name in builds}
         for number in range(runs):
-            # Each of them is first as often as the other one.
+            # Each build goes first in every other run.
             for name, python in list(builds.items())[:: -1 if number % 2 else 1]:
-                found[name].append(seen(python, case, seconds))
+                samples[name].append(measure(python, case, seconds))
                 loads.append(os.getloadavg()[0])
-        click.echo("| " + " | ".join(row(case, found)) + " |")
+        click.echo("| " + " | ".join(row(case, samples)) + " |")
         sys.stdout.flush()
     click.echo(
         f"{runs} runs of {seconds:g} s each, medians (least–most); load average {min(loads):.1f} to {max(loads):.1f}, "

@@ -1,4 +1,4 @@
-"""From the folder that a shell writes (`sojourn link --log FOLDER`) to a result as a simulation's."""
+"""Conversion of a shell's log (`sojourn link --log FOLDER`) to a result like a simulation's."""
 
 from __future__ import annotations
 
@@ -19,51 +19,50 @@ from sojourn.studies.runs import store
 
 ENGINE = "emulate"
 SIDES = ("down", "up")
-"""The directions: the forward link of a result, and the reverse path."""
+"""Directions: the forward link of a result and its reverse path."""
 Payload = dict[int, list[dict[int, int]]]
-"""Payload in bytes that left the links for the first time from an instant on, in ns: by queue and flow."""
+"""Payload bytes without retransmissions that left the links after a time in ns (the key): by queue and flow."""
 SHELL = "shell.json"
-"""What the shell says about itself."""
+"""Report that the shell writes at its end."""
 
 
 def make_result(folder: Path | str) -> Result | None:
-    """Add the tables and the manifest of a result to the folder of a link's logs; None for another kind of shell."""
+    """Add tables and manifest to the folder of a link's log; None for another kind of shell."""
     folder = Path(folder)
-    told = told_by_shell(folder)
+    report = shell_report(folder)
     heads = _heads(folder)
     if any(head["head"]["kind"] != "link" for head in heads):
         return None
-    scenario = scenario_of(heads, told)
-    result, _ = result_of(folder, scenario, int(told["seed"]))
-    with _writing(folder):
-        return store.save_in(result, folder, list(told["command"]))
+    scenario = scenario_of(heads, report)
+    result, _ = result_of(folder, scenario, int(report["seed"]))
+    with _explained_write_errors(folder):
+        return store.save_in(result, folder, list(report["command"]))
 
 
 def repair(folder: Path | str) -> Result:
-    """Make the result of a shell that was ended before it could, such as by kill -9, from the records that are there.
+    """Make the result of a shell that was killed before it could, from the records on disk.
 
-    What only the shell knew is absent: its CPU time, and what the devices lost. The manifest names this as a fault.
-    What the shell has told in a damaged file stays beside the new one. Raises `InputError` where there is nothing to
-    repair, or no link's records.
+    The shell's CPU time and the drops of its devices are unknown; the manifest has this as a fault. A damaged report of
+    the shell is kept beside the new one. Raises `InputError` if the log needs no repair, or is not a link's.
     """
     folder = Path(folder)
     if (folder / store.MANIFEST).exists():
         raise InputError(f"{folder}: has its manifest already; there is nothing to repair")
     remove_stale(folder)
-    if _told(folder) is None:
+    if _read_report(folder) is None:
         heads = _heads(folder)
         if (folder / SHELL).exists():
             (folder / SHELL).rename(folder / f"{SHELL}.damaged")
         down = heads[0]["head"]
-        told = {
+        report = {
             "seed": down["seed"],
             "command": down["command"].split(" "),
             "epoch_ns": down["epoch_ns"],
             "wall_ns": max(head["end_ns"] for head in heads),
             "faults": [ENDED_EARLY],
         }
-        text = json.dumps(dict.fromkeys(_TOLD) | told)
-        with _writing(folder):
+        text = json.dumps(dict.fromkeys(_REPORT_KEYS) | report)
+        with _explained_write_errors(folder):
             write_file(folder / SHELL, lambda file: file.write(text.encode()))
     if (result := make_result(folder)) is None:
         raise InputError(f"{folder}: is the log of a delay or a loss; only a link's becomes a result")
@@ -71,8 +70,8 @@ def repair(folder: Path | str) -> Result:
 
 
 @contextmanager
-def _writing(folder: Path) -> Iterator[None]:
-    """Say of a full disk, or whatever keeps a file from being written, how to go on with the records."""
+def _explained_write_errors(folder: Path) -> Iterator[None]:
+    """Turn a write error, such as a full disk, into one that says how to go on with the records."""
     try:
         yield
     except OSError as error:
@@ -81,7 +80,7 @@ def _writing(folder: Path) -> Iterator[None]:
 
 
 def _heads(folder: Path) -> list[dict[str, Any]]:
-    """What each direction's file says about itself, and when its last record was, down first."""
+    """Header and time of the last record of each direction's file, down first."""
     heads = []
     for path in (folder / f"{side}.records" for side in SIDES):
         head = json.loads(_core.emulated_head(str(path)))
@@ -96,21 +95,21 @@ def _heads(folder: Path) -> list[dict[str, Any]]:
 def result_of(
     folder: Path, scenario: Scenario, seed: int, *, traffic: bool = False, logs: list[Path] | None = None
 ) -> tuple[Result, Payload]:
-    """Result of a run of `scenario` whose `shell.json` is in `folder`; without its flows unless `traffic`.
+    """Result of a run of `scenario` with its `shell.json` in `folder`, and the payload that left the queues.
 
-    `logs` are those of all queues in the order of the scenario, or those of a shell in the folder. And the payload that
-    left the queues for the first time.
+    `logs` are those of all queues in the scenario's order, by default a shell's in the folder. Flows are included if
+    `traffic`.
     """
-    told = told_by_shell(folder)
+    report = shell_report(folder)
     paths = logs or [folder / f"{side}.records" for side in SIDES]
-    output, about, payload = _core.emulated([str(path) for path in paths], scenario.canonical)
-    result = Result.of(as_it_ran(scenario, paths) if traffic else _without_traffic(scenario), seed, output)
+    output, link_reports, payload = _core.emulated([str(path) for path in paths], scenario.canonical)
+    result = Result.of(with_ordered_changes(scenario, paths) if traffic else _without_traffic(scenario), seed, output)
     result.engine = ENGINE
-    links = json.loads(about)
+    links = json.loads(link_reports)
     if not traffic:
         links = _by_side(links, payload[round(1e9 * result.warmup_s)], result.duration_s - result.warmup_s)
-    emulation = {key: told[key] for key in _TOLD} | {"links": links}
-    # What was delivered, and to which process, only the programs know.
+    emulation = {key: report[key] for key in _REPORT_KEYS} | {"links": links}
+    # Only the programs know the delivered payload and its process.
     result.totals |= {"delivered_bps": None, "jain": None, "emulation": emulation}
     if "windows" in result.table_names:
         windows = result.table("windows")
@@ -124,16 +123,16 @@ def result_of(
 
 
 def _by_side(links: Mapping[str, Any], left: Sequence[dict[int, int]], seconds: float) -> dict[str, Any]:
-    """What is told of each direction of a shell, with the goodput of what left it in so many seconds, by its name."""
+    """Report of each direction of a shell with its goodput over `seconds`, by the direction's name."""
     goodputs = [payload_summary(sum(flows.values()), None, seconds)["goodput_bps"] for flows in left]
     both = zip(SIDES, links.values(), goodputs, strict=True)
-    return {side: {**told, "goodput_bps": goodput} for side, told, goodput in both}
+    return {side: {**report, "goodput_bps": goodput} for side, report, goodput in both}
 
 
-def told_by_shell(folder: Path) -> dict[str, Any]:
-    """Return what the shell wrote at its end."""
-    if (told := _told(folder)) is not None:
-        return told
+def shell_report(folder: Path) -> dict[str, Any]:
+    """Report that the shell wrote at its end; raises `InputError` without a valid one."""
+    if (report := _read_report(folder)) is not None:
+        return report
     if not any(folder.glob("*.records")):
         raise InputError(f"{folder}: not the log of a shell; give the folder of sojourn link --log")
     what = (
@@ -144,24 +143,24 @@ def told_by_shell(folder: Path) -> dict[str, Any]:
     raise InputError(f"{folder / SHELL}: {what}; the records are there, repair the log: sojourn log repair {folder}")
 
 
-def _told(folder: Path) -> dict[str, Any] | None:
-    """What the shell wrote at its end; None if it has not, or if that is damaged."""
+def _read_report(folder: Path) -> dict[str, Any] | None:
+    """Report that the shell wrote at its end; None if it is missing or damaged."""
     try:
-        told = parse_json((folder / SHELL).read_bytes())
+        report = parse_json((folder / SHELL).read_bytes())
     except (OSError, ValueError):
         return None
-    is_whole = isinstance(told, dict) and told.keys() >= {*_TOLD, "seed", "command"}
-    return told if is_whole and isinstance(told["command"], list) and isinstance(told["seed"], int) else None
+    is_complete = isinstance(report, dict) and report.keys() >= {*_REPORT_KEYS, "seed", "command"}
+    return report if is_complete and isinstance(report["command"], list) and isinstance(report["seed"], int) else None
 
 
-def scenario_of(heads: list[dict[str, Any]], told: dict[str, Any]) -> Scenario:
-    """Scenario of a shell: its two links. Its traffic is the command's, so there are no flows in it."""
+def scenario_of(heads: list[dict[str, Any]], report: dict[str, Any]) -> Scenario:
+    """Scenario of a shell: its two links. The command makes the traffic, so the flow is a placeholder."""
     down, up = (head["head"] for head in heads)
     end_ns = max(1, *(head["end_ns"] for head in heads))
     document = {
-        "name": " ".join(told["command"]),
+        "name": " ".join(report["command"]),
         "duration": f"{end_ns} ns",
-        "seed": told["seed"],
+        "seed": report["seed"],
         "link": down["link"],
         "reverse": up["link"],
         "flows": [{"kind": "tcp"}],
@@ -172,16 +171,16 @@ def scenario_of(heads: list[dict[str, Any]], told: dict[str, Any]) -> Scenario:
     return Scenario.build(document)
 
 
-def as_it_ran(scenario: Scenario, paths: Sequence[Path]) -> Scenario:
-    """Scenario with what its links were ordered to change while it ran: beside what it planned, as `[[changes]]`."""
+def with_ordered_changes(scenario: Scenario, paths: Sequence[Path]) -> Scenario:
+    """Scenario whose `[[changes]]` include those ordered by `sojourn ctl` during the run."""
     planned = scenario.document.get("changes", [])
-    known = {(_core.duration_ns(entry["at"]), *one) for entry in planned for one in _keys(entry)}
+    planned_keys = {(_core.duration_ns(entry["at"]), *one) for entry in planned for one in _keys(entry)}
     ordered = []
     for number, path in enumerate(paths):
         for change in json.loads(_core.emulated_head(str(path)))["head"].get("changes", ()):
             at, values = _core.duration_ns(change["at"]), {key: change[key] for key in change if key != "at"}
             entry = _entry(scenario.document, number, values)
-            if any((at, *one) not in known for one in _keys(entry)):
+            if any((at, *one) not in planned_keys for one in _keys(entry)):
                 ordered.append({"at": change["at"], **entry})
     if not ordered:
         return scenario
@@ -190,7 +189,7 @@ def as_it_ran(scenario: Scenario, paths: Sequence[Path]) -> Scenario:
 
 
 def _entry(document: dict[str, Any], number: int, values: dict[str, Any]) -> dict[str, Any]:
-    """What an entry of `[[changes]]` has of values of the direction of a link with this number."""
+    """Entry of `[[changes]]`, without its time, that sets values of the queue with this number."""
     first = 0 if "nodes" in document else 1
     if number < 2 * first:
         return {("link", "reverse")[number]: values}
@@ -199,12 +198,12 @@ def _entry(document: dict[str, Any], number: int, values: dict[str, Any]) -> dic
 
 
 def _keys(entry: dict[str, Any]) -> Iterator[tuple[str, ...]]:
-    """Paths of what an entry of `[[changes]]` changes."""
+    """Paths of the keys that an entry of `[[changes]]` changes."""
     return ((*path, key) for path, keys in changed_directions(entry) for key in keys)
 
 
 def _changes(down: dict[str, Any], up: dict[str, Any]) -> list[dict[str, Any]]:
-    """What changed in the links while they ran, as `[[changes]]`: in the order of time."""
+    """Changes of the links during the run as `[[changes]]`, in order of time."""
     entries = [
         {"at": change["at"], key: {name: value for name, value in change.items() if name != "at"}}
         for key, head in (("link", down), ("reverse", up))
@@ -214,18 +213,18 @@ def _changes(down: dict[str, Any], up: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _without_traffic(scenario: Scenario) -> Scenario:
-    """Return the scenario as it is in a result; the placeholder for a command's traffic is no traffic."""
+    """Remove the placeholder flow from the scenario."""
     document = {**scenario.document, "flows": []}
     return Scenario(json.dumps(document, ensure_ascii=False))
 
 
 PROBES = {"packets": True, "queue": "10 ms", "state": "10 ms", "utilisation": "1 s"}
-"""What a result of a shell has: the packets are in the log, the rest follows from them."""
+"""Probes of a shell's result; all follow from the packets in the log."""
 ENDED_EARLY = "the shell was ended before it could tell how it went; what it had not yet written is missing"
-"""The fault of a repaired log: the records of its last second may never have reached the file."""
+"""Fault of a repaired log: the records of its last second may be missing."""
 _HEAD = {"kind": str, "seed": int, "command": str, "epoch_ns": int}
-"""What the head of a direction's file has, and of what type."""
-_TOLD = (
+"""Keys and types of a record file's header."""
+_REPORT_KEYS = (
     "epoch_ns",
     "wall_ns",
     "cpu_ns",

@@ -1,9 +1,8 @@
-"""How CAKE shares a rate among real programs: ``python -m sojourn.emulated.shares``.
+"""CAKE's shares among real programs, beside the ideal and the simulator: ``python -m sojourn.emulated.shares``.
 
-Beside it are the ideal and the simulator; the cases are those of ``python -m sojourn.kernel.shares``, which has the
-kernel. Senders are programs inside a shell that do not listen, with hosts of their own; what is counted is what
-arrives at the other end. A second table has the latency under a bulk transfer. Runs that do not call themselves
-faithful are run again, up to twice as many in all.
+The cases are those of ``python -m sojourn.kernel.shares``, which has the kernel. Unresponsive senders inside a shell
+have a host address each; bytes are counted at the other end. A second table has the latency under a bulk transfer.
+Unfaithful runs are repeated, up to twice as many runs in all.
 """
 
 from __future__ import annotations
@@ -57,30 +56,30 @@ gap = "100 ms"
 packets = true
 transfers = true
 """
-"""A bulk transfer, and a question that is answered ten times a second."""
+"""A bulk transfer, and ten requests per second."""
 
 
 class Run(NamedTuple):
-    """Numbers of a run, and why they are not to be trusted."""
+    """Numbers of a run and its faults."""
 
     numbers: list[float]
     faults: list[str]
 
 
-def words_of(case: Case) -> str:
-    """CAKE as in the kernel's table."""
+def cake_config(case: Case) -> str:
+    """CAKE's configuration, the same as in the kernel's table."""
     return f"cake bandwidth {RATE}bit {case.words} memlimit 400kB"
 
 
 def parties(case: Case, of_load: list[float], seconds: float) -> list[float]:
-    """Bytes of each load as what each party got, in percent of the rate."""
+    """Share of each party in percent of the rate, from the bytes of each load."""
     return [100 * sum(of_load[number] for number in party) * 8 / (RATE * seconds) for party in case.parties]
 
 
 def simulated(case: Case) -> list[float]:
-    """What each party gets of the simulator's queue, in percent of the rate."""
-    queue = Queue(words_of(case), limit="1000000 packets", rate=f"{LINK // 10**6} Mbit/s", mtu=BYTES)
-    got, now = [0.0] * len(case.loads), 0
+    """Share of each party in the simulator's queue, in percent of the rate."""
+    queue = Queue(cake_config(case), limit="1000000 packets", rate=f"{LINK // 10**6} Mbit/s", mtu=BYTES)
+    received, now = [0.0] * len(case.loads), 0
     arrivals = pattern_of(case).packets
     sending_ns = BYTES * 8 * 10**9 // LINK
     free: int | None = None
@@ -94,7 +93,7 @@ def simulated(case: Case) -> list[float]:
                 free = queue.not_before()
                 continue
             if LEFT_OUT_S * 10**9 <= at < LENGTH_S * 10**9:
-                got[popped.tag - 1] += BYTES
+                received[popped.tag - 1] += BYTES
             free = at + sending_ns
 
     for packet in arrivals:
@@ -103,14 +102,14 @@ def simulated(case: Case) -> list[float]:
         hosts = (packet.source, packet.destination)
         queue.push(now, BYTES, flow=packet.flow, dscp=packet.dscp, hosts=hosts, tag=packet.flow)
         free = now if free is None else free
-    return parties(case, got, LENGTH_S - LEFT_OUT_S)
+    return parties(case, received, LENGTH_S - LEFT_OUT_S)
 
 
 def emulated(case: Case) -> Run:
-    """What each party got of real datagrams, in percent of the rate."""
+    """Share of each party's real datagrams, in percent of the rate."""
     with TemporaryDirectory(prefix="sojourn-") as name:
         folder = Path(name)
-        # Sources are 128 and more, which the counter's route covers; destinations come behind them.
+        # Sources start at .128, which the counter's route covers; destinations follow at .192.
         loads = [
             {
                 "rate": load.rate,
@@ -124,7 +123,7 @@ def emulated(case: Case) -> Run:
         spec = {"loads": loads, "seconds": LENGTH_S, "left_out": LEFT_OUT_S, "port": PORT}
         (folder / "spec.json").write_text(json.dumps({**spec, "counted": str(folder / "counted")}), encoding="utf-8")
         program = [sys.executable, flood.__file__]
-        up = json.dumps({"rate": f"{LINK} bit/s", "aqm": words_of(case), "limit": "1000000 packets"})
+        up = json.dumps({"rate": f"{LINK} bit/s", "aqm": cake_config(case), "limit": "1000000 packets"})
         peer = shlex.join([*program, "count", str(folder / "spec.json")])
         options = [f"--up={up}", "--down=1gbit", "--quiet", f"--log={folder / 'log'}", f"--peer={peer}"]
         shell = [sys.executable, "-m", "sojourn.engines.emulated.shell", "link", *options, "--"]
@@ -138,20 +137,20 @@ def emulated(case: Case) -> Run:
         if done.returncode:
             raise MissingError(f"the emulated run failed: {done.stderr.strip()}")
         counted = json.loads((folder / "counted").read_text(encoding="ascii"))
-        told = json.loads((folder / "log" / "shell.json").read_text(encoding="utf-8"))
-    return Run(parties(case, counted, LENGTH_S - LEFT_OUT_S), told["faults"])
+        report = json.loads((folder / "log" / "shell.json").read_text(encoding="utf-8"))
+    return Run(parties(case, counted, LENGTH_S - LEFT_OUT_S), report["faults"])
 
 
 def latency(result: Result) -> list[float]:
-    """In ms: median time from a question to its answer, median sojourn time of the bulk transfer."""
+    """Median response time of the requests and median sojourn time of the bulk transfer, in ms."""
     answered = result.transfers.filter((result.transfers["group"] == 1) & (result.transfers["start_s"] > 5))
     packets = result.packets.filter((result.packets["link"] == "forward") & (result.packets["time_s"] > 5))
     full = packets.filter((packets["bytes"] > SIZE // 2) & (packets["fate"] != "dropped"))
     return [1e3 * float(answered["duration_s"].median()), float(full["sojourn_ms"].median())]  # type: ignore[arg-type]
 
 
-def repeated(run: Callable[[], Run], runs: int) -> tuple[list[list[float]], int]:
-    """The numbers of so many faithful runs, or of as many as there are among twice as many; how many were run."""
+def faithful_runs(run: Callable[[], Run], runs: int) -> tuple[list[list[float]], int]:
+    """Numbers of `runs` faithful runs, or of those among twice as many, and the number of all runs."""
     good: list[list[float]] = []
     tried = 0
     while len(good) < runs and tried < 2 * runs:
@@ -165,31 +164,38 @@ def repeated(run: Callable[[], Run], runs: int) -> tuple[list[list[float]], int]
 
 
 def medians(good: list[list[float]]) -> list[float]:
-    """Of each number, its median over the runs."""
+    """Median of each number over the runs."""
     return [median(column) for column in zip(*good, strict=True)]
 
 
-def spelled(numbers: list[float], digits: int) -> str:
-    """Numbers of a cell."""
+def format_cell(numbers: list[float], digits: int) -> str:
+    """Format the numbers of a cell."""
     return " : ".join(f"{number:.{digits}f}" for number in numbers) or "none"
 
 
-def tell_shares(runs: int, cases: list[Case]) -> None:
+def print_shares(runs: int, cases: list[Case]) -> None:
     """Print the table of shares."""
     click.echo("| CAKE | among | ideal, % | simulated, % | emulated, % | faithful runs | apart |")
     click.echo("|---|---|---|---|---|---|---|")
     for case in cases:
-        ours = simulated(case)
-        good, tried = repeated(lambda case=case: emulated(case), runs)  # type: ignore[misc]
+        reference = simulated(case)
+        good, tried = faithful_runs(lambda case=case: emulated(case), runs)  # type: ignore[misc]
         found = medians(good)
-        apart = max((abs(there / here - 1) for there, here in zip(found, ours, strict=False)), default=None)
-        told = "" if apart is None else f"{100 * apart:.1f} %"
+        apart = max((abs(there / here - 1) for there, here in zip(found, reference, strict=False)), default=None)
+        difference = "" if apart is None else f"{100 * apart:.1f} %"
         ideal = " : ".join(f"{share:.4g}" for share in case.ideal)
-        cells = [f"`{case.words}`", case.name, ideal, spelled(ours, 2), spelled(found, 2), f"{len(good)} of {tried}"]
-        click.echo(f"| {' | '.join([*cells, told])} |")
+        cells = [
+            f"`{case.words}`",
+            case.name,
+            ideal,
+            format_cell(reference, 2),
+            format_cell(found, 2),
+            f"{len(good)} of {tried}",
+        ]
+        click.echo(f"| {' | '.join([*cells, difference])} |")
 
 
-def tell_latency(runs: int) -> None:
+def print_latency(runs: int) -> None:
     """Print the table of latencies."""
     scenario = Scenario.parse(LATENCY)
     engine.check(scenario)
@@ -201,16 +207,16 @@ def tell_latency(runs: int) -> None:
         faults: list[Any] = result.totals["emulation"]["faults"]
         return Run(latency(result), [str(fault) for fault in faults])
 
-    good, tried = repeated(run, runs)
+    good, tried = faithful_runs(run, runs)
     there = medians(good)
     click.echo("| at 50 Mbit/s | simulated, ms | emulated, ms | faithful runs | apart |")
     click.echo("|---|---|---|---|---|")
     rows = ("answer to a question over 20 ms beside a bulk transfer", "sojourn time of the bulk transfer")
-    for number, (row, mine) in enumerate(zip(rows, here, strict=True)):
+    for number, (row, simulated_ms) in enumerate(zip(rows, here, strict=True)):
         found, apart = "none", ""
         if there:
-            found, apart = f"{there[number]:.2f}", f"{100 * abs(there[number] / mine - 1):.1f} %"
-        click.echo(f"| {row} | {mine:.2f} | {found} | {len(good)} of {tried} | {apart} |")
+            found, apart = f"{there[number]:.2f}", f"{100 * abs(there[number] / simulated_ms - 1):.1f} %"
+        click.echo(f"| {row} | {simulated_ms:.2f} | {found} | {len(good)} of {tried} | {apart} |")
 
 
 @click.command()
@@ -219,9 +225,9 @@ def tell_latency(runs: int) -> None:
 def main(runs: int, only: int | None) -> None:
     """Print both tables. Takes some minutes, and needs what `sojourn link` needs and `ip`."""
     if only != 0:
-        tell_shares(runs, list(CASES) if only is None else [CASES[only - 1]])
+        print_shares(runs, list(CASES) if only is None else [CASES[only - 1]])
     if not only:
-        tell_latency(runs)
+        print_latency(runs)
 
 
 if __name__ == "__main__":

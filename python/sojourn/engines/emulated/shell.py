@@ -1,4 +1,4 @@
-"""A shell as a program: `python -m sojourn.emulated.shell link …`. It forks, so it is a process without threads."""
+"""Shell as its own process, which forks and so has no threads: `python -m sojourn.emulated.shell link …`."""
 
 from __future__ import annotations
 

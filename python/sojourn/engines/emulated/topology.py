@@ -1,6 +1,6 @@
-"""Scenarios of several links: a network namespace for each node, a program for each group of flows, all links between.
+"""Scenarios of several links: a network namespace per node, a program per group of flows, all links between them.
 
-The nodes of a row of links have the names `0`, `1`, ... from where the data of forward flows begin.
+The nodes of links in series are called `0`, `1`, ... from the senders of forward flows on.
 """
 
 from __future__ import annotations
@@ -12,37 +12,37 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sojourn.engines.emulated import programs
-from sojourn.engines.emulated.logs import told_by_shell
+from sojourn.engines.emulated.logs import shell_report
 from sojourn.model.scenarios.scenario import Scenario
 
 SHELL = [sys.executable, "-m", "sojourn.engines.emulated.shell"]
 
 
-class Entered(NamedTuple):
-    """A node with a command of the user's."""
+class NodeShell(NamedTuple):
+    """User's command in a node."""
 
     node: str
     command: list[str]
 
 
-class Wishes(NamedTuple):
-    """What is wanted of a run while it goes on."""
+class LiveOptions(NamedTuple):
+    """Options for access to a run in progress."""
 
     name: str | None = None
-    """By which `sojourn ctl` finds it."""
+    """Name of the run for `sojourn ctl`."""
     meter: str | None = None
-    """The link that the live view shows."""
+    """Link shown in the live view."""
     pcap: Path | None = None
-    """What the paths of captures begin with."""
+    """Path prefix of the captures."""
 
 
-def is_one(document: dict[str, Any]) -> bool:
-    """Whether a scenario has several links, or nodes."""
+def is_topology(document: dict[str, Any]) -> bool:
+    """Whether a scenario has several links or nodes, so that it needs a topology instead of a shell."""
     return bool(document.get("links"))
 
 
 def links(document: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Every link of a scenario with its place, of each the forward direction first."""
+    """Yield the place and keys of each link direction, the forward one first."""
     if "nodes" not in document:
         yield "link", document["link"]
         yield "reverse", document["reverse"]
@@ -51,23 +51,23 @@ def links(document: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
         yield f"links[{number}].reverse", link["reverse"]
 
 
-def words(
+def arguments(
     scenario: Scenario,
     seed: int,
     folder: Path,
     spec: dict[str, Any],
     classes: list[str],
-    wishes: Wishes,
-    enter: Entered | None = None,
+    live: LiveOptions,
+    enter: NodeShell | None = None,
 ) -> list[str]:
-    """Command line that runs a scenario whose clients find `spec`, what they are to do, in `folder / "spec.json"`.
+    """Command line that runs a scenario whose clients read `spec` from `folder / "spec.json"`.
 
-    Logs come into the folder, unless a node is entered.
+    Logs are written to the folder, unless `enter` opens a shell in a node.
     """
     document = scenario.document
     script = [sys.executable, programs.__file__]
     ports = sorted({group["port"] for group in spec["groups"]})
-    told = {
+    topology = {
         "scenario": scenario.canonical,
         "seed": seed,
         "log": None if enter else str(folder),
@@ -76,21 +76,21 @@ def words(
         "server": [*script, "serve", *map(str, ports)],
         "client": [*script, "client", str(folder / "spec.json")],
         "enter": {"node": enter.node, "command": enter.command} if enter else None,
-        "name": wishes.name,
-        "meter": wishes.meter,
-        "pcap": str(wishes.pcap) if wishes.pcap else None,
+        "name": live.name,
+        "meter": live.meter,
+        "pcap": str(live.pcap) if live.pcap else None,
     }
     file = folder / "topology.json"
-    file.write_text(json.dumps(told), encoding="utf-8")
+    file.write_text(json.dumps(topology), encoding="utf-8")
     return ["topology", str(file)]
 
 
 def logs(folder: Path, document: dict[str, Any]) -> list[Path]:
-    """Return the log of each queue, in the order of the scenario."""
+    """Log of each queue, in the scenario's order."""
     return [folder / f"{number}.records" for number, _ in enumerate(links(document))]
 
 
 def last_queues(folder: Path) -> list[int]:
-    """Return the last queue that the data of each group of flows pass."""
-    groups = told_by_shell(folder)["groups"]
+    """Last queue on the data path of each group of flows."""
+    groups = shell_report(folder)["groups"]
     return [(group["to_client"] if group["downward"] else group["to_server"])[-1] for group in groups]

@@ -1,7 +1,7 @@
-"""Disturbs shells in every way that we know, and looks at what they say: ``python -m sojourn.emulated.torture``.
+"""Fault injection for shells: ``python -m sojourn.emulated.torture``.
 
-A run that was disturbed has to say so, none may hang, and nothing may be left behind: no process, no device, no route,
-no socket. All of it happens in a network namespace of its own.
+A disturbed run must report it, no run may hang, and none may leave a process, a device, a route or a socket behind. All
+runs are in a network namespace of their own.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ import click
 
 from sojourn.base.errors import InputError, MissingError
 
-ME = [sys.executable, "-m", "sojourn"]
+COMMAND = [sys.executable, "-m", "sojourn"]
 MARK = "SOJOURN_TORTURE"
-"""Variable of every process of a run, by which those are found that it left."""
+"""Environment variable that marks all processes of a run, to find leftovers."""
 TALK = """
 import os, select, socket, sys, time
 plug = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -37,11 +37,11 @@ while not select.select([sys.stdin], [], [], 0.002)[0]:
     for _ in range(5):
         plug.sendto(b"x" * 500, (os.environ["SOJOURN_HOST"], 9))
 """
-"""Sends 2500 datagrams a second at most, until it is told to end."""
-LONGEST_S = 60.0
-"""A shell that takes longer to end hangs."""
+"""Sends at most 2500 datagrams per second until a line on stdin."""
+TIMEOUT_S = 60.0
+"""Timeout after which a shell counts as hung."""
 HOGS = 4
-"""Programs for each CPU that do nothing but compute."""
+"""Busy-looping processes per CPU."""
 STEPS = """
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -58,24 +58,24 @@ int clock_gettime(clockid_t which, struct timespec *now)
     return failed;
 }
 """
-"""A wall clock that is an hour fast and an hour slow in turn, for programs that are started with it (`LD_PRELOAD`)."""
-WAITED = 0.2
-"""Share of the time in which hogs make some program wait, at least; the report names it."""
+"""`LD_PRELOAD` library with a wall clock that is an hour fast and an hour slow in turn."""
+MIN_CPU_WAITING = 0.2
+"""Minimum fraction of the time that some program waits for a CPU beside the hogs; a field of the report."""
 
 
-class Wrong(Exception):  # noqa: N818 (what a run did, no error of this program)
-    """What should not have happened."""
+class Violation(Exception):  # noqa: N818 (misbehaviour of a run, no error of this program)
+    """Misbehaviour of a run."""
 
 
 class Run:
-    """One shell with its traffic; the folder of its log."""
+    """One shell with its traffic and the folder of its log."""
 
     def __init__(self, folder: Path, *, file_limit: int | None = None, clock: Path | None = None) -> None:
-        import resource  # other systems lack it
+        import resource  # absent on Windows
 
         self.folder, self.mark = folder, f"{os.getpid()}-{folder.name}"
         self.begin = time.monotonic()
-        words = [*ME, "link", "--rate", "20mbit", "--aqm", "codel", "--log", str(folder), "--strict", "--"]
+        words = [*COMMAND, "link", "--rate", "20mbit", "--aqm", "codel", "--log", str(folder), "--strict", "--"]
 
         def limit() -> None:
             if file_limit:
@@ -99,144 +99,144 @@ class Run:
 
     @property
     def keeper(self) -> int:
-        """The process on the inner side."""
+        """PID of the process inside the shell's namespace."""
         return int(Path(f"/proc/{self.command}/stat").read_text().rpartition(")")[2].split()[1])
 
     @property
     def helpers(self) -> list[int]:
-        """Processes that lead beyond the machine."""
+        """PIDs of the gateway's processes."""
         pid = self.shell.pid
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
         return [int(child) for child in children if int(child) != self.keeper]
 
     def end(self) -> str:
-        """Let the command end; what the shell says."""
+        """Let the command end and return the shell's stderr."""
         try:
-            _, said = self.shell.communicate("\n", timeout=LONGEST_S)
+            _, output = self.shell.communicate("\n", timeout=TIMEOUT_S)
         except subprocess.TimeoutExpired:
-            raise Wrong(f"hangs for more than {LONGEST_S:.0f} s") from None
-        return said
+            raise Violation(f"hangs for more than {TIMEOUT_S:.0f} s") from None
+        return output
 
     def faults(self) -> list[str]:
-        """What the result says of itself."""
+        """Faults in the result's manifest."""
         manifest = json.loads((self.folder / "manifest.json").read_text())
         faults: list[str] = manifest["summary"]["emulation"]["faults"]
         return faults
 
 
-def _stopped(run: Run, draw: random.Random) -> None:
+def _stop_shell(run: Run, draw: random.Random) -> None:
     time.sleep(draw.uniform(0.2, 0.6))
     os.kill(run.shell.pid, signal.SIGSTOP)
     time.sleep(draw.uniform(0.3, 1.2))
     os.kill(run.shell.pid, signal.SIGCONT)
     time.sleep(0.2)
-    _told(run.end(), "read late")
-    _in_result(run, "read late")
+    _expect_output(run.end(), "read late")
+    _expect_fault(run, "read late")
 
 
-def _hogged(run: Run, draw: random.Random) -> None:
+def _hog_cpus(run: Run, draw: random.Random) -> None:
     count = HOGS * (os.cpu_count() or 1)
     hogs = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
     try:
         time.sleep(draw.uniform(1.0, 2.0))
-        said = run.end()
+        output = run.end()
     finally:
         for hog in hogs:
             hog.kill()
             hog.wait()
-    told = json.loads((run.folder / "shell.json").read_text())
-    if not told["faults"] and (told["cpu_waiting"] or 0) < WAITED:
-        raise Wrong(f"says nothing of {count} hogs: {said}")
+    report = json.loads((run.folder / "shell.json").read_text())
+    if not report["faults"] and (report["cpu_waiting"] or 0) < MIN_CPU_WAITING:
+        raise Violation(f"says nothing of {count} hogs: {output}")
 
 
-def _killed_command(run: Run, draw: random.Random) -> None:
+def _kill_command(run: Run, draw: random.Random) -> None:
     time.sleep(draw.uniform(0.1, 0.5))
     os.kill(run.command, signal.SIGKILL)
     run.end()
     if run.shell.returncode != -signal.SIGKILL:
-        raise Wrong(f"the command was killed and the shell ends with {run.shell.returncode}")
+        raise Violation(f"the command was killed and the shell ends with {run.shell.returncode}")
 
 
-def _killed_keeper(run: Run, draw: random.Random) -> None:
+def _kill_keeper(run: Run, draw: random.Random) -> None:
     time.sleep(draw.uniform(0.1, 0.5))
     os.kill(run.keeper, signal.SIGKILL)
-    _told(run.end(), "the process that keeps the command was killed")
-    _in_result(run, "the process that keeps the command was killed")
+    _expect_output(run.end(), "the process that keeps the command was killed")
+    _expect_fault(run, "the process that keeps the command was killed")
 
 
-def _killed_helper(run: Run, draw: random.Random) -> None:
+def _kill_gateway(run: Run, draw: random.Random) -> None:
     time.sleep(draw.uniform(0.1, 0.5))
     helpers = run.helpers
     if not helpers:
-        raise Wrong("there is no gateway")
+        raise Violation("there is no gateway")
     os.kill(draw.choice(helpers), signal.SIGKILL)
     time.sleep(0.1)
-    _told(run.end(), "the gateway ended at")
-    _in_result(run, "the gateway ended at")
+    _expect_output(run.end(), "the gateway ended at")
+    _expect_fault(run, "the gateway ended at")
 
 
-def _killed_shell(run: Run, draw: random.Random) -> None:
+def _kill_shell(run: Run, draw: random.Random) -> None:
     time.sleep(draw.uniform(1.2, 1.6))  # a log is written once a second
     run.shell.kill()
     run.end()
-    done = subprocess.run([*ME, "log", "repair", str(run.folder)], capture_output=True, text=True, check=False)
+    done = subprocess.run([*COMMAND, "log", "repair", str(run.folder)], capture_output=True, text=True, check=False)
     if done.returncode:
-        raise Wrong(f"its log cannot be repaired: {done.stderr.strip()}")
-    _in_result(run, "ended before it could tell")
-    # Whoever asks next removes the socket.
-    subprocess.run([*ME, "ctl"], capture_output=True, check=False)
+        raise Violation(f"its log cannot be repaired: {done.stderr.strip()}")
+    _expect_fault(run, "ended before it could tell")
+    # The next query removes the stale socket.
+    subprocess.run([*COMMAND, "ctl"], capture_output=True, check=False)
 
 
-def _full_disk(run: Run, draw: random.Random) -> None:
+def _fill_disk(run: Run, draw: random.Random) -> None:
     time.sleep(draw.uniform(1.2, 1.6))
-    _told(run.end(), "the log is not complete")
+    _expect_output(run.end(), "the log is not complete")
     if not run.shell.returncode:
-        raise Wrong("its log is not complete and it ends with 0")
+        raise Violation("its log is not complete and it ends with 0")
 
 
-def _clock_steps(run: Run, draw: random.Random) -> None:
-    """Nothing in a run goes by the wall clock but the date in its log, so this disturbs none."""
-    _undisturbed(run, draw)
-    most = time.monotonic() - run.begin
-    told = json.loads((run.folder / "shell.json").read_text())
-    if not 0 < told["wall_ns"] / 1e9 < most or told["stalls"]["total_ns"] / 1e9 > most:
-        raise Wrong(f"its times follow the wall clock: {told['wall_ns'] / 1e9:.1f} s, of {most:.1f} s at most")
-    if abs(abs(told["epoch_ns"] / 1e9 - time.time()) - 3600) > LONGEST_S:
-        raise Wrong("it has not seen the clock that steps")
+def _step_clock(run: Run, draw: random.Random) -> None:
+    """Only the date in the log uses the wall clock, so this run is undisturbed."""
+    _leave_alone(run, draw)
+    elapsed = time.monotonic() - run.begin
+    report = json.loads((run.folder / "shell.json").read_text())
+    if not 0 < report["wall_ns"] / 1e9 < elapsed or report["stalls"]["total_ns"] / 1e9 > elapsed:
+        raise Violation(f"its times follow the wall clock: {report['wall_ns'] / 1e9:.1f} s, of {elapsed:.1f} s at most")
+    if abs(abs(report["epoch_ns"] / 1e9 - time.time()) - 3600) > TIMEOUT_S:
+        raise Violation("it has not seen the clock that steps")
 
 
-def _undisturbed(run: Run, draw: random.Random) -> None:
+def _leave_alone(run: Run, draw: random.Random) -> None:
     time.sleep(draw.uniform(0.2, 0.6))
-    said = run.end()
-    if bool(run.faults()) != ("not faithful" in said) or bool(run.shell.returncode) != bool(run.faults()):
-        raise Wrong(f"its report, its result and its exit code ({run.shell.returncode}) differ: {said}")
+    output = run.end()
+    if bool(run.faults()) != ("not faithful" in output) or bool(run.shell.returncode) != bool(run.faults()):
+        raise Violation(f"its report, its result and its exit code ({run.shell.returncode}) differ: {output}")
 
 
 DISTURBANCES: dict[str, Callable[[Run, random.Random], None]] = {
-    "undisturbed": _undisturbed,
-    "stopped": _stopped,
-    "beside hogs": _hogged,
-    "full disk": _full_disk,
-    "steps of the wall clock": _clock_steps,
-    "kill -9 of the command": _killed_command,
-    "kill -9 of the inner process": _killed_keeper,
-    "kill -9 of the gateway": _killed_helper,
-    "kill -9 of the shell": _killed_shell,
+    "undisturbed": _leave_alone,
+    "stopped": _stop_shell,
+    "beside hogs": _hog_cpus,
+    "full disk": _fill_disk,
+    "steps of the wall clock": _step_clock,
+    "kill -9 of the command": _kill_command,
+    "kill -9 of the inner process": _kill_keeper,
+    "kill -9 of the gateway": _kill_gateway,
+    "kill -9 of the shell": _kill_shell,
 }
 
 
-def _told(said: str, what: str) -> None:
-    if what not in said:
-        raise Wrong(f"does not say {what!r}: {said.strip()}")
+def _expect_output(output: str, expected: str) -> None:
+    if expected not in output:
+        raise Violation(f"does not say {expected!r}: {output.strip()}")
 
 
-def _in_result(run: Run, what: str) -> None:
-    if not any(what in fault for fault in run.faults()):
-        raise Wrong(f"its result does not say {what!r}: {run.faults()}")
+def _expect_fault(run: Run, expected: str) -> None:
+    if not any(expected in fault for fault in run.faults()):
+        raise Violation(f"its result does not say {expected!r}: {run.faults()}")
 
 
-def _left(mark: str) -> Iterator[str]:
-    """What a run has left behind."""
+def _leftovers(mark: str) -> Iterator[str]:
+    """Yield leftovers of a run."""
     for process in Path("/proc").iterdir():
         if process.name.isdigit():
             with contextlib.suppress(OSError):
@@ -248,17 +248,17 @@ def _left(mark: str) -> Iterator[str]:
     yield from (f"socket {path}" for path in (sockets.iterdir() if sockets.exists() else ()))
 
 
-def _try(name: str, folder: Path, draw: random.Random) -> str | None:
-    """Disturb one shell; what was wrong."""
+def _disturb(name: str, folder: Path, draw: random.Random) -> str | None:
+    """Disturb one shell; returns the violation, if any."""
     limit = 40_000 if name == "full disk" else None
-    run = Run(folder, file_limit=limit, clock=_stepping() if name == "steps of the wall clock" else None)
+    run = Run(folder, file_limit=limit, clock=_stepping_clock() if name == "steps of the wall clock" else None)
     try:
         DISTURBANCES[name](run, draw)
-        end = time.monotonic() + LONGEST_S
-        while (left := list(_left(run.mark))) and time.monotonic() < end:
+        end = time.monotonic() + TIMEOUT_S
+        while (leftovers := list(_leftovers(run.mark))) and time.monotonic() < end:
             time.sleep(0.02)
-        return f"leaves {', '.join(left)}" if left else None
-    except Wrong as failure:
+        return f"leaves {', '.join(leftovers)}" if leftovers else None
+    except Violation as failure:
         return str(failure)
     finally:
         run.shell.kill()
@@ -266,8 +266,8 @@ def _try(name: str, folder: Path, draw: random.Random) -> str | None:
 
 
 @functools.cache
-def _stepping() -> Path:
-    """The library with the clock that steps, made in the folder of the sockets."""
+def _stepping_clock() -> Path:
+    """Build the library with the stepping clock in the folder of the sockets."""
     file = Path(os.environ["XDG_RUNTIME_DIR"], "steps.so")
     words = ["cc", "-shared", "-fPIC", "-x", "c", "-", "-o", str(file), "-ldl"]
     try:
@@ -277,8 +277,8 @@ def _stepping() -> Path:
     return file
 
 
-def _alone(words: list[str]) -> None:
-    """Go on in a network namespace of its own, in which only what a run leaves is left."""
+def _enter_namespace(words: list[str]) -> None:
+    """Re-execute in a network namespace of its own, which starts empty."""
     unshare = shutil.which("unshare")
     if unshare is None:
         raise MissingError("unshare is absent; install util-linux")
@@ -286,9 +286,9 @@ def _alone(words: list[str]) -> None:
     os.execv(unshare, [unshare, *own, sys.executable, "-m", "sojourn.engines.emulated.torture", "--inside", *words])
 
 
-def _loopback() -> None:
-    """Switch the loopback device on (SIOCSIFFLAGS, IFF_UP and IFF_RUNNING)."""
-    import fcntl  # other systems lack it
+def _bring_up_loopback() -> None:
+    """Bring the loopback device up (SIOCSIFFLAGS, IFF_UP | IFF_RUNNING)."""
+    import fcntl  # absent on Windows
 
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as plug:
         fcntl.ioctl(plug, 0x8914, struct.pack("16sh14x", b"lo", 0x41))
@@ -306,9 +306,9 @@ def main(length: float, seed: int, only: tuple[str, ...], inside: bool) -> None:
             raise InputError(f"--only: {name!r} is no disturbance; there is {', '.join(DISTURBANCES)}")
     if not inside:
         sys.stdout.flush()
-        _alone(sys.argv[1:])
-    _loopback()
-    draw, end, rounds, wrong = random.Random(seed), time.monotonic() + length, 0, 0
+        _enter_namespace(sys.argv[1:])
+    _bring_up_loopback()
+    draw, end, rounds, violations = random.Random(seed), time.monotonic() + length, 0, 0
     names = list(only or DISTURBANCES)
     tried = dict.fromkeys(names, 0)
     with TemporaryDirectory(prefix="sojourn-torture-") as place:
@@ -319,17 +319,17 @@ def main(length: float, seed: int, only: tuple[str, ...], inside: bool) -> None:
                 if rounds and time.monotonic() >= end:
                     break
                 folder = Path(place, f"{rounds}-{names.index(name)}")
-                failure = _try(name, folder, draw)
+                failure = _disturb(name, folder, draw)
                 tried[name] += 1
                 if failure:
-                    wrong += 1
+                    violations += 1
                     click.echo(f"{name}, round {rounds}: {failure}")
                 shutil.rmtree(folder, ignore_errors=True)
             rounds += 1
     for name, count in tried.items():
         click.echo(f"{count:4} {name}")
-    click.echo(f"{sum(tried.values())} runs with seed {seed}, {wrong} of them wrong")
-    sys.exit(1 if wrong else 0)
+    click.echo(f"{sum(tried.values())} runs with seed {seed}, {violations} of them wrong")
+    sys.exit(1 if violations else 0)
 
 
 if __name__ == "__main__":

@@ -47,8 +47,8 @@ def add(document: Mapping[str, Any], network: Network) -> None:
                 handles[place] += 1
                 line = _replacement(link, where, (before, now[place]), handles[place])
                 network.replacements.append((START_NS + at - BEFORE_NS, link.number))
-                if queue(where, now[place]).judges_arrivals:
-                    network.queues[link.number] = replace(network.queues[link.number], judges_arrivals=True)
+                if queue(where, now[place]).drops_early:
+                    network.queues[link.number] = replace(network.queues[link.number], drops_early=True)
             else:
                 line = _line(link, where, (before, now[place]), handles[place])
             if at < duration:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from sojourn import _core
-from sojourn.engines.heard import Heard
+from sojourn.engines.endpoint_log import EndpointLog
 from sojourn.engines.kernel import cache, changes
 from sojourn.engines.kernel.guest import boot, job_folder
 from sojourn.engines.kernel.network import START_NS, Network, lay_out
@@ -14,7 +14,7 @@ from sojourn.engines.kernel.refuse import refuse
 from sojourn.engines.kernel.routers import directions
 from sojourn.engines.kernel.trace import entries, read_trace, timeouts
 from sojourn.engines.kernel.traffic import traffic
-from sojourn.engines.recorded import Ends, result
+from sojourn.engines.recorded import Endpoints, result
 from sojourn.model.results.result import Result
 from sojourn.model.scenarios.scenario import Scenario
 
@@ -48,9 +48,9 @@ def run(
         network, files, flows, groups, limits = _job(scenario, seed, str(folder))
         boot(kernel, folder, files, seed=seed, tick=progress)
         changes.check_done(folder, network)
-        heard = Heard.read((folder / "out").read_text().splitlines())
+        heard = EndpointLog.read((folder / "out").read_text().splitlines())
         events = read_trace(folder / "trace")
-    ends = Ends(heard, flows, groups, timeouts(events, heard.opened), len(events))
+    ends = Endpoints(heard, flows, groups, timeouts(events, heard.opened), len(events))
     found = entries(events, START_NS, heard.opened, groups, network.replacements)
     output = _core.summarise(scenario.canonical, seed, limits, found)
     return result(scenario, seed, output, ends)
@@ -83,7 +83,7 @@ def _job(
     ]
     files: dict[str, str | bytes] = {**network.files, **told.files, "traffic": told.text}
     files["job"] = "\n".join([*job, ""])
-    limits = [(queue.limit, queue.judges_arrivals) for queue in network.queues]
+    limits = [(queue.limit, queue.drops_early) for queue in network.queues]
     return network, files, told.flows, [ends.group for ends in network.ends], limits
 
 

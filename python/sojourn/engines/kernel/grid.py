@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from sojourn.engines import SIMULATE
-from sojourn.engines.validation.sides import Bands, Numbers, Sides, means
+from sojourn.engines.validation.engine_pair import Bands, EnginePair, Metrics, means
 from sojourn.model.scenarios.scenario import Scenario
 
 AQMS = {
@@ -119,9 +119,9 @@ class Cell:
     """What both engines make of a point."""
 
     point: AnyPoint
-    there: Numbers
+    there: Metrics
     """The kernel's."""
-    here: Numbers
+    here: Metrics
 
     @property
     def distance(self) -> float:
@@ -174,7 +174,7 @@ class Grid:
         progress: Callable[[float, int, int], None] | None = None,
         runner: Any = None,
     ) -> None:
-        self.sides = Sides(root, jobs, progress=progress, runner=runner)
+        self.sides = EnginePair(root, jobs, progress=progress, runner=runner)
         self.only_finished = only_finished
 
     def cells(self, points: Iterable[AnyPoint], seed: int = 1) -> list[Cell]:
@@ -197,10 +197,10 @@ class Grid:
         return not self.only_finished or self.sides.is_finished(point.scenario(), seed, KERNEL)
 
     def _numbers(self, points: Sequence[AnyPoint], seed: int, engine: str) -> list[dict[str, float]]:
-        return self.sides.numbers([point.scenario() for point in points], seed, engine)
+        return self.sides.metrics([point.scenario() for point in points], seed, engine)
 
 
-def merged(point: AnyPoint, there: Sequence[Numbers], here: Sequence[Numbers]) -> Repeated:
+def merged(point: AnyPoint, there: Sequence[Metrics], here: Sequence[Metrics]) -> Repeated:
     """Means over the seeds of both sides, and the simulator's spread of what is judged."""
     spread = {key: (min(run[key] for run in here), max(run[key] for run in here)) for key in ("delivered", "delay")}
     return Repeated(Cell(point, means(there), means(here)), len(there), len(here), spread)

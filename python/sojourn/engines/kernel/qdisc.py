@@ -10,7 +10,7 @@ from sojourn.base.units import initial_value
 from sojourn.engines.kernel.parents import MAKERS as PARENTS
 from sojourn.engines.kernel.parents import Parent, holds, parent
 from sojourn.engines.kernel.refuse import refuse
-from sojourn.engines.values import bits, differing, limit_of, nanoseconds, octets
+from sojourn.engines.values import bits, limit_of, nanoseconds, non_profile_parameters, octets
 
 Word = Callable[[str, str, Any], str]
 """Writes a parameter as tc's words: place, tc's name, value of the scenario."""
@@ -28,7 +28,7 @@ class Discipline:
     """Parameters that tc takes."""
     limit: str = "packets"
     """What its own limit counts: packets, bytes, either by a queue inside, or nothing, where it is never reached."""
-    judges_arrivals: bool = False
+    drops_early: bool = False
     """Whether it drops arrivals before its queue is full."""
     names: Mapping[str, str] | None = None
     """Names of parameters in tc where they differ."""
@@ -44,7 +44,7 @@ class Queue:
     """Discipline inside it, at `parent 10:1`; none if empty."""
     limit: str = "unlimited"
     """Limit of all waiting packets, as scenarios write it."""
-    judges_arrivals: bool = False
+    drops_early: bool = False
     parent: Parent | None = None
     """What it holds, if it holds others."""
 
@@ -79,7 +79,7 @@ def _parent(place: str, link: Mapping[str, Any]) -> Queue:
         refuse(f"{place}.aqm", f"has no {table['name']}@{table['profile']}", "leave the profile out")
     number, unit = limit_of(place, link["limit"], link)
     made = parent(place, link, queue)
-    return Queue(made.line, limit=f"{number} {unit}", judges_arrivals=True, parent=made)
+    return Queue(made.line, limit=f"{number} {unit}", drops_early=True, parent=made)
 
 
 def _limited(place: str, kind: Discipline, words: str, limit: str, table: Mapping[str, Any], link: Any) -> Queue:
@@ -90,22 +90,22 @@ def _limited(place: str, kind: Discipline, words: str, limit: str, table: Mappin
         if unit != "packets" or number < CAKE_LIMIT:
             said = f"has no limit of {kind.tc} but its own in bytes, memlimit"
             refuse(f"{place}.limit", said, f'write "{CAKE_LIMIT} packets", which is never reached')
-        return Queue(f"{kind.tc} {words}", "", told, kind.judges_arrivals)
+        return Queue(f"{kind.tc} {words}", "", told, kind.drops_early)
     if kind.limit == "either":  # pfifo or bfifo is the queue itself
         return Queue(f"{'pfifo' if unit == 'packets' else 'bfifo'} limit {number}", limit=told)
     if kind.limit == "inside":
         inner = f"{'pfifo' if unit == 'packets' else 'bfifo'} limit {number}"
         # RED demands a limit of its own and gives it to a queue inside, which is replaced.
-        return Queue(f"{kind.tc} limit 1000000000 {words}", inner, told, kind.judges_arrivals)
+        return Queue(f"{kind.tc} limit 1000000000 {words}", inner, told, kind.drops_early)
     if unit != "packets":
         refuse(f"{place}.limit", f"limits {kind.tc} by packets", 'write e.g. "1000 packets"')
     number = min(number, int(table.get("limit", number)))
-    return Queue(f"{kind.tc} limit {number} {words}".strip(), "", f"{number} packets", kind.judges_arrivals)
+    return Queue(f"{kind.tc} limit {number} {words}".strip(), "", f"{number} packets", kind.drops_early)
 
 
 def _refuse_others(where: str, name: str, table: Mapping[str, Any], kind: Discipline) -> None:
     """A parameter that tc lacks has to have the value that the name stands for."""
-    for key in differing(table):
+    for key in non_profile_parameters(table):
         if key not in kind.words and key not in _DERIVED:
             refuse(f"{where}.{key}", f"cannot set {key} of {name}", "leave it out")
 
@@ -264,21 +264,21 @@ DISCIPLINES = {
         ("rfc8290", "linux"),
         {"flows": _count, "quantum": _quantum, "memory_limit": _bytes, "drop_batch": _count, **_CODEL},
     ),
-    "pie": Discipline("pie", ("rfc8033", "linux"), _PIE, judges_arrivals=True),
+    "pie": Discipline("pie", ("rfc8033", "linux"), _PIE, drops_early=True),
     "fq_pie": Discipline(
         "fq_pie",
         ("linux",),
         {"flows": _count, "quantum": _quantum, "mark_ecnth": _thousandths, **_PIE},
-        judges_arrivals=True,
+        drops_early=True,
         names={"mark_ecnth": "ecn_prob"},
     ),
-    "red": Discipline("red", ("linux",), _RED, "inside", judges_arrivals=True),
+    "red": Discipline("red", ("linux",), _RED, "inside", drops_early=True),
     "ared": Discipline(
         "red",
         ("linux", "linux-5.7"),
         {**_RED, "adaptive": lambda _place, _name, _value: "adaptative"},
         "inside",
-        judges_arrivals=True,
+        drops_early=True,
     ),
     "choke": Discipline(
         "choke",
@@ -292,7 +292,7 @@ DISCIPLINES = {
             "probability": _number,
             "ecn": _flag,
         },
-        judges_arrivals=True,
+        drops_early=True,
     ),
     "sfq": Discipline("sfq", ("linux",), _SFQ),
     "sfq_red": Discipline(
@@ -309,7 +309,7 @@ DISCIPLINES = {
             "ecn": _flag,
             "harddrop": _flag,
         },
-        judges_arrivals=True,
+        drops_early=True,
     ),
     "cake": Discipline("cake", ("linux", "linux-6.1"), _CAKE, "nothing"),
 }

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sojourn.base.errors import MissingError
-from sojourn.engines.heard import Opened
+from sojourn.engines.endpoint_log import OpenedFlow
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -56,7 +56,7 @@ def read_trace(path: Path) -> npt.NDArray[Any]:
 def entries(
     events: npt.NDArray[Any],
     start_ns: int,
-    opened: Sequence[Opened],
+    opened: Sequence[OpenedFlow],
     groups: Sequence[int],
     replacements: Sequence[tuple[int, int]] = (),
 ) -> Mapping[str, npt.NDArray[Any]]:
@@ -89,7 +89,7 @@ def mark_replaced(events: npt.NDArray[Any], replacements: Sequence[tuple[int, in
     return events
 
 
-def timeouts(events: npt.NDArray[Any], opened: Sequence[Opened]) -> dict[int, int]:
+def timeouts(events: npt.NDArray[Any], opened: Sequence[OpenedFlow]) -> dict[int, int]:
     """How often the retransmission timer ran out at the data's source, by flow; one without is left out."""
     late = events[(events["what"] == TIMED_OUT) & _from_source(events)]
     numbers, counts = np.unique(_flows(late, opened), return_counts=True)
@@ -101,7 +101,7 @@ def _from_source(events: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return np.isin((events["source"] >> 16) & 255, _SOURCE_NETS)
 
 
-def _flows(events: npt.NDArray[Any], opened: Sequence[Opened]) -> npt.NDArray[Any]:
+def _flows(events: npt.NDArray[Any], opened: Sequence[OpenedFlow]) -> npt.NDArray[Any]:
     """Number of the flow that each event belongs to, by source and port."""
     if not len(events):
         return np.zeros(0, np.uint32)

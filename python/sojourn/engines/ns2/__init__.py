@@ -1,14 +1,14 @@
-"""ns-2 as an engine: scenarios as scripts for Debian's `ns`, its traces through the simulator's books.
+"""ns-2 as an engine: scenarios become scripts for Debian's `ns`, its traces the same statistics as the simulator's.
 
-| module | what |
+| module | content |
 |---|---|
-| `installed` | the program on this machine |
-| `queues`, `network`, `traffic`, `script` | a scenario in Tcl |
+| `installed` | the installed program |
+| `queues`, `network`, `traffic`, `script` | translation of a scenario to Tcl |
 | `process` | running a script |
-| `trace`, `ends` | what happened at the queues, what the ends knew |
+| `trace`, `ends` | events at the queues, endpoint data |
 | `engine` | a run and its result |
 | `build`, `plugin`, `engine_plugin` | our queue managers inside ns-2 |
-| `grid` | the simulator beside ns-2 |
+| `grid` | comparison of the simulator with ns-2 |
 
-`source` holds what the plugin is compiled from.
+`source` holds the plugin's C++ source.
 """

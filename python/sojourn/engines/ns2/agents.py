@@ -1,4 +1,4 @@
-"""Who sends in ns-2: where the ends of a flow group are, which agent of TCP it has, and its sizes in segments."""
+"""Agents in ns-2: the nodes of a flow group's endpoints, its TCP agent, and its windows in segments."""
 
 from __future__ import annotations
 
@@ -10,36 +10,36 @@ from sojourn.engines.ns2.refuse import refuse
 from sojourn.engines.values import octets
 
 WINDOW, INITIAL_WINDOW = 20, 2
-"""`window_` and `windowInit_`, in segments, where the scenario says nothing."""
+"""Defaults of `window_` and `windowInit_`, in segments."""
 Kind = TypeVar("Kind")
-Planned = Sequence[tuple[int, Mapping[str, Any]]]
-"""Sources of a group by their numbers, and when each begins."""
+PlannedSources = Sequence[tuple[int, Mapping[str, Any]]]
+"""Sources of a group: number and planned times."""
 
 
 @dataclass(frozen=True)
-class Ends:
-    """Where a group's sources and sinks are, in Tcl."""
+class EndNodes:
+    """Nodes of a group's sources and sinks, in Tcl."""
 
     near: str
     """Router of the sources."""
     sink: str
     """Node of the sinks."""
     access: str
-    """Rate and delay of a source's own link, and its host."""
+    """Rate and delay of a source's access link, and its host."""
 
     @property
     def source(self) -> str:
-        """Arguments of `home`, which returns a source's node."""
+        """Arguments of the Tcl procedure `home`, which returns a source's node."""
         return f"{self.near} {self.access}"
 
     @property
     def both(self) -> str:
-        """Arguments of `join` behind the agents."""
+        """Arguments of the Tcl procedure `join` after the agents."""
         return f"{self.near} {self.sink} {self.access}"
 
 
 def agent(place: str, flow: Mapping[str, Any], kinds: Mapping[tuple[str, bool], Kind]) -> Kind:
-    """Choose one of `kinds` by congestion control and `sack`; refused where ns-2 has no such sender."""
+    """Entry of `kinds` for the congestion control and `sack`; raises `InputError` if ns-2 has no such sender."""
     if flow["stack"] != "ns2":
         refuse(f"{place}.stack", f"has ns-2's TCP, not {flow['stack']}", 'write stack = "ns2"')
     kind = kinds.get((flow["cc"], flow["sack"]))
@@ -51,7 +51,7 @@ def agent(place: str, flow: Mapping[str, Any], kinds: Mapping[tuple[str, bool], 
 
 
 def windows(place: str, flow: Mapping[str, Any]) -> tuple[int, int, int]:
-    """Bytes of payload in a full segment, and the largest and the initial window in segments."""
+    """MSS in bytes, and the maximum and the initial window in segments."""
     mss = octets(f"{place}.mss", flow["mss"])
     window = octets(f"{place}.receive_window", flow["receive_window"]) // mss if flow.get("receive_window") else WINDOW
     if window < 1:

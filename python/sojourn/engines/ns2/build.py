@@ -1,4 +1,4 @@
-"""Building the plugin: ns-2's headers from the distribution's source package, our C++ file, and libsojourn_aqm."""
+"""Build of the plugin from ns-2's headers (of the distribution's source package), our C++ file and libsojourn_aqm."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sojourn.base.errors import MissingError
 from sojourn.base.files import new_folder, temporary_folder
 from sojourn.base.progress import Steps
 from sojourn.engines.ns2 import installed
-from sojourn.engines.ns2.plugin import ABOUT, PLUGIN, SOURCE, Plugin, built, folder_of, recipe, root
+from sojourn.engines.ns2.plugin import METADATA, PLUGIN, SOURCE, Plugin, built, folder_of, recipe, root
 
 VERSION = "2.35"
 ARCHIVE = "ns2_2.35+dfsg.orig.tar.xz"
@@ -38,38 +38,38 @@ FOLDERS = (
     "classifier",
     "tcp",
 )
-"""Folders of ns-2's source whose headers are read."""
+"""Folders of ns-2's source on the include path."""
 LIBRARY, HEADER = "lib/libsojourn_aqm.a", "include/sojourn_aqm.h"
 
 
 def build(library: Path, cache: Path | None, source: Path | None, progress: Steps | None = None) -> Plugin:
-    """Build the plugin in the folder `cache`; `library` is what `make capi` made, `source` ns-2's if it is there."""
-    tell = progress or (lambda _share, _what: None)
+    """Build the plugin in `cache`; `library` is the folder of `make capi`, `source` is ns-2's source, if given."""
+    report = progress or (lambda _share, _step: None)
     place = folder_of(root(cache))
     _refuse(missing(library))
-    library = library.absolute()  # the compiler runs elsewhere
+    library = library.absolute()  # the compiler has another working directory
     with temporary_folder("sojourn-ns2-build-") as work:
-        tell(0.0, "fetching ns-2's headers")
-        headers = _tree(source, work)
-        tell(0.6, "compiling")
+        report(0.0, "fetching ns-2's headers")
+        headers = _source_tree(source, work)
+        report(0.6, "compiling")
         with new_folder(place) as part:
             _compile(headers, library, part / PLUGIN)
-            about = {
+            metadata = {
                 "sojourn": _core.version(),
                 "recipe": recipe(),
                 "digest": installed.digest(part / PLUGIN),
                 "ns2": VERSION,
             }
-            tell(0.9, "trying it")
-            _try(part / PLUGIN, work)
-            (part / ABOUT).write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
+            report(0.9, "trying it")
+            _smoke_test(part / PLUGIN, work)
+            (part / METADATA).write_text(json.dumps(metadata, indent=1) + "\n", encoding="utf-8")
             shutil.rmtree(place, ignore_errors=True)
-    tell(1.0, "built")
+    report(1.0, "built")
     return built(cache)
 
 
 def missing(library: Path) -> list[str]:
-    """What a build lacks, as sentences that name the remedy."""
+    """Missing prerequisites of a build, as sentences with the remedy."""
     found = [] if installed.find() else [f"ns: install the package {installed.PACKAGE}"]
     found += [f"{tool}: install the package {package}" for tool, package in TOOLS.items() if not shutil.which(tool)]
     found += [
@@ -88,8 +88,8 @@ def _refuse(lacking: Sequence[str]) -> None:
         raise MissingError("\n  ".join(["building the plugin needs:", *lacking]))
 
 
-def _tree(source: Path | None, work: Path) -> Path:
-    """The folder of ns-2's source: a given one, a given archive unpacked, or the distribution's."""
+def _source_tree(source: Path | None, work: Path) -> Path:
+    """Folder of ns-2's source: the given folder, the given archive unpacked, or the distribution's source package."""
     if source is not None and source.is_dir():
         if not (source / "queue" / "queue.h").is_file():
             raise MissingError(f"{source}: has no queue/queue.h; name ns-{VERSION}'s source or its archive")
@@ -103,26 +103,26 @@ def _tree(source: Path | None, work: Path) -> Path:
 
 
 def _download(work: Path) -> Path:
-    """The source's archive by `apt-get source`, with an own list of sources where the machine's has none."""
+    """Download the archive by `apt-get source` with our own sources.list: the machine's may lack deb-src lines."""
     if not shutil.which("apt-get"):
         raise MissingError(f"apt-get: not on this machine; give ns-{VERSION}'s source with --source")
     lists = work / "apt"
     for folder in ("lists/partial", "cache/archives/partial"):
         (lists / folder).mkdir(parents=True)
     (lists / "sources.list").write_text(_deb_src(), encoding="utf-8")
-    own = {
+    settings = {
         "Dir::Etc::sourcelist": str(lists / "sources.list"),
         "Dir::Etc::sourceparts": "/dev/null",
         "Dir::State::lists": str(lists / "lists"),
         "Dir::Cache": str(lists / "cache"),
         "APT::Sandbox::User": "",
     }
-    apt = ["apt-get", *(word for key, value in own.items() for word in ("-o", f"{key}={value}"))]
+    apt = ["apt-get", *(word for key, value in settings.items() for word in ("-o", f"{key}={value}"))]
     remedy = f"is the package server reachable? Or give ns-{VERSION}'s source with --source"
     run_command([*apt, "update"], work, failure=f"the list of source packages cannot be downloaded; {remedy}")
     subprocess.run(
         [*apt, "source", "--download-only", installed.PACKAGE], cwd=work, capture_output=True, check=False
-    )  # it complains if the distribution's own changes, which have no header, are not to be had
+    )  # apt fails if only the distribution's patches are missing; we need the original archive
     found = next(work.glob("ns2_*.orig.tar.*"), None)
     if found is None:
         raise MissingError(f"the source package {installed.PACKAGE} cannot be downloaded; {remedy}")
@@ -130,14 +130,14 @@ def _download(work: Path) -> Path:
 
 
 def _deb_src() -> str:
-    """Lines of sources for what the machine gets its packages from."""
+    """deb-src lines for the machine's package sources."""
     form = "$(SITE) $(RELEASE) $(COMPONENT)"
-    told = run_command(
+    output = run_command(
         ["apt-get", "indextargets", "--format", form, "Created-By: Packages"], Path("/"), failure="apt-get fails"
     )
     keys = [path for path in Path("/usr/share/keyrings").glob("*-archive-keyring.gpg") if "removed" not in path.name]
     signed = f"[signed-by={','.join(str(path) for path in sorted(keys))}] " if keys else ""
-    sites = [line.split() for line in dict.fromkeys(told.splitlines()) if re.search(r"debian|ubuntu", line)]
+    sites = [line.split() for line in dict.fromkeys(output.splitlines()) if re.search(r"debian|ubuntu", line)]
     return "".join(f"deb-src {signed}{site} {release} {part}\n" for site, release, part in sites)
 
 
@@ -159,14 +159,14 @@ def _compile(headers: Path, library: Path, out: Path) -> None:
     run_command(command, out.parent, failure="the plugin cannot be compiled")
 
 
-def _try(plugin: Path, work: Path) -> None:
-    """A queue can be made, and a wrong name is refused."""
+def _smoke_test(plugin: Path, work: Path) -> None:
+    """Check that ns can create a queue with the plugin, and that it refuses a wrong name."""
     script = work / "try.tcl"
     script.write_text(
         f"load {plugin} Sojourn\nset ns [new Simulator]\nset q [new Queue/Sojourn]\n"
         "set for {9 0 0 1000000 1500 0 1 0}\n$q manage codel {*}$for\n"
         "puts [catch {$q manage nonsense {*}$for}]\nexit 0\n"
     )
-    told = run_command([str(installed.ns()), str(script)], work, failure="ns cannot load the plugin")
-    if told.split() != ["1"]:
-        raise MissingError(f"the plugin does not work: it says {told[:80]!r}")
+    output = run_command([str(installed.ns()), str(script)], work, failure="ns cannot load the plugin")
+    if output.split() != ["1"]:
+        raise MissingError(f"the plugin does not work: it says {output[:80]!r}")

@@ -1,4 +1,4 @@
-"""What the ends of a run on ns-2 knew: the receivers from the trace, the senders from what they said at the end."""
+"""Endpoint data of a run on ns-2: the receivers' from the trace, the senders' from the script's output."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from sojourn.engines.heard import Heard, Opened
+from sojourn.engines.endpoint_log import EndpointLog, OpenedFlow
 from sojourn.engines.ns2.network import DATAGRAMS, HEADERS
 from sojourn.engines.ns2.traffic import Traffic
-from sojourn.engines.ns2.web import KIND, Connection, came_in_order
-from sojourn.engines.recorded import Ends
+from sojourn.engines.ns2.web import KIND, Connection, reassemble
+from sojourn.engines.recorded import Endpoints
 from sojourn.engines.values import nanoseconds, octets
 
 if TYPE_CHECKING:
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     Numbers = npt.NDArray[np.int64]
 
 DATAGRAM_HEADERS = 28
-OF_SENDERS = ("flow ", "sample ")
-"""What lines about flows begin with that last for the run."""
+SENDER_PREFIXES = ("flow ", "sample ")
+"""Prefixes of output lines about long-lived flows."""
 SRTT_US = 10_000 // 8
-"""Unit of `srtt_`: an eighth of `tcpTick_`."""
+"""Unit of `srtt_` in us: an eighth of `tcpTick_`."""
 
 
 @dataclass(frozen=True)
-class Received:
-    """A flow's payload at its receiver: when it arrived first, and when it was delivered in order, each with totals."""
+class ReceiverLog:
+    """A flow's payload at its receiver: times and cumulative bytes of first arrivals and of delivery in order."""
 
     arrived_at: Numbers
     arrived: Numbers
@@ -38,102 +38,103 @@ class Received:
     delivered: Numbers
 
     def until(self, at: int) -> tuple[int, int]:
-        """Bytes delivered in order, and bytes arrived, up to an instant."""
+        """Bytes delivered in order and bytes arrived up to a time."""
         return _until(self.delivered_at, self.delivered, at), _until(self.arrived_at, self.arrived, at)
 
 
-def ends(
+def endpoints(
     document: Mapping[str, Any],
     plan: Sequence[Mapping[str, Any]],
     traffic: Traffic,
-    said: Sequence[str],
+    output: Sequence[str],
     opened: Sequence[Connection],
-    came: Mapping[int, pl.DataFrame],
+    arrivals: Mapping[int, pl.DataFrame],
     starts: Sequence[int],
-) -> Ends:
-    """Put together what the ends knew.
+) -> Endpoints:
+    """Collect the endpoint data.
 
-    `opened` has the connections that came and went, `came` what arrived by flow, `starts` when statistics can begin.
+    `output` is the output of the script, `opened` has the web connections, `arrivals` the arrived packets by flow, and
+    `starts` the start times of the statistics.
     """
-    heard, late = Heard(), _senders(said)
+    log, senders = EndpointLog(), _senders(output)
     end = nanoseconds("duration", document["duration"])
-    looks = [*starts, end]
+    sample_times = [*starts, end]
     received = {}
     for flow, (group, kind) in enumerate(zip(traffic.groups, traffic.kinds, strict=True)):
         if kind == KIND:
             continue
         spec, planned = document["flows"][group], plan[flow]
-        mine = came.get(flow, _NOTHING)
-        received[flow] = _in_order(mine, _most(spec)) if kind == "tcp" else _any_order(mine)
-        heard.flow_bytes |= {(at, flow): received[flow].until(at) for at in looks}
-        heard.opened.append(Opened(flow, flow, 0))
+        packets = arrivals.get(flow, _NO_PACKETS)
+        received[flow] = _in_order(packets, _transfer_bytes(spec)) if kind == "tcp" else _any_order(packets)
+        log.flow_bytes |= {(at, flow): received[flow].until(at) for at in sample_times}
+        log.opened.append(OpenedFlow(flow, flow, 0))
         if planned["start_ns"] < end:
-            heard.opened_at.append((flow, planned["start_ns"]))
+            log.opened_at.append((flow, planned["start_ns"]))
         if kind == "tcp":
-            heard.sent[flow] = (flow, *late[flow][:2]) if flow in late else (flow, 0, 0)
-            _transfer(heard, flow, spec, planned["start_ns"], received[flow])
+            log.sent[flow] = (flow, *senders[flow][:2]) if flow in senders else (flow, 0, 0)
+            _transfer(log, flow, spec, planned["start_ns"], received[flow])
         else:
-            heard.datagrams |= _datagrams(flow, planned["times_ns"], mine, looks)
+            log.datagrams |= _datagrams(flow, planned["times_ns"], packets, sample_times)
     for one in opened:
-        received[one.flow] = Received(*map(np.array, came_in_order(came.get(one.flow, _NOTHING))))
-        _connection(heard, one)
+        received[one.flow] = ReceiverLog(*map(np.array, reassemble(arrivals.get(one.flow, _NO_PACKETS))))
+        _connection(log, one)
     of_flows = traffic.groups + [traffic.groups[one.source] for one in opened]
-    for at in looks:
+    for at in sample_times:
         for flow, payload in received.items():
             delivered, arrived = payload.until(at)
-            before = heard.group_bytes.get((at, of_flows[flow]), (0, 0))
-            heard.group_bytes[at, of_flows[flow]] = before[0] + delivered, before[1] + arrived
-    heard.samples = [_sample(line.split(), received) for line in said if line.startswith("sample ")]
-    heard.samples += _datagram_samples(document, traffic, received)
-    heard.samples.sort(key=lambda sample: sample[:2])
-    time_outs = {flow: counts[2] for flow, counts in late.items() if counts[2]}
-    time_outs |= {one.flow: one.counts[2] for one in opened if one.counts[2]}
-    return Ends(heard, traffic.flows, traffic.groups, time_outs, sum(frame.height for frame in came.values()))
+            before = log.group_bytes.get((at, of_flows[flow]), (0, 0))
+            log.group_bytes[at, of_flows[flow]] = before[0] + delivered, before[1] + arrived
+    log.samples = [_sample(line.split(), received) for line in output if line.startswith("sample ")]
+    log.samples += _datagram_samples(document, traffic, received)
+    log.samples.sort(key=lambda sample: sample[:2])
+    timeouts = {flow: counts[2] for flow, counts in senders.items() if counts[2]}
+    timeouts |= {one.flow: one.counts[2] for one in opened if one.counts[2]}
+    return Endpoints(log, traffic.flows, traffic.groups, timeouts, sum(frame.height for frame in arrivals.values()))
 
 
-def _connection(heard: Heard, one: Connection) -> None:
-    """The books of a connection that came and may have gone."""
-    heard.opened.append(Opened(one.flow, one.source, 0))
-    heard.opened_at.append((one.source, one.opened_ns))
-    heard.sent[one.flow] = (one.source, *one.counts[:2])
-    heard.asked += [(one.source, at, size) for at, size in one.asked]
-    heard.done += [(one.flow, one.source, begun, at, size) for begun, at, size in one.answered]
+def _connection(log: EndpointLog, one: Connection) -> None:
+    """Add a web connection to the log."""
+    log.opened.append(OpenedFlow(one.flow, one.source, 0))
+    log.opened_at.append((one.source, one.opened_ns))
+    log.sent[one.flow] = (one.source, *one.counts[:2])
+    log.requested += [(one.source, at, size) for at, size in one.requests]
+    log.done += [(one.flow, one.source, begun, at, size) for begun, at, size in one.responses]
     if one.closed_ns is not None:
-        heard.closed.append((one.source, one.closed_ns))
+        log.closed.append((one.source, one.closed_ns))
 
 
-def _senders(said: Sequence[str]) -> dict[int, tuple[int, int, int]]:
-    """Packets sent, sent again, and time-outs, by flow."""
+def _senders(output: Sequence[str]) -> dict[int, tuple[int, int, int]]:
+    """Packets sent, retransmissions and timeouts, by flow."""
     found = {}
-    for line in said:
+    for line in output:
         word, *numbers = line.split()
         if word == "flow":
-            flow, sent, again, late = (int(float(number)) for number in numbers)
-            found[flow] = sent, again, late
+            flow, sent, retransmitted, timeouts = (int(float(number)) for number in numbers)
+            found[flow] = sent, retransmitted, timeouts
     return found
 
 
-def _any_order(came: pl.DataFrame) -> Received:
-    """A datagram is delivered as it arrives."""
-    at = came["time_ns"].to_numpy().astype(np.int64)
-    totals = np.cumsum(came["bytes"].to_numpy().astype(np.int64) - DATAGRAM_HEADERS)
-    return Received(at, totals, at, totals)
+def _any_order(arrivals: pl.DataFrame) -> ReceiverLog:
+    """Payload of datagrams, which are delivered on arrival."""
+    at = arrivals["time_ns"].to_numpy().astype(np.int64)
+    totals = np.cumsum(arrivals["bytes"].to_numpy().astype(np.int64) - DATAGRAM_HEADERS)
+    return ReceiverLog(at, totals, at, totals)
 
 
-def _in_order(came: pl.DataFrame, most: int | None) -> Received:
-    """Each packet counts once; one in order waits for those before it. A transfer has no more than its size."""
-    numbers, places = np.unique(came["seq"].to_numpy(), return_index=True)
-    at = came["time_ns"].to_numpy().astype(np.int64)[places]
-    payload = came["bytes"].to_numpy().astype(np.int64)[places] - HEADERS
-    if most is not None and len(payload):
-        payload = np.diff(np.minimum(np.cumsum(payload), most), prepend=0)
+def _in_order(arrivals: pl.DataFrame, max_bytes: int | None) -> ReceiverLog:
+    """Payload of TCP packets, counted once each and delivered in order, up to the transfer's size `max_bytes`."""
+    numbers, places = np.unique(arrivals["seq"].to_numpy(), return_index=True)
+    at = arrivals["time_ns"].to_numpy().astype(np.int64)[places]
+    payload = arrivals["bytes"].to_numpy().astype(np.int64)[places] - HEADERS
+    if max_bytes is not None and len(payload):
+        payload = np.diff(np.minimum(np.cumsum(payload), max_bytes), prepend=0)
     order = np.argsort(at, kind="stable")
     whole = numbers == np.arange(len(numbers))
     delivered_at = np.maximum.accumulate(at[whole]) if len(at) else at
-    return Received(at[order], np.cumsum(payload[order]), delivered_at, np.cumsum(payload[whole]))
+    return ReceiverLog(at[order], np.cumsum(payload[order]), delivered_at, np.cumsum(payload[whole]))
 
 
-def _most(spec: Mapping[str, Any]) -> int | None:
+def _transfer_bytes(spec: Mapping[str, Any]) -> int | None:
     is_transfer = spec["kind"] == "tcp" and spec.get("size")
     return octets("flows.size", spec["size"]) if is_transfer else None
 
@@ -143,22 +144,22 @@ def _until(times: Numbers, totals: Numbers, at: int) -> int:
     return int(totals[place - 1]) if place else 0
 
 
-def _transfer(heard: Heard, flow: int, spec: Mapping[str, Any], start: int, received: Received) -> None:
-    size = _most(spec)
+def _transfer(log: EndpointLog, flow: int, spec: Mapping[str, Any], start: int, received: ReceiverLog) -> None:
+    size = _transfer_bytes(spec)
     if size is None or not len(received.delivered) or received.delivered[-1] < size:
         return
     at = int(received.delivered_at[np.searchsorted(received.delivered, size)])
-    heard.done.append((flow, flow, start, at, size))
-    heard.closed.append((flow, at))
+    log.done.append((flow, flow, start, at, size))
+    log.closed.append((flow, at))
 
 
 def _datagrams(
-    flow: int, times: npt.NDArray[np.uint64], came: pl.DataFrame, looks: Sequence[int]
+    flow: int, times: npt.NDArray[np.uint64], arrivals: pl.DataFrame, sample_times: Sequence[int]
 ) -> dict[tuple[int, int], dict[str, int]]:
-    """What was sent and what the receiver saw, at each instant."""
-    at, number = came["time_ns"].to_numpy().astype(np.int64), came["seq"].to_numpy()
+    """Counters of the sender and the receiver at each time."""
+    at, number = arrivals["time_ns"].to_numpy().astype(np.int64), arrivals["seq"].to_numpy()
     sent_at = times.astype(np.int64)
-    # The trace is in whole microseconds, so a packet may seem to arrive a little early.
+    # The trace rounds to microseconds, so a packet may seem to arrive a little early.
     delay = np.maximum(at - sent_at[number], 0)
     totals = {
         "delay": np.cumsum(delay),
@@ -167,13 +168,13 @@ def _datagrams(
         "received": np.arange(1, len(at) + 1),
     }
     found = {}
-    for look in looks:
-        seen = {key: _until(at, values, look) for key, values in totals.items()}
-        found[look, flow] = seen | {"sent": int(np.searchsorted(sent_at, look, side="right"))}
+    for sample_time in sample_times:
+        counters = {key: _until(at, values, sample_time) for key, values in totals.items()}
+        found[sample_time, flow] = counters | {"sent": int(np.searchsorted(sent_at, sample_time, side="right"))}
     return found
 
 
-def _sample(words: Sequence[str], received: Mapping[int, Received]) -> tuple[int, ...]:
+def _sample(words: Sequence[str], received: Mapping[int, ReceiverLog]) -> tuple[int, ...]:
     _, at, flow, *numbers = words
     time, number = round(float(at) * 1e9), int(flow)
     cwnd, threshold, srtt, in_flight = (float(value) for value in numbers)
@@ -181,17 +182,17 @@ def _sample(words: Sequence[str], received: Mapping[int, Received]) -> tuple[int
 
 
 def _datagram_samples(
-    document: Mapping[str, Any], traffic: Traffic, received: Mapping[int, Received]
+    document: Mapping[str, Any], traffic: Traffic, received: Mapping[int, ReceiverLog]
 ) -> Iterator[tuple[int, ...]]:
-    """Yield rows of flows that have no window."""
+    """Yield samples of datagram flows, which have no window."""
     step = document["probes"].get("flows")
     if not step:
         return
-    every = nanoseconds("probes.flows", step)
-    for at in range(every, nanoseconds("duration", document["duration"]) + 1, every):
+    step_ns = nanoseconds("probes.flows", step)
+    for at in range(step_ns, nanoseconds("duration", document["duration"]) + 1, step_ns):
         for flow, kind in enumerate(traffic.kinds):
             if kind in DATAGRAMS:
                 yield at, flow, 0, 0, 0, 0, *received[flow].until(at)
 
 
-_NOTHING = pl.DataFrame(schema={"flow": pl.UInt32, "time_ns": pl.UInt64, "seq": pl.Int64, "bytes": pl.UInt32})
+_NO_PACKETS = pl.DataFrame(schema={"flow": pl.UInt32, "time_ns": pl.UInt64, "seq": pl.Int64, "bytes": pl.UInt32})

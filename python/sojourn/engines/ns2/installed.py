@@ -14,13 +14,13 @@ PACKAGE = "ns2"
 
 
 def find() -> Path | None:
-    """Return the program, if it is installed."""
+    """Path of the program, if it is installed."""
     found = shutil.which(PROGRAM)
     return Path(found).resolve() if found else None
 
 
 def ns() -> Path:
-    """Return the program; refused if it is not installed."""
+    """Path of the program; raises `MissingError` if it is not installed."""
     found = find()
     if found is None:
         raise MissingError(f"{PROGRAM}: ns-2 is not installed; on Debian or Ubuntu: apt install {PACKAGE}")
@@ -28,11 +28,11 @@ def ns() -> Path:
 
 
 def identity() -> str:
-    """Name in the hash of results: the program's digest is part of it."""
+    """Name in the hash of results, with the program's digest."""
     return f"ns2-{digest(ns())}"
 
 
 @cache
 def digest(path: Path) -> str:
-    """Return the head of a file's SHA-256."""
+    """First 12 hex digits of a file's SHA-256."""
     return hashlib.sha256(path.read_bytes()).hexdigest()[:12]

@@ -1,4 +1,4 @@
-"""A scenario's network in ns-2: routers in a row, a link in either direction between neighbours, and who sits where."""
+"""A scenario's network in ns-2: routers in series, a link in each direction between neighbours, and the endpoints."""
 
 from __future__ import annotations
 
@@ -12,26 +12,25 @@ from sojourn.engines.values import bits, nanoseconds, octets, steps
 from sojourn.model.scenarios.paths import paths
 
 MakeQueue = Callable[[str, Mapping[str, Any], Traffic], Queue]
-MOST_HOSTS = 1000
-"""Nodes with a link of their own: ns-2 computes a table of routes that grows with the square of them."""
+MAX_HOSTS = 1000
+"""Maximum number of access links, because ns-2's routing table grows with the square of the nodes."""
 HEADERS, DATAGRAMS = 40, ("cbr", "poisson", "streaming", "voice")
 
 
 @dataclass(frozen=True)
 class Link:
-    """One direction of a bottleneck."""
+    """One direction of a bottleneck, between the nodes `near` and `far`."""
 
     place: str
     near: str
     far: str
-    """Nodes at its ends."""
     keys: Mapping[str, Any]
     queue: Queue
 
 
 @dataclass(frozen=True)
 class Group:
-    """Where the ends of a group of flows are."""
+    """Location of a flow group's endpoints."""
 
     near: str
     """Router of the sources."""
@@ -39,29 +38,29 @@ class Group:
     """Router of the sinks."""
     rate: str
     delay: str
-    """Of the access link; both empty where the source is at the router."""
+    """Rate and delay of the access link; both empty if the source is at the router."""
     sink_is_host: bool
     links: tuple[int, ...]
-    """Numbers of the links that its data cross, in order."""
+    """Numbers of the links on the data path, in order."""
 
 
 @dataclass
 class Network:
-    """The network, and the lines that make it."""
+    """The network and its Tcl lines."""
 
     links: list[Link] = field(default_factory=list)
     groups: list[Group] = field(default_factory=list)
     nodes: list[str] = field(default_factory=list)
-    """Nodes in the order in which they are made: their numbers in the trace."""
+    """Nodes in order of creation, which gives their numbers in the trace."""
     lines: list[str] = field(default_factory=list)
 
     def number(self, link: Link) -> tuple[int, int]:
-        """Numbers of the nodes at a link's ends."""
+        """Node numbers of a link's ends."""
         return self.nodes.index(link.near), self.nodes.index(link.far)
 
 
 def lay_out(document: Mapping[str, Any], make_queue: MakeQueue) -> Network:
-    """Make the network of a canonical scenario; what ns-2 cannot express is refused."""
+    """Make the network of a canonical scenario; raises `InputError` for what ns-2 cannot express."""
     if document.get("wlan"):
         refuse("wlan", "has no wireless LAN here", "simulate it")
     if "nodes" in document:
@@ -71,9 +70,9 @@ def lay_out(document: Mapping[str, Any], make_queue: MakeQueue) -> Network:
     routers = [f"r{number}" for number in range(len(listed) + 2)] if listed else ["left", "right"]
     hops = [("link", "reverse", document["link"], document["reverse"])]
     hops += [(f"links[{i}]", f"links[{i}].reverse", hop, hop["reverse"]) for i, hop in enumerate(listed)]
-    for hop, (there, back, link, reverse) in enumerate(hops):
+    for hop, (forward, backward, link, reverse) in enumerate(hops):
         ends = routers[hop], routers[hop + 1]
-        for place, keys, near, far in ((there, link, *ends), (back, reverse, *ends[::-1])):
+        for place, keys, near, far in ((forward, link, *ends), (backward, reverse, *ends[::-1])):
             sizes = _traffic(document, routes, len(network.links))
             network.links.append(Link(place, near, far, keys, make_queue(place, keys, sizes)))
     by_host = any(link.queue.by_host for link in network.links)
@@ -85,18 +84,18 @@ def lay_out(document: Mapping[str, Any], make_queue: MakeQueue) -> Network:
     for number, one in enumerate(network.links):
         network.lines += ["", *_link(number, one)]
     for number, group in enumerate(network.groups if by_host else []):
-        network.lines.append(f"$ns duplex-link ${group.far} $host({2 * number + 1}) {NO_TIME} 0 DropTail")
+        network.lines.append(f"$ns duplex-link ${group.far} $host({2 * number + 1}) {INFINITE_RATE} 0 DropTail")
     return network
 
 
 def seconds(ns: int) -> str:
-    """Nanoseconds as seconds in full."""
+    """Nanoseconds as exact decimal seconds."""
     whole, rest = divmod(ns, 10**9)
     return f"{whole}.{rest:09}".rstrip("0").rstrip(".")
 
 
 def packet_sizes(flow: Mapping[str, Any]) -> tuple[set[int], set[int]]:
-    """Sizes of the packets of a flow's data, and of those that go back."""
+    """Packet sizes of a flow in the data direction and in the reverse direction."""
     if flow["kind"] in DATAGRAMS:
         return {octets("flows.size", flow["size"])}, set()
     full = octets("flows.mss", flow.get("mss", "0 B")) + HEADERS
@@ -106,8 +105,8 @@ def packet_sizes(flow: Mapping[str, Any]) -> tuple[set[int], set[int]]:
 def _traffic(document: Mapping[str, Any], routes: Sequence[tuple[list[int], list[int]]], link: int) -> Traffic:
     sizes: set[int] = set()
     for flow, crossed in zip(document["flows"], routes, strict=True):
-        for links, of_way in zip(crossed, packet_sizes(flow), strict=True):
-            sizes |= of_way if link in links else set()
+        for links, direction_sizes in zip(crossed, packet_sizes(flow), strict=True):
+            sizes |= direction_sizes if link in links else set()
     return Traffic(frozenset(sizes))
 
 
@@ -122,13 +121,13 @@ def _group(number: int, flow: Mapping[str, Any], links: Sequence[Link], data: Se
         refuse(f"{place}.count", "has one host for each group under this queue", "write a group for each flow")
     delay = nanoseconds(f"{place}.access_delay", flow["access_delay"])
     rate = str(bits(f"{place}.access_rate", flow["access_rate"])) if flow.get("access_rate") else ""
-    if (rate or delay) and flow["count"] > MOST_HOSTS:
-        refuse(f"{place}.count", f"has at most {MOST_HOSTS} access links in a group", "leave out access_rate and rtt")
+    if (rate or delay) and flow["count"] > MAX_HOSTS:
+        refuse(f"{place}.count", f"has at most {MAX_HOSTS} access links in a group", "leave out access_rate and rtt")
     has_host = bool(rate or delay or by_host)
     return Group(
         links[data[0]].near,
         links[data[-1]].far,
-        rate or NO_TIME if has_host else "",
+        rate or INFINITE_RATE if has_host else "",
         seconds(delay) if has_host else "",
         by_host,
         tuple(data),
@@ -137,7 +136,7 @@ def _group(number: int, flow: Mapping[str, Any], links: Sequence[Link], data: Se
 
 def _link(number: int, link: Link) -> list[str]:
     place, keys, queue = link.place, link.keys, link.queue
-    _refuse_others(place, keys)
+    _refuse_keys(place, keys)
     rates = [(at, bits(f"{place}.rate", text)) for at, text in steps(f"{place}.rate", keys["rate"])]
     delays = [(at, nanoseconds(f"{place}.delay", text)) for at, text in steps(f"{place}.delay", keys["delay"])]
     if len(rates) > 1 and keys.get("change") != "latch":
@@ -151,21 +150,21 @@ def _link(number: int, link: Link) -> list[str]:
     if queue.manage:
         lines.append(f"[[$ns link {near} {far}] queue] {queue.manage} {number}")
     lines.append(f"$ns trace-queue {near} {far} $trace")
-    way = f"[[$ns link {near} {far}] link]"
+    delay_link = f"[[$ns link {near} {far}] link]"
     if len(delays) > 1 and not keys["reorder"]:
-        lines.append(f"{way} set avoidReordering_ true")
-    lines += [f'$ns at {seconds(at)} "{way} set bandwidth_ {rate}"' for at, rate in rates[1:]]
-    return lines + [f'$ns at {seconds(at)} "{way} set delay_ {seconds(delay)}"' for at, delay in delays[1:]]
+        lines.append(f"{delay_link} set avoidReordering_ true")
+    lines += [f'$ns at {seconds(at)} "{delay_link} set bandwidth_ {rate}"' for at, rate in rates[1:]]
+    return lines + [f'$ns at {seconds(at)} "{delay_link} set delay_ {seconds(delay)}"' for at, delay in delays[1:]]
 
 
-def _refuse_others(place: str, keys: Mapping[str, Any]) -> None:
-    lacks = {
+def _refuse_keys(place: str, keys: Mapping[str, Any]) -> None:
+    reasons = {
         "loss": "loses no packets behind the queue",
         "below": "has no buffer below the queue",
         "tick": "delays without a clock",
         "gro": "has packets only",
     }
-    refuse_links(place, keys, lacks)
+    refuse_links(place, keys, reasons)
     framed = [key for key in ("overhead", "mpu") if octets(f"{place}.{key}", keys[key])]
     if keys["framing"] != "ethernet":
         framed.append("framing")
@@ -173,5 +172,5 @@ def _refuse_others(place: str, keys: Mapping[str, Any]) -> None:
         refuse(f"{place}.{framed[0]}", "sends bytes as they are", "leave it out")
 
 
-NO_TIME = "1e18"
-"""Rate of an access link, bit/s, where packets take no time."""
+INFINITE_RATE = "1e18"
+"""Rate in bit/s of an access link without serialisation delay."""

@@ -1,4 +1,4 @@
-"""The built plugin, which has our queue managers for ns-2: where it is kept, and whether it fits."""
+"""The built plugin with our queue managers for ns-2: its folder and its version check."""
 
 from __future__ import annotations
 
@@ -13,57 +13,57 @@ from sojourn.base.caches import cache_folder
 from sojourn.base.errors import MissingError
 from sojourn.engines.ns2 import installed
 
-PLUGIN, ABOUT = "sojourn_ns2.so", "build.json"
+PLUGIN, METADATA = "sojourn_ns2.so", "build.json"
 SOURCE = Path(__file__).parent / "source"
-"""What the plugin is compiled from beside ns-2's headers and libsojourn_aqm."""
+"""C++ source of the plugin."""
 
 
 @dataclass(frozen=True)
 class Plugin:
-    """A plugin that can be loaded."""
+    """A built plugin."""
 
     file: Path
     digest: str
 
     @property
     def identity(self) -> str:
-        """Name in the hash of results: both digests are part of it."""
+        """Name in the hash of results, with the digests of ns-2 and of the plugin."""
         return f"{installed.identity()}-{self.digest}"
 
 
 def root(given: Path | None = None) -> Path:
-    """Folder of the plugin: the given one, $SOJOURN_NS2, or one in the user's cache."""
+    """Root folder: the given one, $SOJOURN_NS2, or one in the user's cache."""
     return cache_folder("ns2", "SOJOURN_NS2", given)
 
 
 def folder_of(place: Path) -> Path:
-    """Folder of the plugin itself."""
+    """Folder of the plugin below the root."""
     return place / "plugin"
 
 
 def find(given: Path | None = None) -> Plugin | None:
-    """Return the plugin that was built last, if there is one."""
+    """The plugin built last, if there is one."""
     folder = folder_of(root(given))
-    about = _about(folder)
-    return Plugin(folder / PLUGIN, about["digest"]) if about and (folder / PLUGIN).is_file() else None
+    metadata = _read_metadata(folder)
+    return Plugin(folder / PLUGIN, metadata["digest"]) if metadata and (folder / PLUGIN).is_file() else None
 
 
 def built(given: Path | None = None) -> Plugin:
-    """Return the plugin; refused if there is none, or one of another version."""
+    """The plugin; raises `MissingError` if there is none, or one of another version."""
     place = root(given)
-    found, about = find(given), _about(folder_of(place))
-    if found is None or about is None:
+    found, metadata = find(given), _read_metadata(folder_of(place))
+    if found is None or metadata is None:
         raise MissingError(f"no plugin for ns-2 is built in {place}; run sojourn ns2 build")
-    ours = {"sojourn": _core.version(), "recipe": recipe()}
-    if any(about.get(key) != value for key, value in ours.items()):
-        told = f"Sojourn {about.get('sojourn', 'unknown')}"
-        raise MissingError(f"{found.file}: is the plugin of another version ({told}); run sojourn ns2 build")
+    expected = {"sojourn": _core.version(), "recipe": recipe()}
+    if any(metadata.get(key) != value for key, value in expected.items()):
+        version = f"Sojourn {metadata.get('sojourn', 'unknown')}"
+        raise MissingError(f"{found.file}: is the plugin of another version ({version}); run sojourn ns2 build")
     return found
 
 
 @cache
 def recipe() -> str:
-    """Digest of everything of ours that it is made with beside libsojourn_aqm."""
+    """Digest of our sources of the plugin, without libsojourn_aqm."""
     digest = hashlib.sha256()
     for path in sorted(SOURCE.iterdir()):
         text = path.read_bytes()
@@ -71,9 +71,9 @@ def recipe() -> str:
     return digest.hexdigest()[:12]
 
 
-def _about(folder: Path) -> dict[str, str] | None:
+def _read_metadata(folder: Path) -> dict[str, str] | None:
     try:
-        about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
+        metadata = json.loads((folder / METADATA).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    return about if isinstance(about, dict) and isinstance(about.get("digest"), str) else None
+    return metadata if isinstance(metadata, dict) and isinstance(metadata.get("digest"), str) else None

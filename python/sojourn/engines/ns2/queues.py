@@ -1,4 +1,4 @@
-"""Queues of ns-2: its own classes under the names that scenarios have for them, or our queue managers in a plugin."""
+"""Queues in ns-2: its own classes, by the scenario's names, or our queue managers in the plugin."""
 
 from __future__ import annotations
 
@@ -9,54 +9,54 @@ from typing import Any
 
 from sojourn.base.units import initial_value
 from sojourn.engines.ns2.refuse import refuse
-from sojourn.engines.values import bits, differing, limit_of, nanoseconds, octets
+from sojourn.engines.values import bits, limit_of, nanoseconds, non_profile_parameters, octets
 from sojourn.model.aqms.spelling import references, spelled_aqm
 
 Settings = Mapping[str, str]
-"""Values of a class of ns-2, by name."""
+"""Instance variables of an ns-2 class, by name."""
 
 
 @dataclass(frozen=True)
 class Queue:
-    """A queue in ns-2's words."""
+    """A queue in ns-2."""
 
     kind: str
-    """Its class, below `Queue/`."""
+    """OTcl class below `Queue/`."""
     settings: Settings
-    """Values that the class has to have before the queue is made: RED, PI and REM compute their own as it is."""
+    """Class defaults, set before the queue is created: constructors of RED, PI and REM compute from them."""
     manage: str = ""
-    """What the queue is told after that, and behind it its number."""
+    """Tcl command for the queue after its creation; the link's number is appended."""
     limit: str = ""
-    """Most that may wait, as scenarios write it."""
-    judges_arrivals: bool = False
+    """Capacity, in a scenario's syntax."""
+    drops_early: bool = False
     by_host: bool = False
-    """Whether it looks at addresses, so that each end of a flow has to be a node."""
+    """Whether it classifies by address, so that each end of a flow must be a node."""
 
 
 @dataclass(frozen=True)
 class Traffic:
-    """What crosses a link."""
+    """Traffic of a link."""
 
     sizes: frozenset[int]
-    """Sizes of the packets, in bytes."""
+    """Packet sizes in bytes."""
 
 
-def own_queue(place: str, link: Mapping[str, Any], traffic: Traffic) -> Queue:
-    """Translate a link's queue into ns-2's own; `place` is the link's in the scenario."""
+def ns2_queue(place: str, link: Mapping[str, Any], traffic: Traffic) -> Queue:
+    """Translate a link's queue into ns-2's own; `place` is the link's path in the scenario."""
     table = link["aqm"]
     name, profile, where = table["name"], table["profile"], f"{place}.aqm"
-    kinds = {key: profiles for key, (profiles, _) in OWN.items()}
+    kinds = {key: profiles for key, (profiles, _) in NS2_QUEUES.items()}
     if name not in kinds or profile not in kinds[name]:
         full = name if profile in ("plain", "") or references(table) else f"{name}@{profile}"
         listed = ", ".join(key if "plain" in profiles else f"{key}@{profiles[0]}" for key, profiles in kinds.items())
         refuse(where, f"has no {full} of its own", f"choose one of {listed}, or --engine ns2-plugin")
     if "+" in link["limit"]:
         refuse(f"{place}.limit", "takes one limit", "leave one of them")
-    return OWN[name][1](place, link, traffic)
+    return NS2_QUEUES[name][1](place, link, traffic)
 
 
 def plugin_queue(place: str, link: Mapping[str, Any], _traffic: Traffic) -> Queue:
-    """Our queue manager, as it is."""
+    """Queue of the plugin with our queue manager."""
     table = link["aqm"]
     if references(table):
         refuse(f"{place}.aqm", "has the queue managers of Sojourn, none in Python", "choose one of sojourn aqm list")
@@ -71,11 +71,11 @@ def plugin_queue(place: str, link: Mapping[str, Any], _traffic: Traffic) -> Queu
     delay = nanoseconds(f"{place}.delay", initial_value(link["delay"]))
     words = [f"{{{text}}}", *limits.values(), rate, octets(f"{place}.mtu", link["mtu"]), delay]
     manage = f"manage {' '.join(str(word) for word in words)} $seed"
-    return Queue("Sojourn", {}, manage, link["limit"], table["name"] in JUDGE_ARRIVALS, by_host)
+    return Queue("Sojourn", {}, manage, link["limit"], table["name"] in EARLY_DROPPERS, by_host)
 
 
 def _tail_drop(place: str, link: Mapping[str, Any], _traffic: Traffic) -> Queue:
-    """`DropTail` refuses what would make the queue as long as its limit: it holds one less."""
+    """`DropTail` drops an arrival that would fill the queue up to `limit_`, so its capacity is one less."""
     number, unit = limit_of(place, link["limit"], link)
     settings = {"drop_front_": _flag(link["aqm"]["name"] == "drophead"), "limit_": str(_integer(place, number + 1))}
     if unit == "B":
@@ -101,7 +101,7 @@ def _red(place: str, link: Mapping[str, Any], traffic: Traffic) -> Queue:
         for name, key in (("thresh_", "min"), ("maxthresh_", "max"))
     }
     in_bytes = bool(table["queue_in_bytes"])
-    limit, held = _red_limit(place, link, traffic, avpkt, in_bytes=in_bytes)
+    limit, capacity = _red_limit(place, link, traffic, avpkt, in_bytes=in_bytes)
     times = {"interval_": table["interval"], "targetdelay_": table["target"]}
     settings = {
         **thresholds,
@@ -117,14 +117,14 @@ def _red(place: str, link: Mapping[str, Any], traffic: Traffic) -> Queue:
         "setbit_": _flag(table["ecn"]),
         "limit_": str(_integer(place, limit)),
     }
-    return Queue("RED", settings, limit=held, judges_arrivals=True)
+    return Queue("RED", settings, limit=capacity, drops_early=True)
 
 
 def _red_limit(place: str, link: Mapping[str, Any], traffic: Traffic, avpkt: int, *, in_bytes: bool) -> tuple[int, str]:
-    """`limit_` of RED, and what the queue can hold.
+    """`limit_` of RED, and the queue's capacity.
 
-    RED refuses an arrival that finds so many packets, or bytes in units of `mean_pktsize_`. For packets of one size
-    both units are the same.
+    RED drops an arrival that finds `limit_` packets, or as many bytes in units of `mean_pktsize_`. For packets of one
+    size both units are equivalent.
     """
     number, unit = limit_of(place, link["limit"], link)
     size = next(iter(traffic.sizes)) if len(traffic.sizes) == 1 else 0
@@ -132,22 +132,22 @@ def _red_limit(place: str, link: Mapping[str, Any], traffic: Traffic, avpkt: int
         return number, link["limit"]
     if unit == "B" and not in_bytes:
         refuse(f"{place}.limit", "counts packets here", 'write e.g. "100 packets", or queue_in_bytes')
-    most = number if unit == "B" else number * size
-    limit = most // avpkt
-    if unit == "packets" and (not size or limit * avpkt <= most - size):
+    limit_bytes = number if unit == "B" else number * size
+    limit = limit_bytes // avpkt
+    if unit == "packets" and (not size or limit * avpkt <= limit_bytes - size):
         refuse(f"{place}.limit", "counts bytes here, and packets differ in size", 'write e.g. "75 kB"')
-    if unit == "B" and limit * avpkt != most:
+    if unit == "B" and limit * avpkt != limit_bytes:
         refuse(f"{place}.limit", f"counts RED's bytes in units of avpkt ({avpkt} B)", f'write e.g. "{limit * avpkt} B"')
     return limit, link["limit"]
 
 
 def _pi(place: str, link: Mapping[str, Any], traffic: Traffic) -> Queue:
-    """`PI` refuses arrivals as RED does, and counts bytes in the same units."""
+    """`PI` has RED's limit and units."""
     table, where = link["aqm"], f"{place}.aqm"
     if table["n"]:
         refuse(f"{where}.n", "takes gains as they are", "write a and b")
     size, in_bytes = octets(where, table["mean_pktsize"]), bool(table["queue_in_bytes"])
-    limit, held = _red_limit(place, link, traffic, size, in_bytes=in_bytes)
+    limit, capacity = _red_limit(place, link, traffic, size, in_bytes=in_bytes)
     settings = {
         **{f"{name}_": _number(table[name]) for name in ("a", "b", "w", "qref")},
         "mean_pktsize_": str(size),
@@ -156,11 +156,11 @@ def _pi(place: str, link: Mapping[str, Any], traffic: Traffic) -> Queue:
         "setbit_": _flag(table["ecn"]),
         "limit_": str(_integer(place, limit)),
     }
-    return Queue("PI", settings, limit=held, judges_arrivals=True)
+    return Queue("PI", settings, limit=capacity, drops_early=True)
 
 
 def _rem(place: str, link: Mapping[str, Any], _traffic: Traffic) -> Queue:
-    """`REM` looks at its limit with the arrival in the queue, so it holds one packet less, and marks on departure."""
+    """`REM` checks its limit with the arrival in the queue, so its capacity is one less; it marks on departure."""
     table, where = link["aqm"], f"{place}.aqm"
     for key, value in (("alpha", 0.1), ("price", "rates"), ("queue_in_bytes", False)):
         if table[key] != value:
@@ -180,12 +180,12 @@ def _rem(place: str, link: Mapping[str, Any], _traffic: Traffic) -> Queue:
         "markpkts_": _flag(table["ecn"]),
         "limit_": str(_integer(place, number + 1)),
     }
-    return Queue("REM", settings, limit=link["limit"], judges_arrivals=True)
+    return Queue("REM", settings, limit=link["limit"], drops_early=True)
 
 
 def _sfq(place: str, link: Mapping[str, Any], _traffic: Traffic) -> Queue:
     table, where = link["aqm"], f"{place}.aqm"
-    for key in differing(table):
+    for key in non_profile_parameters(table):
         if key not in ("limit", "flows"):
             refuse(f"{where}.{key}", f"cannot set {key} of sfq", "leave it out")
     number, unit = limit_of(place, link["limit"], link)
@@ -193,7 +193,7 @@ def _sfq(place: str, link: Mapping[str, Any], _traffic: Traffic) -> Queue:
         remedy = f'write link.aqm.limit for this queue, and limit = "{table["limit"]} packets" or more'
         refuse(f"{place}.limit", "limits SFQ by its own parameter", remedy)
     settings = {"maxqueue_": str(table["limit"]), "buckets_": str(table["flows"])}
-    return Queue("SFQ", settings, limit=f"{table['limit']} packets", judges_arrivals=True, by_host=True)
+    return Queue("SFQ", settings, limit=f"{table['limit']} packets", drops_early=True, by_host=True)
 
 
 def _integer(place: str, value: int) -> int:
@@ -210,7 +210,7 @@ def _flag(value: object) -> str:
     return "true" if value else "false"
 
 
-OWN: Mapping[str, tuple[tuple[str, ...], Callable[[str, Mapping[str, Any], Traffic], Queue]]] = {
+NS2_QUEUES: Mapping[str, tuple[tuple[str, ...], Callable[[str, Mapping[str, Any], Traffic], Queue]]] = {
     "droptail": (("plain",), _tail_drop),
     "drophead": (("plain",), _tail_drop),
     "red": (("ns2",), _red),
@@ -220,7 +220,7 @@ OWN: Mapping[str, tuple[tuple[str, ...], Callable[[str, Mapping[str, Any], Traff
     "sfq": (("ns2",), _sfq),
 }
 """By name in scenarios: the profiles that are ns-2's, and the translation."""
-JUDGE_ARRIVALS = frozenset(
+EARLY_DROPPERS = frozenset(
     (
         *("pie", "pi2", "fq_pie", "red", "ared", "choke", "sfq_red", "dualpi2", "sfq"),
         *("blue", "sfb", "pi", "rem", "avq"),

@@ -1,4 +1,4 @@
-"""What ns-2 cannot express is refused: the place, the reason, the remedy."""
+"""Refusals of what ns-2 cannot express."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from sojourn.engines import refusal
 
 
 def refuse(place: str, reason: str, remedy: str) -> NoReturn:
-    """Refuse a scenario for ns-2."""
+    """Raise `InputError` about a key of a scenario."""
     refusal.refuse("ns2", place, reason, remedy)
 
 
 def refuse_links(place: str, keys: Mapping[str, Any], reasons: Mapping[str, str]) -> None:
-    """Refuse the kinds of links that ns-2 has not, and the keys named in `reasons`."""
+    """Refuse the kinds of links that ns-2 lacks, and the keys in `reasons`."""
     refusal.refuse_links("ns2", place, keys, reasons)

@@ -1,4 +1,4 @@
-"""The script: a scenario and a seed as one file for `ns`, which can be kept and changed."""
+"""Translation of a scenario and a seed to a Tcl script for `ns`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from sojourn import _core
 from sojourn.engines.ns2 import web
 from sojourn.engines.ns2.network import Network, lay_out, seconds
 from sojourn.engines.ns2.plugin import PLUGIN
-from sojourn.engines.ns2.queues import own_queue, plugin_queue
+from sojourn.engines.ns2.queues import ns2_queue, plugin_queue
 from sojourn.engines.ns2.refuse import refuse
 from sojourn.engines.ns2.traffic import Traffic, traffic
 from sojourn.engines.values import nanoseconds
@@ -19,7 +19,7 @@ NO_PROBES = {
     "senders": "does not tell what its senders do",
     "state": "does not look into its queues",
 }
-LARGEST_SEED = 2**31 - 2
+MAX_SEED = 2**31 - 2
 HEAD = """# {name}: a scenario of Sojourn, seed {seed}. ns FILE [TRACE{plugin}] runs it.
 # TRACE gets what happens at the queues of the bottlenecks, the standard output what the senders know at the end.
 set trace [open [expr {{$argc > 0 ? [lindex $argv 0] : "out.tr"}}] w]
@@ -52,7 +52,7 @@ proc finish {{}} {{
     exit 0
 }}
 array set tcp {{}}
-# After what else is due at that instant.
+# After all other events at that instant.
 $ns at {duration} "$ns at {duration} finish"
 $ns run
 """
@@ -73,7 +73,7 @@ STEPS = 100
 
 @dataclass(frozen=True)
 class Script:
-    """A script and what is known of it."""
+    """A script with its network and traffic."""
 
     text: str
     network: Network
@@ -81,17 +81,17 @@ class Script:
 
     @property
     def limits(self) -> list[tuple[str, bool]]:
-        """Of each link what its queue can hold, and whether it drops arrivals before that."""
-        return [(link.queue.limit, link.queue.judges_arrivals) for link in self.network.links]
+        """Capacity of each link's queue, and whether it drops arrivals before it is full."""
+        return [(link.queue.limit, link.queue.drops_early) for link in self.network.links]
 
 
 def script(scenario: Scenario, seed: int, *, plugin: bool) -> Script:
-    """Translate a scenario; with the plugin its queues are Sojourn's, else ns-2's own."""
+    """Translate a scenario; its queues are the plugin's or ns-2's own."""
     document = scenario.document
     for name, reason in NO_PROBES.items():
         if document["probes"].get(name):
             refuse(f"probes.{name}", reason, "leave it out")
-    network = lay_out(document, plugin_queue if plugin else own_queue)
+    network = lay_out(document, plugin_queue if plugin else ns2_queue)
     flows = traffic(document, _core.plan(scenario.canonical, seed), network)
     step = document["probes"].get("flows")
     lines = [
@@ -100,7 +100,7 @@ def script(scenario: Scenario, seed: int, *, plugin: bool) -> Script:
             seed=seed,
             plugin=f" [{PLUGIN}]" if plugin else "",
             load=LOAD.format(plugin=PLUGIN, seed=seed) if plugin else "",
-            drawn=(seed * 7919 + 12345) % LARGEST_SEED + 1,
+            drawn=(seed * 7919 + 12345) % MAX_SEED + 1,
         ),
         *network.lines,
         "",

@@ -1,6 +1,6 @@
-"""ns-2's trace of the bottlenecks: what happened at their queues, and what came out of the last one of each flow.
+"""Events of ns-2's trace at the bottlenecks' queues, and the packets that left the last queue of each flow.
 
-A line is `EVENT TIME FROM TO TYPE SIZE FLAGS FLOW SOURCE DESTINATION SEQ ID`, its time in whole microseconds.
+A line is `EVENT TIME FROM TO TYPE SIZE FLAGS FLOW SOURCE DESTINATION SEQ ID`, with the time rounded to microseconds.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ SCHEMA = {
 OFFERED, SENT, DROPPED, REFUSED = range(4)
 NOT_ECT, ECT0, CE = 0, 2, 3
 LINKS = 256
-"""As many as the numbers of links in a trace can tell apart."""
+"""Maximum number of links: their numbers in a trace have 8 bits."""
 EVENTS = ("+", "-", "d", "r")
 
 
 def read(path: Path, ends: Sequence[tuple[int, int]]) -> pl.DataFrame:
-    """Read a trace; `ends` has the nodes at the ends of each link. `time_ns` and `link` are added."""
+    """Read a trace and add `time_ns` and `link`; `ends` has the node numbers of each link."""
     try:
         events = pl.read_csv(path, has_header=False, separator=" ", schema=SCHEMA, quote_char=None)
     except pl.exceptions.NoDataError:
@@ -59,13 +59,13 @@ def read(path: Path, ends: Sequence[tuple[int, int]]) -> pl.DataFrame:
 def entries(
     events: pl.DataFrame, groups: Sequence[int], routes: Sequence[Sequence[int]]
 ) -> Mapping[str, npt.NDArray[Any]]:
-    """Columns of the packets as `_core.summarise` takes them.
+    """Columns of the events for `_core.summarise`.
 
-    `groups` has the group of each flow, `routes` the links that the data of each group cross.
+    `groups` has the group of each flow, `routes` the links on each group's data path.
     """
     queued = events.filter(pl.col("kind") != "r")
-    came = queued.filter(pl.col("kind") == "+").select("link", "id").with_row_index("packet")
-    queued = queued.join(came, on=["link", "id"], how="left", maintain_order="left")
+    enqueued = queued.filter(pl.col("kind") == "+").select("link", "id").with_row_index("packet")
+    queued = queued.join(enqueued, on=["link", "id"], how="left", maintain_order="left")
     if queued["packet"].has_nulls():
         raise MissingError("the trace of ns-2 has a packet that leaves and never came")
     group = np.asarray(groups, np.uint32)[queued["flow"].to_numpy()]
@@ -92,9 +92,9 @@ def entries(
 
 
 def _verdicts(queued: pl.DataFrame) -> npt.NDArray[Any]:
-    """What happened; a packet that is dropped directly after an arrival at its link is dropped because of it."""
+    """Kind of each event. A drop directly after an arrival at the link is a drop of that arrival."""
     before = pl.col("kind").replace("d", None).forward_fill().shift(1).over("link")
-    what = (
+    verdict = (
         pl.when(pl.col("kind") == "+")
         .then(OFFERED)
         .when(pl.col("kind") == "-")
@@ -103,14 +103,14 @@ def _verdicts(queued: pl.DataFrame) -> npt.NDArray[Any]:
         .then(REFUSED)
         .otherwise(DROPPED)
     )
-    return queued.select(what.cast(pl.UInt8)).to_series().to_numpy()
+    return queued.select(verdict.cast(pl.UInt8)).to_series().to_numpy()
 
 
 def arrivals(events: pl.DataFrame, last_links: Sequence[int]) -> dict[int, pl.DataFrame]:
-    """What came out of the last link of each flow's data, by flow: `time_ns`, `seq` and `bytes`."""
+    """Packets that left the last link of each flow's data path, by flow: `time_ns`, `seq` and `bytes`."""
     last = pl.DataFrame(
         {"flow": range(len(last_links)), "link": last_links}, schema={"flow": pl.UInt32, "link": pl.UInt8}
     )
-    came = events.filter(pl.col("kind") == "r").join(last, on=["flow", "link"], how="semi", maintain_order="left")
-    parts = came.select("flow", "time_ns", "seq", "bytes").partition_by("flow", as_dict=True, maintain_order=True)
+    departed = events.filter(pl.col("kind") == "r").join(last, on=["flow", "link"], how="semi", maintain_order="left")
+    parts = departed.select("flow", "time_ns", "seq", "bytes").partition_by("flow", as_dict=True, maintain_order=True)
     return {int(flow): part for (flow,), part in parts.items()}

@@ -1,4 +1,4 @@
-"""A scenario's traffic in Tcl: an agent at either end of each flow, and when it sends."""
+"""A scenario's traffic in Tcl: an agent at each end of every flow, and its sending times."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from sojourn.engines.ns2 import web
-from sojourn.engines.ns2.agents import Ends, Planned, agent, windows
+from sojourn.engines.ns2.agents import EndNodes, PlannedSources, agent, windows
 from sojourn.engines.ns2.network import DATAGRAMS, Group, Network, seconds
 from sojourn.engines.ns2.refuse import refuse
 from sojourn.engines.values import bits, octets
@@ -20,9 +20,9 @@ AGENTS = {
     ("reno", True): ("TCP/Sack1", "TCPSink/Sack1"),
     ("newreno", True): ("TCP/Sack1", "TCPSink/Sack1"),
 }
-"""By congestion control and `sack`: the sender's agent and the receiver's. `TCP/Sack1` is Reno with SACK."""
+"""By congestion control and `sack`: the sender's and the receiver's agent. `TCP/Sack1` is Reno with SACK."""
 PER_LINE = 8
-NONE = '""'
+EMPTY = '""'
 TCP = """proc tcp {i kind sink size window initial ecn} {
     global ns tcp ftp sinks
     set tcp($i) [new Agent/$kind]
@@ -43,14 +43,14 @@ UDP = """proc udp {i size} {
     $udp($i) set packetSize_ $size
     return [list $udp($i) [new Agent/Null]]
 }
-# Sends a datagram at each of the times, from number k on.
+# Send a datagram at each time, from index k on.
 proc datagram {i size k} {
     global ns udp times
     $udp($i) send $size
     incr k
     if {$k < [llength $times($i)]} { $ns at [lindex $times($i) $k] "datagram $i $size $k" }
 }"""
-JOIN = """# Returns a source's node: one of its own behind an access link if that has a rate.
+JOIN = """# Return a source's node: its own behind an access link if that has a rate.
 proc home {near rate delay host} {
     global ns
     if {$rate eq ""} { return $near }
@@ -69,45 +69,45 @@ proc join {agents near far rate delay host} {
 
 @dataclass(frozen=True)
 class Traffic:
-    """The lines, and what is known of the sources."""
+    """Tcl lines and properties of the sources."""
 
     lines: list[str]
     flows: list[int | None]
-    """Of each source the number of its flow, or None if it opens connections."""
+    """Flow number of each source, or None if it opens connections."""
     groups: list[int]
     kinds: list[str]
-    """Of each source what it sends."""
+    """Kind of each source's flow."""
 
 
 def traffic(document: Mapping[str, Any], plan: Sequence[Mapping[str, Any]], network: Network) -> Traffic:
-    """Write the traffic of a canonical scenario; `plan` says when each source begins."""
+    """Write the traffic of a canonical scenario; `plan` has the times of each source."""
     kinds = [flow["kind"] for flow in document["flows"]]
     texts = {TCP: "tcp" in kinds, UDP: any(kind in DATAGRAMS for kind in kinds), web.SCRIPT: web.KIND in kinds}
     lines = [JOIN, *(text for text, used in texts.items() if used)]
     if web.KIND in kinds:
         lines.append(f"set connections {len(plan)}")
     for group, flow in enumerate(document["flows"]):
-        mine = [(index, planned) for index, planned in enumerate(plan) if planned["group"] == group]
+        sources = [(index, planned) for index, planned in enumerate(plan) if planned["group"] == group]
         place = f"flows[{group}]"
         write = _WRITE.get(flow["kind"])
         if write is None:
             *others, last = _WRITE
             refuse(f"{place}.kind", f"does not send {flow['kind']}", f"choose {', '.join(others)} or {last}")
-        made = write(place, flow, mine, _ends(network.groups[group], group))
-        lines += ["", f"# {place}", *made]
+        group_lines = write(place, flow, sources, _ends(network.groups[group], group))
+        lines += ["", f"# {place}", *group_lines]
     groups = [planned["group"] for planned in plan]
-    of_sources = [kinds[group] for group in groups]
-    flows = [None if kind == web.KIND else flow for flow, kind in enumerate(of_sources)]
-    return Traffic(lines, flows, groups, of_sources)
+    source_kinds = [kinds[group] for group in groups]
+    flows = [None if kind == web.KIND else flow for flow, kind in enumerate(source_kinds)]
+    return Traffic(lines, flows, groups, source_kinds)
 
 
-def _ends(group: Group, number: int) -> Ends:
+def _ends(group: Group, number: int) -> EndNodes:
     far = f"$host({2 * number + 1})" if group.sink_is_host else f"${group.far}"
-    host = f"$host({2 * number})" if group.sink_is_host else NONE
-    return Ends(f"${group.near}", far, f"{group.rate or NONE} {group.delay or NONE} {host}")
+    host = f"$host({2 * number})" if group.sink_is_host else EMPTY
+    return EndNodes(f"${group.near}", far, f"{group.rate or EMPTY} {group.delay or EMPTY} {host}")
 
 
-def _tcp(place: str, flow: Mapping[str, Any], sources: Planned, ends: Ends) -> list[str]:
+def _tcp(place: str, flow: Mapping[str, Any], sources: PlannedSources, ends: EndNodes) -> list[str]:
     agents = agent(place, flow, AGENTS)
     if flow.get("nagle"):
         refuse(f"{place}.nagle", "sends whole packets here", "leave it out")
@@ -116,20 +116,20 @@ def _tcp(place: str, flow: Mapping[str, Any], sources: Planned, ends: Ends) -> l
     mss, window, initial = windows(place, flow)
     kind = f"{agents[0]} {agents[1]} {mss} {window} {initial} {int(flow['ecn'])}"
     starts = [f"{index} {seconds(planned['start_ns'])}" for index, planned in sources]
-    body = [f"join [tcp $i {kind}] {ends.both}", f'$ns at $start "{_begin(place, flow, mss)}"']
+    body = [f"join [tcp $i {kind}] {ends.both}", f'$ns at $start "{_start_command(place, flow, mss)}"']
     lines = _foreach("i start", starts, body)
     stops = [f"{index} {seconds(one['stop_ns'])}" for index, one in sources if one["stop_ns"] is not None]
     return lines + (_foreach("i stop", stops, ['$ns at $stop "$ftp($i) stop"']) if stops else [])
 
 
-def _begin(place: str, flow: Mapping[str, Any], mss: int) -> str:
-    """Send for ever, or whole packets; the first one, which opens the connection, carries nothing."""
+def _start_command(place: str, flow: Mapping[str, Any], mss: int) -> str:
+    """Command to send forever, or whole packets; the first, a SYN, carries no payload."""
     if not flow.get("size"):
         return "$ftp($i) start"
     return f"$tcp($i) advanceby {-(-octets(f'{place}.size', flow['size']) // mss) + 1}"
 
 
-def _datagrams(place: str, flow: Mapping[str, Any], sources: Planned, ends: Ends) -> list[str]:
+def _datagrams(place: str, flow: Mapping[str, Any], sources: PlannedSources, ends: EndNodes) -> list[str]:
     if flow["ecn"] != "not-ect":
         refuse(f"{place}.ecn", "sends datagrams without ECN", "leave it out")
     size = octets(f"{place}.size", flow["size"])
@@ -143,7 +143,7 @@ def _datagrams(place: str, flow: Mapping[str, Any], sources: Planned, ends: Ends
 
 
 def _cbr(index: int, flow: Mapping[str, Any], size: int, planned: Mapping[str, Any], times: Any) -> list[str]:
-    """Even gaps by ns-2's own source."""
+    """Constant bit rate by ns-2's own source."""
     if flow["kind"] != "cbr":
         return []
     app, rate = f"app({index})", bits("flows.rate", flow["rate"])
@@ -175,9 +175,9 @@ def _foreach(names: str, values: Sequence[str], body: Sequence[str]) -> list[str
     return [f"foreach {{{names}}} {{", *(f"    {row}" for row in rows), "} {", *(f"    {line}" for line in body), "}"]
 
 
-_WRITE: Mapping[str, Callable[[str, Mapping[str, Any], Planned, Ends], list[str]]] = {
+_WRITE: Mapping[str, Callable[[str, Mapping[str, Any], PlannedSources, EndNodes], list[str]]] = {
     "tcp": _tcp,
     web.KIND: web.generators,
     **dict.fromkeys(DATAGRAMS, _datagrams),
 }
-"""By kind: what writes a group's lines."""
+"""Writers of a group's lines, by kind."""

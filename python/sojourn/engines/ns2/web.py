@@ -1,8 +1,7 @@
-"""PackMime's web traffic: ns-2's own generator, and what it tells of its connections.
+"""PackMime's web traffic: ns-2's own generator and its output about connections.
 
-The servers are at the source, as in the simulator, so the answers are the data. Every connection is a flow of its own,
-numbered after the sources in the order of opening. ns-2 draws: the distributions are those of the simulator, the
-numbers are not.
+The servers are at the source, as in the simulator, so the data are the responses. Every connection is its own flow,
+numbered after the sources in order of opening. ns-2 draws the random numbers, from the simulator's distributions.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from sojourn.base.errors import MissingError
-from sojourn.engines.ns2.agents import Ends, Planned, agent, windows
+from sojourn.engines.ns2.agents import EndNodes, PlannedSources, agent, windows
 from sojourn.engines.ns2.network import HEADERS, seconds
 
 if TYPE_CHECKING:
@@ -20,8 +19,8 @@ if TYPE_CHECKING:
 
 KIND = "packmime"
 AGENTS = {("reno", False): "", ("newreno", False): "/Newreno", ("reno", True): "/Sack", ("newreno", True): "/Sack"}
-"""By congestion control and `sack`: the agent below `Agent/TCP/FullTcp`, which is Reno."""
-SCRIPT = """# Web traffic after PackMime; the connections are flows of their own, numbered after the sources.
+"""Class below `Agent/TCP/FullTcp`, which itself is Reno, by congestion control and `sack`."""
+SCRIPT = """# PackMime's web traffic; each connection is a flow, numbered after the sources.
 set file [expr {$argc > 0 ? [lindex $argv 0] : "out.tr"}]
 proc packmime {i server client kind rate persistent settings} {
     global packmime file
@@ -62,14 +61,14 @@ PackMimeHTTP instproc ended {number tcp} {
     if {[incr ends($number) -1] == 0} { puts "closed $flow($number) $source [$ns now]" }
     $self recycle $tcp
 }
-# What the server of a connection has sent, said once.
+# Print the counters of a connection's server, once.
 PackMimeHTTP instproc served {number} {
     $self instvar source flow server
     set tcp $server($number)
     puts "served $flow($number) $source [$tcp set ndatapack_] [$tcp set nrexmitpack_] [$tcp set nrexmit_]"
     unset server($number)
 }
-# What there is to say at the end: connections that are still open, and what the generator wrote.
+# At the end, print the counters of open connections and the generator's files.
 PackMimeHTTP instproc last {} {
     global file
     $self instvar source server
@@ -83,62 +82,62 @@ PackMimeHTTP instproc last {} {
 }"""
 
 FINISH = "foreach i [lsort -integer [array names packmime]] { $packmime($i) last }"
-"""Line of the script's end."""
+"""Tcl line for the script's `finish`."""
 
 
-def generators(place: str, flow: Mapping[str, Any], sources: Planned, ends: Ends) -> list[str]:
-    """Tcl of a group."""
+def generators(place: str, flow: Mapping[str, Any], sources: PlannedSources, ends: EndNodes) -> list[str]:
+    """Tcl lines of a group."""
     kind = agent(place, flow, AGENTS)
     segment, window, initial = windows(place, flow)
-    # FullTcp has Nagle's algorithm unless it is told.
+    # FullTcp uses Nagle's algorithm by default.
     nagle = f" nodelay_ {int(not flow['nagle'])}" if "nagle" in flow else ""
     settings = f"{{segsize_ {segment} window_ {window} windowInit_ {initial} ecn_ {int(flow['ecn'])}{nagle}}}"
     rate, persistent = float(flow["connections_per_second"]), int(flow["protocol"] == "HTTP/1.1")
-    made = []
+    lines = []
     for index, planned in sources:
-        made.append(f'packmime {index} [home {ends.source}] {ends.sink} "{kind}" {rate!r} {persistent} {settings}')
-        made.append(f'$ns at {seconds(planned["start_ns"])} "$packmime({index}) start"')
+        lines.append(f'packmime {index} [home {ends.source}] {ends.sink} "{kind}" {rate!r} {persistent} {settings}')
+        lines.append(f'$ns at {seconds(planned["start_ns"])} "$packmime({index}) start"')
         if planned["stop_ns"] is not None:
-            made.append(f'$ns at {seconds(planned["stop_ns"])} "$packmime({index}) stop"')
-    return made
+            lines.append(f'$ns at {seconds(planned["stop_ns"])} "$packmime({index}) stop"')
+    return lines
 
 
 @dataclass
 class Connection:
-    """A connection that ns-2 opened."""
+    """A connection of the generator."""
 
     flow: int
     source: int
     opened_ns: int
     server: str
-    """Its address and port."""
+    """Address and port of the server."""
     closed_ns: int | None = None
     counts: tuple[int, int, int] = (0, 0, 0)
-    """Data packets of the server, those sent again, and time-outs."""
-    asked: list[tuple[int, int]] = field(default_factory=list)
-    """When a question was sent, and the bytes of its answer."""
-    answered: list[tuple[int, int, int]] = field(default_factory=list)
-    """When a question was sent, when its answer had come, and the bytes of that."""
+    """Data packets, retransmissions and timeouts of the server."""
+    requests: list[tuple[int, int]] = field(default_factory=list)
+    """Time of each request and bytes of its response."""
+    responses: list[tuple[int, int, int]] = field(default_factory=list)
+    """Time of each request, time when its response was complete, and bytes of the response."""
 
 
-def connections(said: Sequence[str]) -> list[Connection]:
-    """Every connection in the order of its number, from what the script said."""
+def connections(printed: Sequence[str]) -> list[Connection]:
+    """Connections in order of their numbers, from the script's output."""
     found: dict[int, Connection] = {}
     servers: dict[tuple[int, str], Connection] = {}
-    for line in said:
+    for line in printed:
         match line.replace(". ", ".").split():
             case ["opened", flow, source, at, server]:
                 one = Connection(int(flow), int(source), _ns(at), server)
                 found[one.flow] = servers[one.source, server] = one
             case ["closed", flow, _, at]:
                 found[int(flow)].closed_ns = _ns(at)
-            case ["served", flow, _, sent, again, late]:
-                found[int(flow)].counts = int(float(sent)), int(float(again)), int(float(late))
+            case ["served", flow, _, sent, retransmitted, timeouts]:
+                found[int(flow)].counts = int(float(sent)), int(float(retransmitted)), int(float(timeouts))
             case ["asked", source, at, _, size, server]:
-                servers[int(source), server].asked.append((_ns(at), int(size)))
+                servers[int(source), server].requests.append((_ns(at), int(size)))
             case ["answered", source, at, _, size, took_ms, server, _]:
                 begun = _ns(at) - round(float(took_ms) * 1e6)
-                servers[int(source), server].answered.append((begun, _ns(at), int(size)))
+                servers[int(source), server].responses.append((begun, _ns(at), int(size)))
             case _:
                 raise MissingError(f"ns-2 says {line[:60]!r}, which nobody understands")
     return list(found.values())
@@ -148,15 +147,15 @@ def _ns(text: str) -> int:
     return round(float(text) * 1e9)
 
 
-def came_in_order(came: pl.DataFrame) -> tuple[list[int], list[int], list[int], list[int]]:
-    """When new bytes of a connection arrived, with totals, and when bytes were delivered in order, with totals.
+def reassemble(packets: pl.DataFrame) -> tuple[list[int], list[int], list[int], list[int]]:
+    """Times and cumulative bytes of new arrivals, and times and cumulative bytes of delivery in order.
 
-    `came` has the packets of the data's direction; `seq` is the number of the first byte of each, from 1 on.
+    `packets` has the connection's data packets; `seq` is the number of the first byte, from 1 on.
     """
     times, arrived, at, delivered = [], [], [], []
-    ahead: list[tuple[int, int]] = []  # bytes beyond a gap, in order and apart
+    ahead: list[tuple[int, int]] = []  # disjoint byte ranges after a gap, in order
     total, done = 0, 1
-    for time, first, size in came.select("time_ns", "seq", "bytes").iter_rows():
+    for time, first, size in packets.select("time_ns", "seq", "bytes").iter_rows():
         begin, end = max(first, done), first + size - HEADERS
         known = sum(max(0, min(end, there[1]) - max(begin, there[0])) for there in ahead)
         if end - begin <= known:
@@ -164,7 +163,7 @@ def came_in_order(came: pl.DataFrame) -> tuple[list[int], list[int], list[int], 
         total += end - begin - known
         times.append(time)
         arrived.append(total)
-        ahead = _joined([*ahead, (begin, end)])
+        ahead = _merge_ranges([*ahead, (begin, end)])
         if ahead[0][0] == done:
             done = ahead.pop(0)[1]
             at.append(time)
@@ -172,11 +171,11 @@ def came_in_order(came: pl.DataFrame) -> tuple[list[int], list[int], list[int], 
     return times, arrived, at, delivered
 
 
-def _joined(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The same bytes as spans that do not touch, in order."""
-    spans.sort()
-    found = spans[:1]
-    for begin, end in spans[1:]:
+def _merge_ranges(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Merge ranges that overlap or touch; sorted."""
+    ranges.sort()
+    found = ranges[:1]
+    for begin, end in ranges[1:]:
         if begin <= found[-1][1]:
             found[-1] = found[-1][0], max(found[-1][1], end)
         else:

@@ -185,7 +185,7 @@ def main(
     click.echo(told_before(missing, at_once, len(runs) - len(missing)), err=True)
     if dry_run:
         return
-    engine.allow(at_once)
+    engine.set_concurrency(at_once)
     refused = set(attempts(runs, at_once))
     write_load(attempts.rows, out)
     done = []

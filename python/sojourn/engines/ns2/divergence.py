@@ -1,4 +1,4 @@
-"""Where two runs of a scenario part: the first packet at a bottleneck that comes out of order, or fares otherwise."""
+"""Divergence of two runs of a scenario: the first packet at a bottleneck that differs in order, time or fate."""
 
 from __future__ import annotations
 
@@ -11,49 +11,48 @@ from sojourn.model.results.result import Result
 from sojourn.model.results.words import FATES
 
 SHIFT_NS = 1_000_000
-"""What the arrivals of the same packet may differ by: ns-2 writes whole microseconds, and where rates divide no
-nanosecond, its times have fractions of one."""
+"""Tolerance for the arrivals of the same packet: ns-2 writes microseconds and computes fractions of a nanosecond."""
 LARGEST_CONTROL = 60
-"""Packets up to this many bytes carry nothing; their size does not count."""
+"""Packets up to this many bytes carry no payload; their sizes are not compared."""
 
 
 ORDER, FATE, TICKS, TIME, END = "order", "fate", "ticks", "time", "end"
-"""How two packets differ: in flow or size, in what becomes of them, by whole ticks, in time; or one run has ended."""
+"""Kinds of difference: in flow or size, in the packet's fate, by whole ticks, in time, or one run has ended."""
 TICK_NS = 10_000_000
 """A tick of ns-2's agents, `tcpTick_`."""
 EXACT_NS = 2_000
-"""What whole ticks may be off by: a microsecond of the trace, and fractions of one on either side."""
+"""Tolerance around whole ticks: the trace's microsecond, and rounding on both sides."""
 
 
 @dataclass(frozen=True)
-class Parting:
-    """The first packet that differs, in the words of a trace: `+` or `d`, arrival in s, flow, bytes."""
+class Divergence:
+    """The first differing packet, as trace lines of both runs: `+` or `d`, arrival in s, flow, bytes."""
 
     there: str
     here: str
     before: int
-    """Packets until then."""
-    how: str = ORDER
+    """Packets before it."""
+    kind: str = ORDER
 
 
-def parting(there: Result, here: Result, link: int = 0) -> Parting | None:
-    """Return where they part; none if they do not. Both have recorded every packet (`probes.packets`)."""
+def find_divergence(there: Result, here: Result, link: int = 0) -> Divergence | None:
+    """First difference of two runs, if any. Both need `probes.packets`."""
     packets = [_packets(run, link) for run in (there, here)]
     length = min(len(one) for one in packets)
-    for number, (mine, other) in enumerate(zip(*packets, strict=False)):
-        if mine[1:] != other[1:] or abs(mine[0] - other[0]) > SHIFT_NS:
-            return Parting(_line(mine), _line(other), number, how(mine, other))
+    for number, (a, b) in enumerate(zip(*packets, strict=False)):
+        if a[1:] != b[1:] or abs(a[0] - b[0]) > SHIFT_NS:
+            return Divergence(_line(a), _line(b), number, classify(a, b))
     if len(packets[0]) == len(packets[1]):
         return None
     first, second = (_line(one[length]) if len(one) > length else "nothing more" for one in packets)
-    return Parting(first, second, length, END)
+    return Divergence(first, second, length, END)
 
 
 Packet = tuple[int, str, int, int]
 
 
 def _packets(run: Result, link: int) -> Sequence[Packet]:
-    """Arrival, what became of it, flow and bytes, in the order of arrival."""
+    """Arrival, fate, flow and bytes of each packet, in order of arrival."""
     frame = run.table("packets").filter(pl.col("link") == link).sort("arrival")
     rows = frame.select(pl.col("time_ns") - pl.col("sojourn_ns"), "fate", "flow", "bytes").iter_rows()
     return [
@@ -62,12 +61,12 @@ def _packets(run: Result, link: int) -> Sequence[Packet]:
     ]
 
 
-def how(mine: Packet, other: Packet) -> str:
-    """Tell how two packets at the same place of two runs differ."""
-    apart = abs(mine[0] - other[0])
-    if mine[2:] != other[2:]:
+def classify(a: Packet, b: Packet) -> str:
+    """Kind of difference between two packets at the same position."""
+    apart = abs(a[0] - b[0])
+    if a[2:] != b[2:]:
         return ORDER
-    if mine[1] != other[1] and apart <= SHIFT_NS:
+    if a[1] != b[1] and apart <= SHIFT_NS:
         return FATE
     rest = apart % TICK_NS
     return TICKS if apart > SHIFT_NS and min(rest, TICK_NS - rest) <= EXACT_NS else TIME

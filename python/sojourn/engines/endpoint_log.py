@@ -1,4 +1,4 @@
-"""What the ends of a run on another engine knew: openings, transfers, bytes, samples."""
+"""Endpoint data of a run on another engine: opened flows, transfers, bytes, samples."""
 
 from __future__ import annotations
 
@@ -10,36 +10,36 @@ import polars as pl
 
 INFINITE_THRESHOLD = 0x7FFFFFFF
 Bytes = tuple[int, int]
-"""Payload that was delivered in order, and all that has arrived, each byte counted once."""
-NONE: Bytes = (0, 0)
+"""Payload delivered in order, and payload arrived, each byte counted once."""
+NO_BYTES: Bytes = (0, 0)
 DATAGRAM_WORDS = ("sent", "received", "expected", "delay", "variation")
 
 
 @dataclass(frozen=True)
-class Opened:
+class OpenedFlow:
     """A flow or a connection that was opened."""
 
     flow: int
     source: int
     port: int
-    """Of the end that connects."""
+    """Source port of the connecting endpoint."""
 
 
 @dataclass
-class Heard:
-    """What the ends tell, in tables; times in ns from the start of the scenario."""
+class EndpointLog:
+    """Events and counters of the endpoints; times in ns from the start of the scenario."""
 
-    opened: list[Opened] = field(default_factory=list)
+    opened: list[OpenedFlow] = field(default_factory=list)
     opened_at: list[tuple[int, int]] = field(default_factory=list)
     """Source and time."""
     done: list[tuple[int, int, int, int, int]] = field(default_factory=list)
-    """Flow, source, begun, at, bytes."""
-    asked: list[tuple[int, int, int]] = field(default_factory=list)
-    """Source, time and bytes of each transfer that was asked for, where the scenario does not give its size."""
+    """Flow, source, start time, completion time and bytes of each transfer."""
+    requested: list[tuple[int, int, int]] = field(default_factory=list)
+    """Source, time and bytes of each requested transfer whose size is not in the scenario."""
     closed: list[tuple[int, int]] = field(default_factory=list)
     """Source and time."""
     sent: dict[int, tuple[int, int, int]] = field(default_factory=dict)
-    """By flow: source, data packets sent, and sent again."""
+    """By flow: source, data packets sent, and retransmissions."""
     flow_bytes: dict[tuple[int, int], Bytes] = field(default_factory=dict)
     """By time and flow."""
     group_bytes: dict[tuple[int, int], Bytes] = field(default_factory=dict)
@@ -47,15 +47,15 @@ class Heard:
     samples: list[tuple[int, ...]] = field(default_factory=list)
 
     @classmethod
-    def read(cls, lines: Iterable[str]) -> Heard:
+    def read(cls, lines: Iterable[str]) -> EndpointLog:
         """Read the lines of the kernel's guest (guest/tool/traffic.c)."""
-        heard = cls()
+        log = cls()
         for line in lines:
             word, *rest = line.split()
-            heard._take(word, rest)
-        return heard
+            log._add(word, rest)
+        return log
 
-    def _take(self, word: str, rest: list[str]) -> None:
+    def _add(self, word: str, rest: list[str]) -> None:
         if word == "bytes" and rest[1] == "g":
             self.group_bytes[int(rest[0]), int(rest[2])] = (int(rest[3]), int(rest[4]))
             return
@@ -63,7 +63,7 @@ class Heard:
         match word:
             case "opened":
                 flow, source, port, _, at = numbers
-                self.opened.append(Opened(flow, source, port))
+                self.opened.append(OpenedFlow(flow, source, port))
                 self.opened_at.append((source, at))
             case "done":
                 flow, source, begun, at, size = numbers
@@ -85,8 +85,8 @@ class Heard:
             case _:
                 raise ValueError(f"the guest's program says {word!r}, which nobody understands")
 
-    def counts(self, flows: Sequence[int | None], groups: Sequence[int], late: Mapping[int, int]) -> str:
-        """Counts of the ends for `_core.end_summaries`; `late` has time-outs by flow and connection."""
+    def counts(self, flows: Sequence[int | None], groups: Sequence[int], timeouts: Mapping[int, int]) -> str:
+        """Counters as JSON for `_core.end_summaries`; `timeouts` is by flow and connection."""
         counts = {
             "flows": flows,
             "groups": groups,
@@ -94,14 +94,16 @@ class Heard:
             "opened": self.opened_at,
             "closed": self.closed,
             "transfers": [(source, begun, at) for _, source, begun, at, _ in self.done],
-            "requested": self.asked,
+            "requested": self.requested,
             "sent": [(flow, *numbers) for flow, numbers in self.sent.items()],
-            "timeouts": list(late.items()),
+            "timeouts": list(timeouts.items()),
             "flow_bytes": [(*key, *payload) for key, payload in self.flow_bytes.items()],
             "group_bytes": [(*key, *payload) for key, payload in self.group_bytes.items()],
-            "datagrams": [(*key, [seen[word] for word in DATAGRAM_WORDS]) for key, seen in self.datagrams.items()],
+            "datagrams": [
+                (*key, [counters[word] for word in DATAGRAM_WORDS]) for key, counters in self.datagrams.items()
+            ],
         }
-        return json.dumps(counts, default=int)  # of NumPy's integers
+        return json.dumps(counts, default=int)  # for NumPy's integers
 
     def transfers(self, groups: Sequence[int]) -> pl.DataFrame:
         """The table `transfers`."""
@@ -117,11 +119,11 @@ class Heard:
         )
 
     def flows(self, step_ns: int, datagrams: set[int]) -> pl.DataFrame:
-        """The table `flows`; a flow of datagrams has no window."""
+        """The table `flows`; datagram flows have no window."""
         before: dict[int, Bytes] = {}
         rows: list[tuple[int, int, float, float, float, int, float, float]] = []
         for at, flow, cwnd, threshold, rtt_us, in_flight, *payload in self.samples:
-            then, before[flow] = before.get(flow, NONE), (payload[0], payload[1])
+            then, before[flow] = before.get(flow, NO_BYTES), (payload[0], payload[1])
             delivered, arrived = ((payload[i] - then[i]) * 8e9 / step_ns for i in (0, 1))
             limit = float("inf") if threshold >= INFINITE_THRESHOLD else float(threshold)
             window = (float(cwnd), limit, rtt_us / 1e3)

@@ -1,4 +1,4 @@
-"""A shell of the user's in a node of a scenario, while its links and flows run."""
+"""User's login shell in a node of a running scenario."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from sojourn.engines.emulated import engine, topology
 from sojourn.model.scenarios.scenario import Scenario
 
 
-def enter(scenario: Scenario, seed: int, node: str, wishes: topology.Wishes) -> int:
-    """Open the user's shell in a node while the flows run; it ends the run, and its exit code is returned.
+def enter(scenario: Scenario, seed: int, node: str, live: topology.LiveOptions) -> int:
+    """Open the user's shell in a node while the flows run; the run ends with the shell. Returns its exit code.
 
-    What is done there is not in the scenario, so nothing is kept.
+    No result is kept, because the scenario does not describe what the user does there.
     """
     engine.check(scenario)
-    entered = topology.Entered(node, [os.environ.get("SHELL", "/bin/sh")])
+    shell = topology.NodeShell(node, [os.environ.get("SHELL", "/bin/sh")])
     with TemporaryDirectory(prefix="sojourn-") as name:
         folder = Path(name)
         spec = engine.spec_of(scenario, seed)
         (folder / "spec.json").write_text(json.dumps(spec), encoding="utf-8")
-        line = topology.words(scenario, seed, folder, spec, engine.classes_of(scenario.document), wishes, entered)
+        line = topology.arguments(scenario, seed, folder, spec, engine.classes_of(scenario.document), live, shell)
         environment = {**os.environ, "SOJOURN_ECN": "1" if spec["ecn"] else "0"}
         with subprocess.Popen([*topology.SHELL, *line], env=environment) as running:
             while running.poll() is None:
-                # Ctrl-C is for the command; it has it from the terminal.
+                # The terminal delivers SIGINT to the command as well.
                 with suppress(KeyboardInterrupt):
                     running.wait()
     return running.returncode

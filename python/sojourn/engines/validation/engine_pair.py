@@ -1,4 +1,4 @@
-"""A scenario on the simulator and on another engine: the numbers that are compared, and how far apart they are."""
+"""A scenario on the simulator and on another engine: the compared metrics and their distance."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ from sojourn.engines import SIMULATE
 from sojourn.model.scenarios.scenario import Scenario
 from sojourn.studies.runs.runner import Run, Runner
 
-Numbers = Mapping[str, float]
+Metrics = Mapping[str, float]
 """Payload delivered in order in Mbit/s, p50, p95 and mean of the delay in the queue in ms, drop and mark rate in
 percent, and Jain's index."""
 
 
 @dataclass(frozen=True)
 class Bands:
-    """How near two engines have to be: payload as a share; the delay named as a share, or in ms if that is more."""
+    """Tolerances: relative for the payload; for the delay `delay_key` relative, or in ms if that is more."""
 
     delivered: float
     delay_key: str
     delay: float
     delay_ms: float
 
-    def distance(self, here: Numbers, there: Numbers) -> float:
-        """How far apart, in bands."""
+    def distance(self, here: Metrics, there: Metrics) -> float:
+        """Maximum difference, in bands."""
         delivered = abs(here["delivered"] / there["delivered"] - 1) / self.delivered if there["delivered"] else 0.0
         return max(delivered, abs(here[self.delay_key] - there[self.delay_key]) / self.delay_band(there))
 
-    def delay_band(self, there: Numbers) -> float:
-        """Band of the delay, in ms."""
+    def delay_band(self, there: Metrics) -> float:
+        """Band of the delay in ms."""
         return max(self.delay * there[self.delay_key], self.delay_ms)
 
 
-class Sides:
-    """Runs on both; the other engine's are kept in a folder of results, simulations are made anew each time."""
+class EnginePair:
+    """Runs on both engines; the other engine's results are stored in a folder, simulations are repeated each time."""
 
     def __init__(
         self,
@@ -52,19 +52,19 @@ class Sides:
         self.there = runner or Runner(root, jobs, progress=progress)
         self.here = runner or Runner(None, jobs)
 
-    def numbers(self, scenarios: Sequence[Scenario], seed: int, engine: str) -> list[dict[str, float]]:
-        """Numbers of one run of each scenario."""
+    def metrics(self, scenarios: Sequence[Scenario], seed: int, engine: str) -> list[dict[str, float]]:
+        """Metrics of one run per scenario."""
         runner = self.here if engine == SIMULATE else self.there
         results = runner([Run(scenario, seed, engine) for scenario in scenarios])
-        return [numbers(result.totals) for result in results]
+        return [metrics(result.totals) for result in results]
 
     def is_finished(self, scenario: Scenario, seed: int, engine: str) -> bool:
-        """Whether the other engine has run it."""
+        """Whether a result of the other engine is stored."""
         return self.there.find(Run(scenario, seed, engine)) is not None
 
 
-def numbers(totals: Mapping[str, Any]) -> dict[str, float]:
-    """What is compared of a run."""
+def metrics(totals: Mapping[str, Any]) -> dict[str, float]:
+    """Compared metrics of a run."""
     link = totals["links"]["forward"]
     return {
         "delivered": totals["delivered_bps"] / 1e6,
@@ -77,11 +77,11 @@ def numbers(totals: Mapping[str, Any]) -> dict[str, float]:
     }
 
 
-def means(runs: Sequence[Numbers]) -> dict[str, float]:
-    """Means over runs."""
+def means(runs: Sequence[Metrics]) -> dict[str, float]:
+    """Means over runs, by metric."""
     return {key: fmean(run[key] for run in runs) for key in runs[0]}
 
 
-def standard_error(runs: Sequence[Numbers], key: str) -> float:
-    """Standard error of a mean; 0 for one run."""
+def standard_error(runs: Sequence[Metrics], key: str) -> float:
+    """Standard error of a metric's mean; 0 for one run."""
     return stdev(run[key] for run in runs) / sqrt(len(runs)) if len(runs) > 1 else 0.0
