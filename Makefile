@@ -89,7 +89,7 @@ torture: $(VENV)/.built ## shells stopped, starved, killed and out of disk for t
 
 .PHONY: beside
 beside: $(VENV)/.built ## twenty scenarios by the simulator and by real programs, side by side: half an hour on an idle machine
-	$(BIN)/python -m sojourn.emulated.beside
+	$(BIN)/python -m sojourn.emulated.compare
 
 .PHONY: costs
 costs: $(VENV)/.built ## what shells carry and cost; OLD=PYTHON for another build in turn: five runs of eight cases
