@@ -1,0 +1,149 @@
+"""Write the parts of pages that are made of `docs/data`: `python docs/site/parts.py`.
+
+A part `<!-- rows: FILE.csv [COLUMN=VALUE …] -->` holds rows of a file, a part `<!-- table: NAME -->` what a function of
+`TABLES` makes. Both end with `<!-- end -->`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from sojourn.base.markdown import table
+from tables import DATA, Table
+
+DOCS = DATA.parent
+PART = re.compile(r"^<!-- (?P<kind>rows|table): (?P<name>[^>]+?) -->\n.*?^<!-- end -->$", re.DOTALL | re.MULTILINE)
+Rows = list[list[str]]
+
+COMPARISONS = {
+    "queues.csv": ("queues", "Linux 6.1"),
+    "controls.csv": ("ten more controls", "Linux 6.1"),
+    "controls-elsewhere.csv": ("twelve controls, other rates", "Linux 6.1"),
+    "super-packets.csv": ("GSO and GRO", "Linux 6.1"),
+    "recorded.csv": ("queues, recorded", "Linux 6.1"),
+    "ns2.csv": ("TCP and queues", "ns-2.35"),
+}
+"""By file: what was compared, and with what."""
+
+
+def comparisons() -> list[str]:
+    """Return cells that agree, agree in the mean, lie within the seeds' spread, or are apart, by comparison."""
+    rows: Rows = []
+    for file, (subject, other) in COMPARISONS.items():
+        found = Table.read(file).rows
+        counts = {name: sum(row["verdict"] == name for row in found) for name in {row["verdict"] for row in found}}
+        agree = counts.pop("agrees")
+        chance = counts.pop("means agree", 0) + counts.pop("within seeds", 0)
+        apart = counts.pop("apart", 0) + counts.pop("outside", 0)
+        unsure = counts.pop("not counted", 0)
+        assert not counts, counts
+        cells = [
+            len(found),
+            f"{agree} ({100 * agree / (len(found) - unsure):.0f} %)",
+            chance or "",
+            unsure or "",
+            apart,
+        ]
+        rows.append([f"[{subject}](data/{file})", other, *map(str, cells)])
+    return table(("compared", "with", "cells", "agree", "differ by chance", "not counted", "apart"), rows)
+
+
+def apart() -> list[str]:
+    """Return the cells that are apart from a kernel run with the same seeds, with the means over seeds."""
+    rows: Rows = []
+    for file in ("queues.csv", "controls.csv", "controls-elsewhere.csv", "super-packets.csv"):
+        for row in Table.read(file).rows:
+            if row["verdict"] == "apart":
+                queue = f"`{row['aqm']}`{', ECN' * (row['ecn'] == 'true')}"
+                cell = f"{row['rate_mbps']} Mbit/s, {row['rtt_ms']} ms, {row['flows']}"
+                pairs = (("mean_delivered_mbps", "Mbit/s"), ("mean_delay_p50_ms", "ms"))
+                means = [f"{row[f'{name}_there']} and {row[f'{name}_here']} {unit}" for name, unit in pairs]
+                rows.append([file.removesuffix(".csv"), queue, row["cc"], cell, *means])
+    return table(
+        ("grid", "queue", "control", "rate, RTT, flows", "delivered, kernel and simulator", "median delay"), rows
+    )
+
+
+def counts() -> list[str]:
+    """Return the verdicts on the claims of each paper."""
+    claims = Table.read("claims.csv").rows
+    names = ("contradicted", "tight", "loose", "holds", "undecided", "failed", "not-run")
+    rows: Rows = []
+    for paper in dict.fromkeys(row["paper"] for row in claims):
+        verdicts = [row["verdict"] for row in claims if row["paper"] == paper]
+        rows.append([f"[{paper}](#{paper})", str(len(verdicts)), *(str(verdicts.count(name)) for name in names)])
+    verdicts = [row["verdict"] for row in claims]
+    rows.append(["all", str(len(verdicts)), *(str(verdicts.count(name)) for name in names)])
+    return table(("paper", "claims", *names), rows)
+
+
+def media() -> list[str]:
+    """Return how many criteria each control meets over each queue."""
+    found = Table.read("media.csv").rows
+    queues = list(dict.fromkeys(row["queue"] for row in found))
+    rows: Rows = []
+    for control in dict.fromkeys(row["control"] for row in found):
+        mine = {queue: [r["met"] for r in found if (r["control"], r["queue"]) == (control, queue)] for queue in queues}
+        rows.append([f"`{control}`", *(f"{m.count('yes')} of {len(m)}" if m else "" for m in mine.values())])
+    return table(("criteria met", *queues), rows)
+
+
+def columns() -> list[str]:
+    """Return the tables of a run with their columns."""
+    found = Table.read("columns.csv").rows
+    rows: Rows = []
+    for name in dict.fromkeys(row["table"] for row in found):
+        mine = [f"`{row['column']}`" for row in found if row["table"] == name]
+        rows.append([f"[`{name}`](#{name})", ", ".join(mine)])
+    return table(("table", "columns"), rows)
+
+
+def files() -> list[str]:
+    """Return the files of `docs/data`, with the number of their rows and their columns."""
+    rows: Rows = []
+    for path in sorted(DATA.glob("*.csv")):
+        found = Table.read(path.name)
+        rows.append([f"[{path.name}]({path.name})", str(len(found.rows)), ", ".join(f"`{c}`" for c in found.columns)])
+    return table(("file", "rows", "columns"), rows)
+
+
+TABLES: dict[str, Callable[[], Sequence[str]]] = {
+    "comparisons": comparisons,
+    "apart": apart,
+    "counts": counts,
+    "media": media,
+    "columns": columns,
+    "files": files,
+}
+
+
+def renewed(text: str) -> str:
+    """Return a page with its parts renewed; parts of other generators stay."""
+
+    def part(found: re.Match[str]) -> str:
+        kind, name = found["kind"], found["name"]
+        if kind == "table" and name not in TABLES:
+            return found[0]
+        rows = Table.parse(name) if kind == "rows" else None
+        lines = table(rows.headings, rows.cells) if rows else TABLES[name]()
+        return "\n".join([f"<!-- {kind}: {name} -->", "", *lines, "", "<!-- end -->"])
+
+    return PART.sub(part, text)
+
+
+def pages() -> list[Path]:
+    """Return the pages with parts."""
+    return sorted(path for path in DOCS.glob("**/*.md") if PART.search(path.read_text(encoding="utf-8")))
+
+
+def main() -> None:
+    """Renew the parts of all pages."""
+    for path in pages():
+        text = path.read_text(encoding="utf-8")
+        path.write_text(renewed(text), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
