@@ -1,7 +1,7 @@
-"""Writes the tables of media.md: runs the cases of scenarios/media and measures what the page says.
+"""Run the cases of `scenarios/media`, measure the criteria of media.md and write `data/media.csv`.
 
-`python docs/media.py` takes about two minutes, `python docs/media.py 5.2 5.8` renews those cases. What stands around
-the tables is written by hand.
+`python docs/media.py` takes about two minutes; `python docs/media.py 5.2 5.8` renews those cases. Then
+`python docs/site/parts.py` renews the page.
 """
 
 from __future__ import annotations
@@ -12,13 +12,15 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
+import polars as pl
+
 import sojourn as sj
-from sojourn.base.markdown import replace_part, table
 from sojourn.model.analysis import media
 from sojourn.model.analysis.stats import mean_ci
 
-PAGE = Path(__file__).with_name("media.md")
-CASES = PAGE.parents[1] / "scenarios" / "media"
+FILE = Path(__file__).with_name("data") / "media.csv"
+CASES = FILE.parents[2] / "scenarios" / "media"
+COLUMNS = ("case", "control", "queue", "measure", "criterion", "value", "value_ci95", "met")
 CONTROLS = (
     "nada",
     "nada@rfc8698",
@@ -37,17 +39,17 @@ QUEUES: Mapping[str, Mapping[str, object]] = {
 L4S: Mapping[str, Mapping[str, object]] = {"DualPI2": {"link.aqm": "dualpi2", "link.limit": "1000 packets"}}
 DEEP: Mapping[str, Mapping[str, object]] = {"tail drop, 1 s": {"link.limit": "1 s"}}
 SEEDS = range(1, 11)
-MOST = 1.5e6
-"""What an encoder makes at most."""
-SOUND = 36e3
-"""What the sound of a flow takes: 20 kbit/s in packets of 20 ms, with their headers."""
+MAX_BPS = 1.5e6
+"""Maximum rate of an encoder."""
+SOUND_BPS = 36e3
+"""Rate of a flow's sound: 20 kbit/s in packets of 20 ms, with their headers."""
 Steps = tuple[media.Step, ...]
 
 
 def steps(flows: int, *rates: tuple[float, float], end: float) -> Steps:
-    """Return the times between changes of a capacity, with what flows with sound have of each at most."""
+    """Return the times between changes of a capacity, with the maximum video rate of the flows in each."""
     ends = [start for start, _ in rates[1:]] + [end]
-    most = ((start, min(bps - flows * SOUND, flows * MOST)) for start, bps in rates)
+    most = ((start, min(bps - flows * SOUND_BPS, flows * MAX_BPS)) for start, bps in rates)
     return tuple((start, until, bps) for (start, bps), until in zip(most, ends, strict=True))
 
 
@@ -58,20 +60,20 @@ AFTER_5_4: Steps = ((0, 120, 3.5e6),)
 
 
 def delay(result: sj.Result) -> float:
-    """Return the 95 % quantile of the queueing delay, of the group where it is longest."""
+    """Return the 95 % quantile of the queueing delay, of the group with the longest."""
     return float(result.groups["media_queueing_p95_ms"].drop_nulls().max())
 
 
 def share(result: sj.Result) -> float:
-    """Return what media has of the goodput of media and TCP."""
+    """Return the share of media in the goodput of media and TCP."""
     of_media, of_tcp, _ = result.groups["goodput_bps"]
     return float(of_media / (of_media + of_tcp))
 
 
 def share_of_rest(result: sj.Result) -> float:
-    """Return what media has of what sound and transfers of TCP leave, with their headers of 52 bytes."""
+    """Return the share of media in the capacity that sound and TCP, with headers of 52 bytes, leave."""
     of_tcp = float(result.groups["goodput_bps"][1]) * 1500 / 1448
-    return float(result.groups["media_received_bps"][0]) / (2e6 - 2 * SOUND - of_tcp)
+    return float(result.groups["media_received_bps"][0]) / (2e6 - 2 * SOUND_BPS - of_tcp)
 
 
 def transfers(result: sj.Result) -> float:
@@ -80,20 +82,20 @@ def transfers(result: sj.Result) -> float:
 
 
 def least(result: sj.Result) -> float:
-    """Return the least target of a flow from 100 s on, by an equal share."""
+    """Return the minimum target of a flow from 100 s on, over an equal share."""
     found = media.targets(result, 100, 300)
-    return min(found.values()) / (4e6 / 5 - SOUND)
+    return min(found.values()) / (4e6 / 5 - SOUND_BPS)
 
 
 def least_fair(result: sj.Result) -> float:
-    """Return the least of Jain's indices of the second halves of the steps."""
+    """Return the minimum of Jain's index over the second halves of the steps."""
     return min(media.fairness(result, (start + end) / 2, end) for start, end, _ in OF_5_2)
 
 
 def while_one_pauses(result: sj.Result) -> float:
-    """Return the mean target of the flows that stay, by the highest rate."""
+    """Return the mean target of the flows that stay, over the maximum rate."""
     found = media.targets(result, 50, 60)
-    return (found[0] + found[1]) / 2 / MOST
+    return (found[0] + found[1]) / 2 / MAX_BPS
 
 
 Measure = tuple[str, Callable[[sj.Result], float], float, float]
@@ -114,15 +116,15 @@ MEASURES: Mapping[str, tuple[Measure, ...]] = {
     "5.1": (
         used(OF_5_1, 0.8),
         lost(OF_5_1),
-        ("rise, s", partial(media.rise, start=40, end=60, least_bps=0.8 * MOST), 0.0, 10.0),
-        ("fall, s", partial(media.fall, start=60, end=80, most_ms=100), 0.0, 5.0),
+        ("rise, s", partial(media.rise, start=40, end=60, min_bps=0.8 * MAX_BPS), 0.0, 10.0),
+        ("fall, s", partial(media.fall, start=60, end=80, max_ms=100), 0.0, 5.0),
         DELAY,
     ),
     "5.2": (
         used(OF_5_2, 0.8),
         lost(OF_5_2),
         ("Jain's index", least_fair, 0.9, 1.0),
-        ("fall, s", partial(media.fall, start=75, end=100, most_ms=100), 0.0, 5.0),
+        ("fall, s", partial(media.fall, start=75, end=100, max_ms=100), 0.0, 5.0),
         DELAY,
     ),
     "5.3": (used(OF_5_3, 0.7, (0,)), lost(OF_5_3, (0,)), DELAY),
@@ -133,7 +135,7 @@ MEASURES: Mapping[str, tuple[Measure, ...]] = {
     ),
     "5.5": (
         ("Jain's index", partial(media.fairness, start=100, end=300), 0.8, 1.0),
-        ("least share", least, 0.5, 9.0),
+        ("minimum share", least, 0.5, 9.0),
         DELAY,
     ),
     "5.6": (("share", share, 0.25, 0.75),),
@@ -145,7 +147,12 @@ MEASURES: Mapping[str, tuple[Measure, ...]] = {
     ),
     "5.8": (
         ("while one pauses", while_one_pauses, 0.9, 9.0),
-        ("return, s", partial(media.rise, start=60, end=120, least_bps=0.8 * (3.5e6 / 3 - SOUND), flow=2), 0.0, 20.0),
+        (
+            "return, s",
+            partial(media.rise, start=60, end=120, min_bps=0.8 * (3.5e6 / 3 - SOUND_BPS), flow=2),
+            0.0,
+            20.0,
+        ),
         ("Jain's index", partial(media.fairness, start=80, end=120), 0.9, 1.0),
         DELAY,
     ),
@@ -153,12 +160,12 @@ MEASURES: Mapping[str, tuple[Measure, ...]] = {
 
 
 def main() -> None:
-    """Renew the tables of some cases, or of all."""
-    for case in sys.argv[1:] or MEASURES:
-        rows = [row for control in CONTROLS for row in rows_of(case, control)]
-        headings = ("control", "measured", *queues_of(case))
-        text = replace_part(PAGE.read_text(encoding="utf-8"), "table", case, table(headings, rows))
-        PAGE.write_text(text, encoding="utf-8")
+    """Renew the rows of some cases, or of all."""
+    cases = sys.argv[1:] or list(MEASURES)
+    rows = [row for case in cases for control in CONTROLS for row in rows_of(case, control)]
+    kept = pl.read_csv(FILE, infer_schema=False).filter(~pl.col("case").is_in(cases))
+    new = pl.DataFrame(rows, schema=dict.fromkeys(COLUMNS, pl.String), orient="row")
+    pl.concat([kept, new]).sort("case", maintain_order=True).write_csv(FILE)
 
 
 def queues_of(case: str) -> Mapping[str, Mapping[str, object]]:
@@ -167,16 +174,17 @@ def queues_of(case: str) -> Mapping[str, Mapping[str, object]]:
 
 
 def rows_of(case: str, control: str) -> list[tuple[str, ...]]:
-    """Rows of a case with a control: a cell for each queue, in bold where the mean is not within the criterion."""
-    runs = [
-        [] if name in L4S and control != "scream" else runs_of(case, control, sets)
+    """Return the rows of a case with a control: measures by queue."""
+    runs = {
+        name: runs_of(case, control, sets)
         for name, sets in queues_of(case).items()
+        if name not in L4S or control == "scream"
+    }
+    return [
+        (case, control, queue, name, criterion(low, high), *cells([measure(result) for result in results], low, high))
+        for name, measure, low, high in MEASURES[case]
+        for queue, results in runs.items()
     ]
-    rows = []
-    for what, measure, low, high in MEASURES[case]:
-        cells = [cell([measure(result) for result in results], low, high) if results else "" for results in runs]
-        rows.append((f"`{control}`", what, *cells))
-    return rows
 
 
 def runs_of(case: str, control: str, sets: Mapping[str, object]) -> list[sj.Result]:
@@ -190,11 +198,17 @@ def runs_of(case: str, control: str, sets: Mapping[str, object]) -> list[sj.Resu
         return list(pool.map(scenario.run, SEEDS))
 
 
-def cell(values: list[float], low: float, high: float) -> str:
-    """Return mean and interval."""
+def criterion(low: float, high: float) -> str:
+    """Return the bounds of a measure; 0 and 1 or 9 bound nothing."""
+    if high in (1.0, 9.0):
+        return f"≥ {low:g}"
+    return f"{low:g} to {high:g}" if low else f"≤ {high:g}"
+
+
+def cells(values: list[float], low: float, high: float) -> tuple[str, str, str]:
+    """Return mean, half width of its 95 % interval, and whether the mean meets the criterion."""
     mean, half = mean_ci(values)
-    text = f"{mean:.3g} ± {half or 0.0:.2g}"
-    return text if low <= mean <= high else f"**{text}**"
+    return f"{mean:.3g}", f"{half or 0.0:.2g}", "yes" if low <= mean <= high else "no"
 
 
 if __name__ == "__main__":
