@@ -1,7 +1,7 @@
-"""Writes the table of the draft's test cases in transports.md: runs `scenarios/bbr` and judges what BBRv3 does there.
+"""Run the test cases of the BBRv3 draft in `scenarios/bbr`, judge them and write `data/bbr3-cases.csv`.
 
-`python docs/bbr_cases.py` takes less than a minute. Phases are told by the pacing rate: 2.77 times the bandwidth in
-Startup, half of it in Drain, 5/4 and 9/10 of it while BBR looks for more and comes back.
+`python docs/bbr_cases.py` takes less than a minute. The pacing rate gives the phase: 2.77 times the bandwidth in
+Startup, half in Drain, 5/4 in ProbeBW_UP and 9/10 in ProbeBW_DOWN. `python docs/site/parts.py` then renews the page.
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ from pathlib import Path
 import polars as pl
 
 import sojourn as sj
-from sojourn.base.markdown import replace_part, table
 
-PAGE = Path(__file__).with_name("transports.md")
-SCENARIOS = PAGE.parents[1] / "scenarios" / "bbr"
+FILE = Path(__file__).with_name("data") / "bbr3-cases.csv"
+SCENARIOS = FILE.parents[2] / "scenarios" / "bbr"
 MARGIN = 0.99
 """Of the bandwidth: the pacing rate."""
 PAYLOAD = 1448 / 1500
@@ -168,7 +167,7 @@ def probe_up() -> Verdict:
     rounds = [span.rounds for span in ups]
     left = [span.stands[-1].in_flight / BDP for span in downs]
     fits = all(1 <= n <= 5 for n in rounds) and all(n <= 1.1 for n in left)
-    return fits, f"{len(ups)} times, {max(rounds):.1f} rounds at most, then {max(left):.2f} products in flight"
+    return fits, f"{len(ups)} times, at most {max(rounds):.1f} rounds, then {max(left):.2f} products in flight"
 
 
 def probe_rtt() -> Verdict:
@@ -188,7 +187,7 @@ def sub_packet() -> Verdict:
     late = trace.between(20, 150)
     most = max(stand.in_flight for stand in late)
     used = trace.goodput_mbps / (0.1 * PAYLOAD)
-    return most <= 12 and used > 0.95, f"{most} packets in flight at most after 20 s; {used:.0%} of the link"
+    return most <= 12 and used > 0.95, f"at most {most} packets in flight after 20 s; {used:.0%} of the link"
 
 
 def faster() -> Verdict:
@@ -269,7 +268,7 @@ def startup_app_limited() -> Verdict:
     lowest, most = min(stand.pacing for stand in stands), max(stand.cwnd for stand in stands)
     # An answer of 14 segments in a round trip, and the gain over it; the window asks for twice as much and a burst.
     fits = lowest >= 0.95 * stands[0].pacing and lowest >= 2.5 * 14 * MSS * 8 / 0.05 and most <= 4 * 14
-    return fits, f"{lowest / 1e6:.1f} Mbit/s after 1 s and to the end; a window of {most} segments at most"
+    return fits, f"{lowest / 1e6:.1f} Mbit/s from 1 s to the end; a window of at most {most} segments"
 
 
 def idle() -> Verdict:
@@ -284,27 +283,27 @@ def idle() -> Verdict:
     dips = least <= 0.55 * BDP
     return (
         not dips and rate >= 0.89,
-        f"{len(pauses)} pauses; then {rate:.2f} of the rate, {least / BDP:.1f} products at least",
+        f"{len(pauses)} pauses; then {rate:.2f} of the rate, at least {least / BDP:.1f} products",
     )
 
 
 CASES: dict[str, tuple[str, Callable[[], Verdict]]] = {
-    "startup-plateau": ("the bandwidth within 2 %, after 3 rounds on the plateau", startup_plateau),
+    "startup-plateau": ("the bandwidth within 2 %, 3 rounds on the plateau", startup_plateau),
     "startup-loss": ("Startup ends within 3 rounds of a recovery", startup_loss),
     "drain": ("Drain ends with one product in flight", drain),
-    "drain-slower": ("Drain ends after 3 rounds at the latest", drain_slower),
+    "drain-slower": ("Drain ends after at most 3 rounds", drain_slower),
     "probe-up": ("UP ends on a plateau, DOWN with one product in flight", probe_up),
     "probe-rtt": ("half a product for 200 ms, every 5 s", probe_rtt),
-    "sub-packet": ("no more than two least windows (12 packets), and the link is used", sub_packet),
+    "sub-packet": ("at most two minimum windows (12 packets) in flight, and the link is used", sub_packet),
     "faster": ("nine tenths of the new rate after two searches (7 s)", faster),
     "slower": ("the short-term bound halves the rate; the maximum goes after two cycles", slower),
-    "outage": ("the window of before a spurious time-out", outage),
+    "outage": ("the window returns to its value before a spurious time-out", outage),
     "reordering": ("a spurious recovery takes nothing from the rate", reordering),
-    "policer": ("nine tenths of its rate, a twentieth lost at most", policer),
+    "policer": ("nine tenths of its rate, at most a twentieth lost", policer),
     "aggregation": ("a window above two products, and the link is used", aggregation),
-    "startup-app-limited": ("2.77 times the largest sample for ever; a window of some bursts", startup_app_limited),
-    "idle": ("no search for the least RTT behind a pause", idle),
-    "long-startup": ("a search for the least RTT within Startup, which goes on", long_startup),
+    "startup-app-limited": ("2.77 times the maximum sample to the end; a window of some bursts", startup_app_limited),
+    "idle": ("no ProbeRTT after a pause", idle),
+    "long-startup": ("a ProbeRTT within Startup, which continues", long_startup),
 }
 """By scenario: what the draft expects, and the judge."""
 
@@ -312,14 +311,13 @@ CASES: dict[str, tuple[str, Callable[[], Verdict]]] = {
 def rows() -> list[tuple[str, ...]]:
     """Return a row for each case."""
     found = [(name, expected, *judge()) for name, (expected, judge) in CASES.items()]
-    return [(f"`{name}`", expected, here, "yes" if fits else "**no**") for name, expected, fits, here in found]
+    return [(name, expected, here, "yes" if fits else "no") for name, expected, fits, here in found]
 
 
 def main() -> None:
-    """Renew the table."""
-    text = PAGE.read_text(encoding="utf-8")
-    headings = ("case", "expected", "here", "as expected")
-    PAGE.write_text(replace_part(text, "table", "bbr-cases", table(headings, rows())), encoding="utf-8")
+    """Renew the file."""
+    columns = ("case", "expected", "measured", "met")
+    pl.DataFrame(rows(), schema=dict.fromkeys(columns, pl.String), orient="row").write_csv(FILE)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Writes the table of single flows in transports.md: each control alone, in the simulator and on the real kernel.
+"""Run each congestion control alone in the simulator and on the real kernel and write `data/single-flows.csv`.
 
 `python docs/single_flows.py` takes some minutes and needs a kernel (`sojourn kernel build`).
 """
@@ -8,18 +8,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-import sojourn as sj
-from sojourn.base.markdown import replace_part, table
+import polars as pl
 
-PAGE = Path(__file__).with_name("transports.md")
+import sojourn as sj
+
+FILE = Path(__file__).with_name("data") / "single-flows.csv"
+COLUMNS = ("control", "rtt_ms", "mean_window_there", "mean_window_here", "apart_percent")
+COUNTS = ("reductions_there", "reductions_here")
 CONTROLS = [
     *("reno", "cubic", "bbr", "dctcp", "vegas", "westwood"),
     *("highspeed", "scalable", "htcp", "illinois", "bic", "yeah"),
 ]
 RTTS_MS = (20, 100)
 ENGINES = ("kernel", "simulate")
-LEAST_FALL = 0.1
-"""What counts as a reduction: of the window since it last rose."""
+MIN_FALL = 0.1
+"""Minimum fall of the window since it last rose that counts as a reduction."""
 
 
 def windows(cc: str, rtt_ms: int, engine: str) -> list[float]:
@@ -39,7 +42,7 @@ def windows(cc: str, rtt_ms: int, engine: str) -> list[float]:
 
 
 def reductions(windows: Iterable[float]) -> int:
-    """Return how many times a window has fallen by more than a tenth before it rose again."""
+    """Return how many times a window fell by a tenth or more before it rose again."""
     count, peak, floor, falls = 0, 0.0, 0.0, False
     for cwnd in windows:
         peak = max(peak, cwnd)
@@ -47,7 +50,7 @@ def reductions(windows: Iterable[float]) -> int:
             falls, peak = False, cwnd
         elif falls:
             floor = cwnd
-        elif cwnd <= (1 - LEAST_FALL) * peak:
+        elif cwnd <= (1 - MIN_FALL) * peak:
             count, falls, floor = count + 1, True, cwnd
     return count
 
@@ -58,15 +61,14 @@ def row(cc: str, rtt_ms: int) -> tuple[str, ...]:
     means = [sum(side) / len(side) for side in (there, here)]
     counts = [str(reductions(side)) for side in (there, here)]
     apart = 100 * (means[1] / means[0] - 1)
-    return (f"`{cc}`", f"{rtt_ms} ms", *(f"{mean:.2f}" for mean in means), f"{apart:+.2f}", *counts)
+    return (cc, str(rtt_ms), *(f"{mean:.2f}" for mean in means), f"{apart:+.2f}", *counts)
 
 
 def main() -> None:
-    """Renew the table."""
-    headings = ("control", "RTT", "mean window there", "here", "apart, %", "reductions there", "here")
+    """Renew the file."""
     rows = [row(cc, rtt_ms) for cc in CONTROLS for rtt_ms in RTTS_MS]
-    text = PAGE.read_text(encoding="utf-8")
-    PAGE.write_text(replace_part(text, "table", "single-flows", table(headings, rows)), encoding="utf-8")
+    schema = dict.fromkeys((*COLUMNS, *COUNTS), pl.String)
+    pl.DataFrame(rows, schema=schema, orient="row").write_csv(FILE)
 
 
 if __name__ == "__main__":
