@@ -1,53 +1,55 @@
-"""Writes the tables of reproduction.md from the verdicts of reproductions.
+"""Write `data/claims.csv`, a row per claim of a paper, from the verdicts of reproductions.
 
 `python docs/claims.py DIR` reads `DIR/PAPER/FIGURE.claims.json`, as `sojourn reproduce PAPER -o DIR` writes them, and
-replaces the table of each paper that it finds there, and the counts. A paper of which real programs made figures
-(`DIR/PAPER/emulate`, by `python -m sojourn.report.emulated -o DIR`) has a table of these, too, beside the simulator's
-numbers of the page. What stands around the tables is written by hand.
-A test compares the tables with claims.json and with the authors' own runs.
+replaces the rows of each paper found there. Of figures made by real programs (`DIR/PAPER/emulate`, by
+`python -m sojourn.report.emulated -o DIR`) the columns `emulated` and `emulated_verdict` are replaced.
+`python docs/site/parts.py` then renews the counts in reproduction.md. A test compares the rows with claims.json and
+the authors' own runs.
 """
 
 from __future__ import annotations
 
+import csv
 import json
-import re
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
-from sojourn.base.markdown import read_part, replace_part, table
 from sojourn.papers import PAPERS, paper
-from sojourn.papers.judge import UNKNOWN, VERDICTS, Verdict, claims_of, measured_text, published_text
+from sojourn.papers.judge import UNKNOWN, Verdict, claims_of, measured_text, published_text
 from sojourn.papers.report.emulated import emulated_text
 
-PAGE = Path(__file__).with_name("reproduction.md")
-HEADINGS = ("claim", "what", "published", "measured", "verdict", "original", "remark")
-COUNTS = "counts"
-EMULATED = "emulated"
-EMULATED_HEADINGS = ("claim", "what", "published", "simulated", "emulated", "verdict")
+FILE = Path(__file__).with_name("data") / "claims.csv"
+COLUMNS = ("paper", "claim", "metric", "published", "measured", "verdict", "original", "remark")
+EMULATED = ("simulated", "emulated", "emulated_verdict")
+"""Of claims about emulated runs the simulated value, and of all the value and verdict of real programs."""
+Row = dict[str, str]
 
 
 def main(root: Path) -> None:
-    """Renew the tables of the papers whose verdicts lie in a folder."""
-    text = PAGE.read_text(encoding="utf-8")
+    """Renew the rows of the papers whose verdicts lie in a folder."""
+    old = rows()
+    new: list[Row] = []
     for paper_id in PAPERS:
-        verdicts = verdicts_of(root, paper_id)
-        if verdicts:
-            text = replace_part(text, "table", paper_id, table(HEADINGS, map(row, verdicts)))
-        name = f"{paper_id} {EMULATED}"
-        if emulated := verdicts_in(root / paper_id / "emulate"):
-            rows = [emulated_row(one) for one in emulated]
-        elif f"<!-- table: {name} -->" in text:
-            rows = rows_of(text, name)
-        else:
-            continue
-        simulated = {cells[0]: cells[3].removeprefix("simulated: ") for cells in rows_of(text, paper_id)}
-        rows = [[*cells[:3], simulated[cells[0]], *cells[4:]] for cells in rows]
-        text = replace_part(text, "table", name, table(EMULATED_HEADINGS, rows))
-    PAGE.write_text(replace_part(text, "table", COUNTS, counts(text)), encoding="utf-8")
+        before = {row["claim"]: row for row in old if row["paper"] == paper_id}
+        found = [row(one) for one in verdicts_of(root, paper_id)] or list(before.values())
+        emulated = {one["id"]: emulated_row(one) for one in verdicts_in(root / paper_id / "emulate")}
+        kept = {name: {key: one[key] for key in EMULATED[1:]} for name, one in before.items()}
+        new += [one | emulated.get(one["claim"], kept.get(one["claim"], {})) for one in found]
+    with FILE.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, (*COLUMNS, *EMULATED), restval="", lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(new)
+
+
+def rows() -> list[Row]:
+    """Return the rows of the file."""
+    with FILE.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
 
 
 def verdicts_of(root: Path, paper_id: str) -> list[Verdict]:
-    """Verdicts on all claims of a paper, in the order of claims.json; none if a figure is missing."""
+    """Return the verdicts on all claims of a paper, in the order of claims.json; none if a figure is missing."""
     found = {verdict["id"]: verdict for verdict in verdicts_in(root / paper_id)}
     ids = [claim["id"] for claim in claims_of(paper_id)]
     if found and set(ids) - found.keys():
@@ -57,59 +59,46 @@ def verdicts_of(root: Path, paper_id: str) -> list[Verdict]:
 
 
 def verdicts_in(folder: Path) -> list[Verdict]:
-    """Verdicts of the figures in a folder."""
+    """Return the verdicts of the figures in a folder."""
     return [one for file in sorted(folder.glob("*.claims.json")) for one in json.loads(file.read_text("utf-8"))]
 
 
-def emulated_row(verdict: Verdict) -> list[str]:
-    """A claim's line among those of real programs, which judge only claims about such runs; not yet the simulated."""
-    relation = verdict["kind"] == "relation"
-    published = "true" if relation else published_text(verdict)
-    return [verdict["id"], verdict["metric"], published, "", emulated_text(verdict), verdict["verdict"]]
+def emulated_row(verdict: Verdict) -> Row:
+    """Return the columns of real programs, which judge only claims about such runs."""
+    return {"emulated": emulated_text(verdict), "emulated_verdict": verdict["verdict"]}
 
 
-def row(verdict: Verdict) -> list[str]:
-    """A claim's line."""
-    relation = verdict["kind"] == "relation"
-    original = "" if verdict["original"] == UNKNOWN else verdict["original"]
-    published = "true" if relation else published_text(verdict)
-    cells = [verdict["id"], verdict["metric"], published, measured(verdict), verdict["verdict"], original]
-    return [*cells, remark(verdict)]
+def row(verdict: Verdict) -> Row:
+    """Return the columns of a claim without those of real programs."""
+    return {
+        "paper": verdict["paper"],
+        "claim": verdict["id"],
+        "metric": " ".join(verdict["metric"].split()),
+        "published": "true" if verdict["kind"] == "relation" else published_text(verdict),
+        "measured": "" if verdict["measured"] is None else measured_text(verdict),
+        "verdict": verdict["verdict"],
+        "original": "" if verdict["original"] == UNKNOWN else verdict["original"],
+        "remark": remark(verdict),
+        "simulated": simulated(verdict),
+    }
 
 
-def measured(verdict: Verdict) -> str:
-    """What was measured; of a claim about emulated runs what the simulation gives."""
-    if verdict["measured"] is not None:
-        return measured_text(verdict)
-    simulated = verdict.get("simulated")
-    if simulated is None:
-        return "–"
-    return f"simulated: {str(simulated).lower() if isinstance(simulated, bool) else f'{simulated:.3g}'}"
+def simulated(verdict: Verdict) -> str:
+    """Return the simulated value of a claim about emulated runs, which does not judge it."""
+    value = verdict.get("simulated")
+    if verdict["measured"] is not None or value is None:
+        return ""
+    return str(value).lower() if isinstance(value, bool) else f"{value:.3g}"
 
 
 def remark(verdict: Verdict) -> str:
-    """What the original says against a claim; of one that failed, what came nearest and what would have to be known."""
+    """Return the original's evidence against a claim, or the nearest experiment of one that failed."""
     if verdict["verdict"] == "contradicted":
         return f"{verdict['original_evidence']}. Ours alone: {verdict['measured_verdict']}"
     if verdict["verdict"] == "failed":
-        return paper(verdict["paper"]).about.NEAREST[verdict["id"]]
+        nearest: Mapping[str, str] = paper(verdict["paper"]).about.NEAREST
+        return nearest[verdict["id"]]
     return ""
-
-
-def counts(text: str) -> list[str]:
-    """How many claims of each paper have which verdict, by the tables of the page."""
-    rows = []
-    for paper_id in PAPERS:
-        found = [cells[4] for cells in rows_of(text, paper_id)]
-        rows.append([f"[{paper_id}](#{paper_id})", len(found), *(found.count(name) for name in VERDICTS)])
-    rows.append(["all", *(sum(int(one[column]) for one in rows) for column in range(1, len(VERDICTS) + 2))])
-    return table(("paper", "claims", *VERDICTS), [[str(cell) for cell in one] for one in rows])
-
-
-def rows_of(text: str, name: str) -> list[list[str]]:
-    """Cells of the lines of one of the page's tables."""
-    lines = read_part(text, "table", name).splitlines()[2:]
-    return [[cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
 
 
 if __name__ == "__main__":

@@ -1,45 +1,43 @@
-"""The tables of docs/reproduction.md are those of claims.json; what they say of the original is what is computed."""
+"""The rows of docs/data/claims.csv are those of claims.json and the authors' own runs."""
 
 from __future__ import annotations
 
+import json
 import re
 import runpy
-from collections import Counter
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sojourn.base.markdown import replace_part, table
 from sojourn.papers import PAPERS, paper
 from sojourn.papers.judge import UNKNOWN, VERDICTS, claims_of, judge, published_text
 from sojourn.papers.original import beside_original
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGE: dict[str, Any] = runpy.run_path(str(DOCS / "claims.py"))
-TEXT = (DOCS / "reproduction.md").read_text(encoding="utf-8")
-TABLES: dict[str, list[dict[str, str]]] = {
-    paper_id: [dict(zip(PAGE["HEADINGS"], cells, strict=True)) for cells in PAGE["rows_of"](TEXT, paper_id)]
-    for paper_id in PAPERS
+SCRIPT: dict[str, Any] = runpy.run_path(str(DOCS / "claims.py"))
+ROWS: dict[str, list[dict[str, str]]] = {
+    paper_id: [row for row in SCRIPT["rows"]() if row["paper"] == paper_id] for paper_id in PAPERS
 }
 
 
 @pytest.mark.parametrize("paper_id", PAPERS)
 def test_every_claim_has_a_line_with_what_the_paper_says(paper_id: str) -> None:
     claims = claims_of(paper_id)
-    assert [line["claim"] for line in TABLES[paper_id]] == [claim["id"] for claim in claims]
-    for claim, line in zip(claims, TABLES[paper_id], strict=True):
+    assert [line["claim"] for line in ROWS[paper_id]] == [claim["id"] for claim in claims]
+    for claim, line in zip(claims, ROWS[paper_id], strict=True):
         [verdict] = judge([claim], None)
-        assert line["what"] == " ".join(verdict["metric"].split()), line["claim"]
+        assert line["metric"] == " ".join(verdict["metric"].split()), line["claim"]
         assert line["published"] == ("true" if verdict["kind"] == "relation" else published_text(verdict))
         assert line["verdict"] in VERDICTS
-        assert (line["measured"][0] in "–s") == (line["verdict"] == "not-run")
+        assert (line["measured"] == "") == (line["verdict"] == "not-run")
 
 
 @pytest.mark.parametrize("paper_id", PAPERS)
 def test_what_is_said_of_the_original_is_what_is_computed(paper_id: str) -> None:
     found = paper(paper_id)
-    lines = {line["claim"]: line for line in TABLES[paper_id]}
+    lines = {line["claim"]: line for line in ROWS[paper_id]}
     for figure in found.figures:
         claims = claims_of(paper_id, figure)
         for verdict in beside_original(claims, judge(claims, None), found.original(figure)):
@@ -55,7 +53,7 @@ def test_what_is_said_of_the_original_is_what_is_computed(paper_id: str) -> None
 def test_the_verdict_follows_from_the_printed_mean_and_the_band(paper_id: str) -> None:
     """A claim that its original contradicts tells its own verdict in the remark."""
     judged = {claim["id"]: claim for claim in claims_of(paper_id) if claim["kind"] != "relation"}
-    lines = {line["claim"]: line for line in TABLES[paper_id] if line["claim"] in judged}
+    lines = {line["claim"]: line for line in ROWS[paper_id] if line["claim"] in judged}
     assert len(lines) == len(judged)
     for name, line in lines.items():
         if line["verdict"] == "not-run":
@@ -86,49 +84,42 @@ def _verdicts_of(claim: dict[str, Any], printed: str) -> set[str]:
 @pytest.mark.parametrize("paper_id", PAPERS)
 def test_each_claim_that_fails_says_what_came_nearest(paper_id: str) -> None:
     """And no other one does: what came nearest is of no use where the claim is met or contradicted."""
-    failed = {line["claim"]: line["remark"] for line in TABLES[paper_id] if line["verdict"] == "failed"}
+    failed = {line["claim"]: line["remark"] for line in ROWS[paper_id] if line["verdict"] == "failed"}
     assert failed == dict(paper(paper_id).about.NEAREST)
 
 
 @pytest.mark.parametrize("paper_id", ["gao2015", "cs244-2015"])
-def test_what_real_programs_gave_stands_beside_the_simulator(paper_id: str) -> None:
-    rows = PAGE["rows_of"](TEXT, f"{paper_id} emulated")
-    lines = {line["claim"]: line for line in TABLES[paper_id]}
+def test_real_programs_judge_only_claims_about_them(paper_id: str) -> None:
+    emulated = {row["claim"]: row for row in ROWS[paper_id] if row["emulated_verdict"]}
     about = {claim["id"]: claim for claim in claims_of(paper_id)}
-    needed = {name for name, claim in about.items() if claim["engine"] == "emulate"}
-    assert needed <= {cells[0] for cells in rows} <= about.keys() and rows
-    for name, what, published, simulated, emulated, verdict in rows:
-        line = lines[name]
-        assert (what, published) == (line["what"], line["published"]), name
-        assert simulated == line["measured"].removeprefix("simulated: "), name
-        assert emulated and verdict in VERDICTS
-        assert (verdict == "not-run") == (about[name]["engine"] != "emulate")
+    assert {name for name, claim in about.items() if claim["engine"] == "emulate"} <= emulated.keys()
+    for name, row in emulated.items():
+        assert row["emulated"] and row["emulated_verdict"] in VERDICTS
+        assert (row["emulated_verdict"] == "not-run") == (about[name]["engine"] != "emulate")
+        assert (row["simulated"] == "") == (row["measured"] != ""), name
 
 
-def test_a_claim_about_simulations_is_told_of_real_programs_and_not_judged() -> None:
+def test_a_claim_about_simulations_has_a_value_of_real_programs_and_no_verdict() -> None:
     [claim] = [claim for claim in claims_of("gao2015") if claim["id"] == "S1-F13-loss"]
-    told = judge([claim], None)[0] | {"emulated": 0.0123}
-    assert PAGE["emulated_row"](told)[4:] == ["0.0123", "not-run"]
+    verdict = judge([claim], None)[0] | {"emulated": 0.0123}
+    assert SCRIPT["emulated_row"](verdict) == {"emulated": "0.0123", "emulated_verdict": "not-run"}
 
 
-def test_the_counts_are_those_of_the_tables() -> None:
-    rows = PAGE["rows_of"](TEXT, "counts")
-    assert [row[0] for row in rows] == [*(f"[{name}](#{name})" for name in PAPERS), "all"]
-    total: Counter[str] = Counter()
-    for paper_id, row in zip(PAPERS, rows, strict=False):
-        counted = Counter(line["verdict"] for line in TABLES[paper_id])
-        assert [int(cell) for cell in row[1:]] == [counted.total(), *(counted[name] for name in VERDICTS)]
-        total += counted
-    assert [int(cell) for cell in rows[-1][1:]] == [total.total(), *(total[name] for name in VERDICTS)]
-
-
-def test_a_table_is_written_from_verdicts_and_read_again(tmp_path: Path) -> None:
-    claims = claims_of("nichols2012")
-    verdicts = judge(claims, None)
-    verdicts[0] |= {"verdict": "failed", "measured": False, "share": 0.3, "metric": "a | b"}
-    text = replace_part(TEXT, "table", "nichols2012", table(PAGE["HEADINGS"], map(PAGE["row"], verdicts[1:])))
-    assert [cells[0] for cells in PAGE["rows_of"](text, "nichols2012")] == [claim["id"] for claim in claims[1:]]
-    assert PAGE["rows_of"](text, "nichols2012")[0][3:5] == ["–", "not-run"]
-    line = table(("x",), [[verdicts[0]["metric"]]])[-1]
-    assert line == r"| a \| b |"
-    assert PAGE["rows_of"](text, "gao2015") == PAGE["rows_of"](TEXT, "gao2015")
+def test_rows_are_written_from_verdicts_and_the_others_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "claims.csv"
+    shutil.copy(SCRIPT["FILE"], file)
+    monkeypatch.setitem(SCRIPT["main"].__globals__, "FILE", file)
+    before = SCRIPT["rows"]()
+    verdicts = judge(claims_of("nichols2012"), None)
+    verdicts[0] |= {"verdict": "failed", "measured": False, "share": 0.3}
+    verdicts[0]["id"] = next(iter(paper("nichols2012").about.NEAREST))
+    verdicts = verdicts[:1] + [one for one in judge(claims_of("nichols2012"), None) if one["id"] != verdicts[0]["id"]]
+    (tmp_path / "nichols2012").mkdir()
+    (tmp_path / "nichols2012" / "a.claims.json").write_text(json.dumps(verdicts), encoding="utf-8")
+    SCRIPT["main"](tmp_path)
+    after = SCRIPT["rows"]()
+    assert [row for row in after if row["paper"] != "nichols2012"] == [r for r in before if r["paper"] != "nichols2012"]
+    written = {row["claim"]: row for row in after if row["paper"] == "nichols2012"}
+    assert written.keys() == {claim["id"] for claim in claims_of("nichols2012")}
+    assert written[verdicts[0]["id"]]["remark"] == paper("nichols2012").about.NEAREST[verdicts[0]["id"]]
+    assert [row["verdict"] for name, row in written.items() if name != verdicts[0]["id"]] == ["not-run"] * 2
