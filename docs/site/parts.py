@@ -9,12 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from posixpath import relpath
 
 from sojourn.base.markdown import table
 from tables import DATA, Table
 
 DOCS = DATA.parent
 PART = re.compile(r"^<!-- (?P<kind>rows|table): (?P<name>[^>]+?) -->\n.*?^<!-- end -->$", re.DOTALL | re.MULTILINE)
+LINK = re.compile(r"\]\(([^)\s#]+)")
+"""In files links are relative to `docs`."""
 Rows = list[list[str]]
 
 COMPARISONS = {
@@ -119,8 +122,9 @@ TABLES: dict[str, Callable[[], Sequence[str]]] = {
 }
 
 
-def renewed(text: str) -> str:
+def renewed(path: Path) -> str:
     """Return a page with its parts renewed; parts of other generators stay."""
+    folder = path.parent.relative_to(DOCS).as_posix()
 
     def part(found: re.Match[str]) -> str:
         kind, name = found["kind"], found["name"]
@@ -128,9 +132,10 @@ def renewed(text: str) -> str:
             return found[0]
         rows = Table.parse(name) if kind == "rows" else None
         lines = table(rows.headings, rows.cells) if rows else TABLES[name]()
+        lines = [LINK.sub(lambda link: f"]({relpath(link[1], folder)}", line) for line in lines] if rows else lines
         return "\n".join([f"<!-- {kind}: {name} -->", "", *lines, "", "<!-- end -->"])
 
-    return PART.sub(part, text)
+    return PART.sub(part, path.read_text(encoding="utf-8"))
 
 
 def pages() -> list[Path]:
@@ -141,8 +146,7 @@ def pages() -> list[Path]:
 def main() -> None:
     """Renew the parts of all pages."""
     for path in pages():
-        text = path.read_text(encoding="utf-8")
-        path.write_text(renewed(text), encoding="utf-8")
+        path.write_text(renewed(path), encoding="utf-8")
 
 
 if __name__ == "__main__":

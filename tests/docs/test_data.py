@@ -18,8 +18,7 @@ FILES = sorted(path.name for path in DATA.glob("*.csv"))
 
 @pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(DOCS)))
 def test_parts_of_pages_are_those_of_the_data(page: Path) -> None:
-    text = page.read_text(encoding="utf-8")
-    assert renewed(text) == text, "run: python docs/site/parts.py"
+    assert renewed(page) == page.read_text(encoding="utf-8"), "run: python docs/site/parts.py"
 
 
 @pytest.mark.parametrize("name", FIGURES)

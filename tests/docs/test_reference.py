@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 from sojourn import InputError, Result, Scenario, Study, _core
+from tables import Table
 
 DOCS = Path(__file__).parents[2] / "docs"
 SECTIONS = {
@@ -139,28 +140,23 @@ def tables(result: Result, wireless: Result, settled: Result, applications: Resu
 
 
 def test_result_tables(tables: dict[str, pl.DataFrame]) -> None:
-    headings = set(re.findall(r"^### `(\w+)`$", part("results.md", "Tables"), re.MULTILINE))
-    assert headings == set(tables)
-    for name, table in tables.items():
-        columns = set(table.columns)
-        text = part("results.md", f"`{name}`")
-        if name == "state":  # its columns are the state variables of the queue managers
-            assert {"time_ns", "link"} <= set(re.findall(r"`(\w+)`", text)) & columns
-        else:
-            assert names(text) == columns, name
-
-
-def test_column_types(tables: dict[str, pl.DataFrame]) -> None:
+    headings = re.findall(r"^### `(\w+)`$", (DOCS / "results" / "tables.md").read_text("utf-8"), re.MULTILINE)
+    rows = Table.read("columns.csv").rows
+    assert headings == list(dict.fromkeys(row["table"] for row in rows)) and set(headings) == set(tables)
     short = {"UInt8": "u8", "UInt32": "u32", "UInt64": "u64", "Float64": "f64"}
-    for table in set(tables) - {"state"}:
-        for row in rows(part("results.md", f"`{table}`")):
-            for column in re.findall(r"`([^`]+)`", row[0]):
-                assert row[1] == short[str(tables[table].schema[column])], f"{table}.{column}"
+    for name, table in tables.items():
+        columns = {row["column"]: row["type"] for row in rows if row["table"] == name}
+        found = {column: short[str(kind)] for column, kind in table.schema.items()}
+        if name == "state":  # its other columns are the state variables of the queue managers
+            assert columns.pop("NAME") == "f64"
+            found = {column: found[column] for column in ("time_ns", "link")}
+        assert columns == found, name
 
 
 def test_summary_keys(result: Result, wireless: Result, settled: Result) -> None:
-    summary = part("results.md", "The summary")
-    documented = set(re.findall(r"`([\w.-]+)`", summary))
+    rows = Table.read("summary.csv").rows
+    documented = {key for row in rows for key in row["key"].split(", ")}
+    documented |= {key for row in rows for key in re.findall(r"`([\w.-]+)`", row["meaning"])}
     link = result.totals["links"]["forward"]
     group, flow = result.totals["groups"][0], result.totals["flows"][0]
     wlan = wireless.totals["wlan"]
