@@ -7,6 +7,7 @@ import runpy
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from sojourn.base.markdown import read_part
@@ -23,7 +24,14 @@ SEARCHED = sorted(file.stem for file in (DOCS / "searches").glob("*.json"))
 
 @pytest.mark.parametrize("paper_id", SEARCHED)
 def test_a_section_is_that_of_its_data(paper_id: str) -> None:
-    assert read_part(TEXT, "search", paper_id) == "\n".join(PAGE["lines_of"](paper_id)).strip()
+    found = PAGE["searches"]()[paper_id]
+    assert read_part(TEXT, "search", paper_id) == "\n".join(PAGE["summary"](found)).strip()
+
+
+def test_the_files_are_those_of_the_searches() -> None:
+    for name, rows in PAGE["tables"]().items():
+        text = pl.DataFrame(rows, infer_schema_length=None).write_csv(float_precision=3)
+        assert text == (DOCS / "data" / name).read_text(encoding="utf-8"), "run: python docs/searches.py DIR"
 
 
 @pytest.mark.parametrize("paper_id", SEARCHED)

@@ -119,19 +119,19 @@ def section(one: Report) -> list[str]:
     seeds = f"seed {one['seeds'][0]}" if len(one["seeds"]) == 1 else f"{len(one['seeds'])} seeds"
     lines = [
         f"{one['tried']} of {one['possible']:,} set-ups were tried, {one['at_random']} at random and "
-        f"{one['climbing']} from there, with {seeds} and {one['claims']} claims of {', '.join(one['figures'])}. "
-        f"Today's set-up scores {one['usual']['score']:.3f}, those at random {random['random_mean']:.3f} in the mean "
-        f"(standard deviation {random['random_sd']:.3f}, best {random['random_best']:.3f}), the best of all "
+        f"{one['climbing']} by climbing, with {seeds} and {one['claims']} claims of {', '.join(one['figures'])}. "
+        f"Scores: today's set-up {one['usual']['score']:.3f}, random set-ups {random['random_mean']:.3f} on average "
+        f"(standard deviation {random['random_sd']:.3f}, maximum {random['random_best']:.3f}), the best of all "
         f"{one['best']['score']:.3f}.",
     ]
     if chance["scores"]:
         scores = ", ".join(f"{score:.3f}" for score in chance["scores"])
-        lines[0] += f" With seeds {', '.join(map(str, chance['seeds']))} today's has {scores}: so much is chance."
+        lines[0] += f" Today's set-up with seeds {', '.join(map(str, chance['seeds']))}, by chance: {scores}."
     lines += ["", *table(SPLIT_HEADINGS, [_split_row(number, split) for number, split in enumerate(one["splits"], 1)])]
     lines += ["", _gain(one["splits"]), ""]
     lines += [
-        f"The best of all: {_code(one['best']['changes'])}. Verdicts {_counts(one['best'])}, today's "
-        f"{_counts(one['usual'])}; nothing is left to check it.",
+        f"The best of all: {_code(one['best']['changes'])}. Its verdicts: {_counts(one['best'])}; today's: "
+        f"{_counts(one['usual'])}. No claims are left to check it.",
         "",
     ]
     if one["best"]["claims"]:
@@ -175,8 +175,8 @@ def _gain(splits: Sequence[Mapping[str, Any]]) -> str:
         mean, half = mean_ci(gains)
         texts.append(f"{mean:+.3f}" + (f" ± {half:.3f}" if half is not None else ""))
     return (
-        f"Beside today's set-up the searches gain {texts[0]} on the half that they see and {texts[1]} on the other one "
-        f"(means over {len(splits)} halves, which overlap, and 95 % intervals as if they did not)."
+        f"Over today's set-up the searches gain {texts[0]} on the half that they see and {texts[1]} on the other half "
+        f"(means over {len(splits)} overlapping halves; 95 % intervals as if they were independent)."
     )
 
 
