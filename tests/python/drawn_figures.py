@@ -7,7 +7,7 @@ from typing import Any
 from matplotlib.text import Text
 
 import sojourn as sj
-from sojourn.figures.api import Drawn, draw
+from sojourn.figures.api import Plot, draw
 from sojourn.figures.look import Look
 from sojourn.model.analysis.labels import names_of
 
@@ -45,7 +45,7 @@ def call(seed: int = 77, **sets: object) -> sj.Result:
     return sj.Scenario.build(scenario).replace({key.replace("__", "."): value for key, value in sets.items()}).run(seed)
 
 
-def drawn(kind: str, results: list[sj.Result], look: Look | None = None, **options: str) -> Drawn:
+def drawn(kind: str, results: list[sj.Result], look: Look | None = None, **options: str) -> Plot:
     found, _ = draw(kind, results, names_of(results), look=look, options=options)
     found.figure.draw_without_rendering()
     return found

@@ -1,7 +1,7 @@
-"""Figure kinds by name: adding one is a file here and a line in `KINDS`.
+"""Figure kinds by name: adding one takes a file here and a line in `KINDS`.
 
-A kind's module has a function `draw(results, names, sheet)` that asks the sheet for panels and fills them with `marks`.
-Options that the line names are further arguments of that function, which has defaults for them.
+A kind's module has a function `draw(results, names, sheet)` that creates panels on the sheet and fills them with
+`marks`. The options listed in `KINDS` are further arguments of that function, with defaults.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Kind:
-    """A figure kind: its module, what it shows, and the options that it takes."""
+    """A figure kind: its module, its content, and its options."""
 
     module: str
     about: str
@@ -83,14 +83,14 @@ KINDS = {
 }
 
 FORMATS = ("png", "svg", "pdf", "pgf", "csv", "json")
-"""What a figure can be written as; csv and json are its plotted data."""
+"""Output formats; csv and json contain the plotted data."""
 PRESETS = {
     "ieee-column": "3.5 in wide, text of 7 and 8 pt in Times",
     "acm-column": "3.33 in wide, text of 7 and 8 pt in Libertine",
     "slide": "10 by 5.6 in, text of 16 and 18 pt",
     "dark": "light on dark",
 }
-"""Style sheets that come with the project (`styles/`)."""
+"""Style sheets shipped in `styles/`."""
 PALETTES = {
     "okabe-ito": ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"),
     "tol-bright": ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#bbbbbb"),
@@ -98,20 +98,20 @@ PALETTES = {
     "tol-muted": ("#cc6677", "#332288", "#ddcc77", "#117733", "#88ccee", "#882255", "#44aa99", "#999933", "#aa4499"),
     "grey": ("#000000", "#777777", "#444444", "#aaaaaa"),
 }
-"""Colours by the name of their palette: those of Okabe and Ito (2008), of Paul Tol (2021), and for grey print."""
+"""Colours by palette name: those of Okabe and Ito (2008), of Paul Tol (2021), and for grey print."""
 LEGENDS = ("auto", "above", "below", "right", "none")
-"""Where a legend can be, beside matplotlib's locations within the panels."""
+"""Legend positions in addition to matplotlib's locations within the panels."""
 
 
 class Draw(Protocol):
-    """What a figure kind is."""
+    """Drawing function of a figure kind."""
 
     def __call__(self, results: Sequence[Result], names: Sequence[Name], sheet: Sheet) -> None:
-        """Fill `sheet` with `results`, which are called `names`."""
+        """Fill `sheet` with `results`, labelled with `names`."""
 
 
 def kind(name: str, options: Mapping[str, object] | None = None) -> Draw:
-    """Drawing function of a figure kind, with options as typed; refused if there is no such kind or option."""
+    """Drawing function of a figure kind, with options as typed; raises `InputError` for an unknown kind or option."""
     from sojourn.base.errors import InputError, known_name
 
     name = known_name("figure kind", name, KINDS)
@@ -128,7 +128,7 @@ def kind(name: str, options: Mapping[str, object] | None = None) -> Draw:
 
 @dataclass(frozen=True)
 class Option:
-    """An option of figure kinds: the argument of `draw`, what is typed, and how that is read."""
+    """Option of figure kinds: the argument of `draw`, its help, and its parser."""
 
     argument: str
     metavar: str
@@ -145,7 +145,7 @@ def _names(_: str, text: str | Sequence[str]) -> list[str]:
 
 
 def _numbers(option: str, text: str | int | Sequence[int]) -> list[int]:
-    """Whole numbers from zero on, separated by commas."""
+    """Non-negative integers, separated by commas."""
     from sojourn.base.errors import InputError
 
     if isinstance(text, int):

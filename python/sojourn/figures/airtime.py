@@ -1,4 +1,4 @@
-"""Airtime of every station of a wireless LAN: its own frames, and those of the access point to it."""
+"""Airtime of every station of a wireless LAN: its own frames, and the access point's frames to it."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ PARTS = {"airtime_down": "to the station", "airtime": "from the station"}
 def draw(results: Sequence[Result], names: Sequence[Name], sheet: Sheet) -> None:
     """Fill `sheet` with a panel per name: a bar per station, in two parts; means over the name's runs.
 
-    An airtime is a share of the time; what is left of it are pauses, beacons and the access point's part of collisions.
+    An airtime is a share of the time; the rest is pauses, beacons and the access point's part of collisions.
     """
     for result, name in zip(results, names, strict=True):
         if not result.stations:
-            what, remedy = "its bottleneck", "describe one in [wlan]"
+            subject, remedy = "its bottleneck", "describe one in [wlan]"
             if result.scenario.is_graph:
-                what, remedy = f"link {result.link!r}", "choose one with --link, in Python with at"
-            raise InputError(f"{name}: {what} is no wireless LAN, so nobody has airtime; {remedy}")
+                subject, remedy = f"link {result.link!r}", "choose one with --link, in Python with at"
+            raise InputError(f"{name}: {subject} is no wireless LAN, so nobody has airtime; {remedy}")
     runs = all_of_each(results, names)
     most = max(result.stations for result in results)
     width = min(9.0, 1.5 + 2.6 * len(runs))
-    panels = sheet.tiles(len(runs), width=width, height=0.5 + 0.26 * most, least=1.5, text=True)
+    panels = sheet.tiles(len(runs), width=width, height=0.5 + 0.26 * most, min_width=1.5, text=True)
     for axes, (name, own) in zip(panels, runs.items(), strict=True):
         draw_airtimes(airtimes(own), most, axes)
         scales.title(axes, str(name))
@@ -52,12 +52,12 @@ def airtimes(runs: Sequence[Result]) -> dict[str, list[float]]:
     }
 
 
-def draw_airtimes(parts: dict[str, list[float]], most: int, axes: Axes) -> None:
-    """Draw a bar per station, the first on top; there is room for `most` stations."""
-    done = [0.0] * most
-    places = [f"station {number}" for number in range(most)]
+def draw_airtimes(parts: dict[str, list[float]], count: int, axes: Axes) -> None:
+    """Draw a bar per station, the first on top; the axis has room for `most` stations."""
+    ends = [0.0] * count
+    places = [f"station {number}" for number in range(count)]
     for (part, values), color in zip(parts.items(), areas(0, 1), strict=True):
-        shown = [*values, *[0.0] * (most - len(values))]
-        marks.bars(axes, places, shown, PARTS[part], base=done, height=0.7, color=color)
-        done = [left + value for left, value in zip(done, shown, strict=True)]
+        shown = [*values, *[0.0] * (count - len(values))]
+        marks.bars(axes, places, shown, PARTS[part], base=ends, height=0.7, color=color)
+        ends = [left + value for left, value in zip(ends, shown, strict=True)]
     axes.grid(visible=False, axis="y")

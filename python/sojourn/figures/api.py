@@ -1,4 +1,4 @@
-"""Figures from Python: `result.plot.cdf()`, of a result, a comparison or a study alike."""
+"""Figures from Python: `result.plot.cdf()`, for results, comparisons and studies alike."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from sojourn.model.results.result import Result
 
 
-class Drawn(NamedTuple):
-    """A figure, to be changed or saved as any of matplotlib's: `figure, axes = result.plot.cdf()`."""
+class Plot(NamedTuple):
+    """A matplotlib figure that can be changed or saved: `figure, axes = result.plot.cdf()`."""
 
     figure: Figure
     axes: Axes | list[Axes]
     """Its panel; several are in reading order."""
 
     def save(self, path: Path | str, format: str | None = None) -> Path:  # noqa: A002
-        """Write it; the suffix says PNG, SVG, PDF, PGF, or CSV and JSON for the plotted data."""
+        """Write it; the suffix selects PNG, SVG, PDF, PGF, or CSV and JSON for the plotted data."""
         from sojourn.figures.canvas import save
 
         return save(self.figure, path, format)
@@ -42,26 +42,25 @@ class Drawn(NamedTuple):
         return table(self.axes if isinstance(self.axes, list) else [self.axes])
 
     def _repr_png_(self) -> bytes:
-        """What a notebook shows."""
+        """Image for notebooks."""
         from sojourn.figures.canvas import rendered
 
         return rendered(self.figure, "png")
 
 
 class Plots:
-    """The figures of some results: a method for each kind, as `sojourn plot --help` lists them.
+    """Figures of some results: a method for each kind, as listed by `sojourn plot --help`.
 
-    Each takes `ax` (matplotlib axes to draw on, as many as the figure has panels), the options of its kind, and how the
-    figure looks: `width`, `height`, `font`, `style`, `palette`, `legend`, `title`, `labels`, `notes`. On axes of
-    yours the notes are left out. It returns the figure and its axes, and raises InputError where the results lack
-    what it shows.
+    Each accepts `ax` (matplotlib axes to draw on, as many as the figure has panels), the options of its kind, and the
+    appearance: `width`, `height`, `font`, `style`, `palette`, `legend`, `title`, `labels`, `notes`. On the caller's
+    axes the notes are omitted. It returns the figure and its axes, and raises InputError if the results lack the data.
     """
 
     def __init__(self, results: Callable[[], tuple[Sequence[Result], Sequence[Name]]]) -> None:
-        """Draw what `results` gives, with their names."""
+        """Draw the results and names that `results` returns."""
         self._results = results
 
-    def __getattr__(self, name: str) -> Callable[..., Drawn]:
+    def __getattr__(self, name: str) -> Callable[..., Plot]:
         """Figure kind by its name."""
         if name not in KINDS:
             raise AttributeError(f"there is no figure kind {name!r}; there is {', '.join(KINDS)}")
@@ -75,10 +74,10 @@ class Plots:
 
 
 class ComparisonPlots(Plots):
-    """The same, and a call that writes the figure of `sojourn compare`."""
+    """The same figures, and a call that writes the figure of `sojourn compare`."""
 
     def __call__(self, path: Path | str, **options: Any) -> Path:
-        """Draw sojourn times over time and their distribution into a file; its suffix says the format."""
+        """Draw sojourn times over time and their distribution into a file; its suffix selects the format."""
         return self.comparison(**options).save(path)
 
 
@@ -90,8 +89,8 @@ def draw(
     ax: Axes | Iterable[Axes] | None = None,
     look: Look | None = None,
     options: Mapping[str, object] | None = None,
-) -> tuple[Drawn, list[str]]:
-    """Draw results as a figure kind; give the figure, and the notes that are not in it."""
+) -> tuple[Plot, list[str]]:
+    """Draw results as a figure kind; return the figure, and the notes that it omits."""
     from sojourn.figures.channels import of_results
 
     drawer = kind(name, options)
@@ -111,14 +110,14 @@ def draw(
 
 
 def _idle(shell: Result) -> list[str]:
-    """Directions of a shell's link that no packet reached."""
+    """Directions of a shell's link without any packet."""
     return list(shell.links.filter(shell.links["arrived"] == 0)["link"])
 
 
 def filled(
     fill: Callable[[Sheet], None], *, ax: Axes | Iterable[Axes] | None = None, look: Look | None = None
-) -> tuple[Drawn, list[str]]:
-    """Let `fill` draw on a sheet with a look; give the figure, and the notes that are not in it."""
+) -> tuple[Plot, list[str]]:
+    """Let `fill` draw on a sheet with a look; return the figure, and the notes that it omits."""
     from matplotlib.axes import Axes
 
     from sojourn.figures.canvas import Sheet, style
@@ -128,22 +127,22 @@ def filled(
         sheet = Sheet(axes)
         fill(sheet)
         notes = sheet.finish()
-    return Drawn(sheet.figure, sheet.axes[0] if len(sheet.axes) == 1 else sheet.axes), notes
+    return Plot(sheet.figure, sheet.axes[0] if len(sheet.axes) == 1 else sheet.axes), notes
 
 
 def _flat(axes: Iterable[Any]) -> list[Axes]:
-    """Axes as `plt.subplots` gives them, in any shape."""
+    """Flatten axes as returned by `plt.subplots`, of any shape."""
     import numpy as np
 
     return list(np.asarray(axes, dtype=object).ravel())
 
 
-def _method(name: str, results: Callable[[], tuple[Sequence[Result], Sequence[Name]]]) -> Callable[..., Drawn]:
+def _method(name: str, results: Callable[[], tuple[Sequence[Result], Sequence[Name]]]) -> Callable[..., Plot]:
     from sojourn.figures.look import WORDS, Look
 
-    def method(ax: Axes | Iterable[Axes] | None = None, **given: Any) -> Drawn:
-        look = {key: given.pop(key) for key in WORDS if key in given}
-        options = {key.rstrip("_"): value for key, value in given.items()}
+    def method(ax: Axes | Iterable[Axes] | None = None, **keywords: Any) -> Plot:
+        look = {key: keywords.pop(key) for key in WORDS if key in keywords}
+        options = {key.rstrip("_"): value for key, value in keywords.items()}
         runs, names = results()
         drawn, _ = draw(name, runs, names, ax=ax, look=Look.of(**look), options=options)
         return drawn
@@ -161,7 +160,7 @@ def _method(name: str, results: Callable[[], tuple[Sequence[Result], Sequence[Na
 
 
 def _python(option: str) -> str:
-    """Name of an option as a keyword argument: `from` is one of Python's own words."""
+    """Name of an option as a keyword argument: `from` is a reserved word of Python."""
     import keyword
 
     return f"{option}_" if keyword.iskeyword(option) else option

@@ -1,4 +1,4 @@
-"""Boxes of sojourn time with whiskers at 10 and 90 %, and of throughput or goodput where it was recorded in steps."""
+"""Boxes of sojourn time with whiskers at 10 and 90 %, and of throughput or goodput if it was recorded in steps."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import polars as pl
 from sojourn.figures import marks
 from sojourn.figures.channels import Channels
 from sojourn.figures.distribution import distributions
-from sojourn.figures.scales import LEAST_SPREAD, Span, sojourn_axis
+from sojourn.figures.scales import MIN_SPREAD, Span, sojourn_axis
 from sojourn.model.analysis.labels import Name, all_of_each
 from sojourn.model.analysis.stats import quantile
 
@@ -61,7 +61,7 @@ def sojourn_box(histogram: pl.DataFrame) -> Box:
 
 
 def rate_boxes(results: Sequence[Result], names: Sequence[Name]) -> tuple[str, dict[Name, Box]] | None:
-    """What is shown beside the delay, and its boxes in Mbit/s; None where not all runs recorded the same."""
+    """Label and boxes, in Mbit/s, of the panel beside the delay; None unless all runs recorded the same quantity."""
     for table, about, rates in (("utilisation", "throughput", throughput), ("flows", "goodput", goodput)):
         if not all(table in result.table_names for result in results):
             continue
@@ -77,7 +77,7 @@ def rate_box(rates: pl.Series) -> Box:
 
 
 def throughput(result: Result) -> pl.Series:
-    """Mbit/s that the forward link sent, per step after the warm-up."""
+    """Rate of the forward link in Mbit/s, per step after the warm-up."""
     table = result.utilisation.filter(pl.col("link") == result.link)
     steps = table.with_columns(start_s=pl.col("time_s").shift(1, fill_value=0.0))
     counted = steps.filter(pl.col("start_s") >= result.warmup_s - 1e-9)
@@ -85,7 +85,7 @@ def throughput(result: Result) -> pl.Series:
 
 
 def goodput(result: Result) -> pl.Series:
-    """Mbit/s of payload that all forward flows delivered, per step after the warm-up."""
+    """Goodput of all forward flows in Mbit/s, per step after the warm-up."""
     forward = [flow["id"] for flow in result.totals["flows"] if flow["direction"] == "forward"]
     counted = pl.col("flow").is_in(forward) & (pl.col("time_s") > result.warmup_s)
     steps = result.flows.filter(counted).group_by("time_s").agg(pl.col("goodput_bps").sum()).sort("time_s")
@@ -93,7 +93,7 @@ def goodput(result: Result) -> pl.Series:
 
 
 def draw_boxes(boxes: Mapping[Name, Box], axes: Axes) -> None:
-    """Draw boxes below each other, the first on top, named on the left; a colour per queue manager."""
+    """Draw boxes below each other, the first on top, labelled on the left; a colour per queue manager."""
     channels = Channels(boxes)
     places = [str(name) for name in boxes]
     colors = [channels.color(name) for name in boxes]
@@ -104,11 +104,11 @@ def draw_boxes(boxes: Mapping[Name, Box], axes: Axes) -> None:
 
 
 def _fit(axes: Axes, boxes: Mapping[Name, Box]) -> None:
-    """Begin at zero, but where boxes differ little and could not be told apart."""
+    """Start the axis at zero, unless the boxes differ too little to be distinguished."""
     low, high = min(box["whislo"] for box in boxes.values()), max(box["whishi"] for box in boxes.values())
-    if low < high / 2 or high - low <= LEAST_SPREAD * high:
+    if low < high / 2 or high - low <= MIN_SPREAD * high:
         axes.set_xlim(left=0)
 
 
 BESIDE_IN = 5.0
-"""On a narrower figure the panels stand below each other."""
+"""Narrower figures stack the panels."""

@@ -1,4 +1,4 @@
-"""Bytes that the forward link has sent since the start, over time."""
+"""Cumulative bytes sent by the forward link over time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def draw(results: Sequence[Result], names: Sequence[Name], sheet: Sheet) -> None:
-    """Fill `sheet` with a curve per name, for its first seed; of many names, in a panel for each load."""
+    """Fill `sheet` with a curve per name, for its first seed; many names are split into a panel for each load."""
     shown = first_of_each(results, names)
     groups = facets(shown)
     panels = sheet.tiles(len(groups), height=3.5 if len(groups) == 1 else 1.9)
@@ -49,14 +49,14 @@ def draw(results: Sequence[Result], names: Sequence[Name], sheet: Sheet) -> None
 
 
 def sent_bytes(packets: pl.DataFrame) -> pl.DataFrame:
-    """Size of every packet sent, by `time_s`."""
+    """Size of every sent packet, with `time_s`."""
     return packets.filter(~dropped()).select("time_s", pl.col("bytes").cast(pl.Int64)).sort("time_s")
 
 
 def draw_total(
     sent: pl.DataFrame, duration_s: float, axes: Axes, *, factor: float, name: str = "", **look: Any
 ) -> None:
-    """Draw the sum of the bytes times `factor` over time, at no more instants than a figure can show."""
+    """Draw the cumulative bytes times `factor` over time, at a limited number of instants."""
     at_s = np.linspace(0, duration_s, INSTANTS)
     sums = np.concatenate([[0], np.cumsum(sent["bytes"])])
     reached = sums[np.searchsorted(sent["time_s"].to_numpy(), at_s, side="right")]
@@ -64,4 +64,4 @@ def draw_total(
 
 
 INSTANTS = 1001
-"""Instants at which a curve is drawn."""
+"""Number of points of a curve."""

@@ -1,4 +1,4 @@
-"""Making and saving figures; no global state, so that figures can be drawn in any thread."""
+"""Creating and saving figures; no global state, so that figures can be drawn in any thread."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ Panels = np.ndarray[Any, np.dtype[Any]]
 """Axes in rows and columns."""
 
 
-class Shown(Figure):
-    """A figure that a notebook shows without pyplot."""
+class NotebookFigure(Figure):
+    """A figure that notebooks display without pyplot."""
 
     def _repr_png_(self) -> bytes:
         return rendered(self, "png")
@@ -37,16 +37,16 @@ class Shown(Figure):
 
 @contextmanager
 def style(look: Look | None = None) -> Iterator[None]:
-    """Apply a look, or that of the figures being made, within the block."""
+    """Apply a look, by default the current one, within the block."""
     chosen = look or current()
     with using(chosen), mpl.rc_context(dict[Any, Any](chosen.rc)):
         yield
 
 
 def new_figure(width: float = 7.0, height: float = 4.0, *, fixed: float = 0.0, free: bool = False) -> Figure:
-    """Make an empty figure of so many inches, or as the look wants it: see `Look.figure_size`."""
+    """Create an empty figure of the given size in inches, adjusted by the look: see `Look.figure_size`."""
     look = current()
-    figure = Shown(figsize=look.figure_size(width, height, fixed=fixed, free=free))
+    figure = NotebookFigure(figsize=look.figure_size(width, height, fixed=fixed, free=free))
     FigureCanvasAgg(figure)
     figure.__dict__["_sojourn_look"] = look
     figure.__dict__["_sojourn_grows"] = not look.height and not (free and look.paper and not look.width)
@@ -54,16 +54,16 @@ def new_figure(width: float = 7.0, height: float = 4.0, *, fixed: float = 0.0, f
 
 
 class Sheet:
-    """What a figure kind fills: panels of a figure of its own, or a user's axes."""
+    """Drawing area of a figure kind: panels of a new figure, or the caller's axes."""
 
     def __init__(self, axes: Axes | Sequence[Axes] | None = None) -> None:
-        """Draw on a new figure, or on `axes`: one for a kind of one panel, else one per panel, or one to be divided."""
+        """Draw on a new figure, or on `axes`: one per panel, or a single one to be subdivided."""
         self._given = None if axes is None else [axes] if isinstance(axes, Axes) else list(axes)
         self._figure: Figure | None = None
         self.axes: list[Axes] = []
         """The panels, in reading order."""
         self.notes: list[str] = []
-        """What is said below the figure."""
+        """Notes below the figure."""
 
     @property
     def figure(self) -> Figure:
@@ -72,7 +72,7 @@ class Sheet:
         return self._figure
 
     def width(self, natural: float) -> float:
-        """Width in inches of a figure that takes `natural`, to choose how many panels stand side by side."""
+        """Width in inches of a figure with default width `natural`, to choose the number of panels side by side."""
         if self._given:
             return self._given[0].get_window_extent().width / self._given[0].figure.dpi
         return current().figure_size(natural, 1.0)[0]
@@ -88,10 +88,10 @@ class Sheet:
         sharex: bool | str = True,
         sharey: bool | str = True,
     ) -> Panels:
-        """Make panels in rows of `height` inches, on a figure that is `width` inches wide unless the look says other.
+        """Create panels in rows of `height` inches, on a figure `width` inches wide unless the look overrides it.
 
-        A height is that of a panel with its title; the labels of the horizontal axis come on top. Where it is made of
-        lines of `text`, such as names, it follows the size of the font, else the width of the figure.
+        A height includes the panel's title, but not the labels of the horizontal axis. With `text`, i.e. panels made of
+        lines of text such as names, it scales with the font size, else with the width of the figure.
         """
         check_number(rows * columns)
         if self._given and len(self._given) > 1:
@@ -104,10 +104,10 @@ class Sheet:
         return found
 
     def tiles(
-        self, count: int, *, width: float = 7.0, height: float = 1.9, least: float = 1.7, text: bool = False
+        self, count: int, *, width: float = 7.0, height: float = 1.9, min_width: float = 1.7, text: bool = False
     ) -> list[Axes]:
-        """Make panels side by side, in as many rows as their least width in inches takes; it is at text of 9 pt."""
-        columns = min(count, max(1, int(self.width(width) / (least * mpl.rcParams["font.size"] / 9))))
+        """Create panels side by side, in as many rows as their minimum width in inches (at 9 pt text) requires."""
+        columns = min(count, max(1, int(self.width(width) / (min_width * mpl.rcParams["font.size"] / 9))))
         rows = -(-count // columns)
         columns = -(-count // rows)
         found = self.panels(rows, columns, width=width, height=height, text=text).ravel().tolist()
@@ -118,12 +118,12 @@ class Sheet:
             above.tick_params(labelbottom=True)
         return list(found[:count])
 
-    def blocks(self, count: int, rows: int, *, width: float = 7.0, height: float, least: float = 1.7) -> Panels:
-        """Make `rows` panels below each other, `count` times side by side; the rows are broken where that is too wide.
+    def blocks(self, count: int, rows: int, *, width: float = 7.0, height: float, min_width: float = 1.7) -> Panels:
+        """Create `rows` panels below each other, `count` times side by side; rows wrap if the figure is too narrow.
 
-        The panels of a row share their vertical axis; all have one horizontal axis.
+        The panels of a row share their vertical axis; all share one horizontal axis.
         """
-        columns = min(count, max(1, int(self.width(width) / (least * mpl.rcParams["font.size"] / 9))))
+        columns = min(count, max(1, int(self.width(width) / (min_width * mpl.rcParams["font.size"] / 9))))
         parts = -(-count // columns)
         columns = -(-count // parts)
         grid = self.panels(parts * rows, columns, width=width, height=height, sharey=False)
@@ -143,12 +143,12 @@ class Sheet:
     def grid(
         self, rows: int, columns: int, *, width: float, height: float, text: bool = False, **ratios: Sequence[float]
     ) -> GridSpecBase:
-        """Places for panels, for kinds that arrange them themselves with `add`."""
+        """Grid for kinds that arrange their panels themselves with `add`."""
         check_number(rows * columns)
         if not self._given:
             by_width = (self.width(width) / width) ** SHRINKING
             by_font = mpl.rcParams["font.size"] / 9
-            # Panels side by side keep their width, as there are fewer of them on a narrow figure, and so their height.
+            # A narrow figure has fewer panels side by side, which keep their width and so their height.
             factor = by_font if text or columns > 1 else max(by_width, 0.75 * by_font)
             total = rows * height * factor + 0.43 * by_font
             self._figure = new_figure(width, total, fixed=total, free=rows == columns == 1 and not text)
@@ -164,7 +164,7 @@ class Sheet:
         return place.subgridspec(rows, columns, **ratios)
 
     def add(self, place: Any, **share: Any) -> Axes:
-        """Make a panel in a place of `grid`."""
+        """Create a panel in a cell of `grid`."""
         axes: Axes = self.figure.add_subplot(place, **share)
         self.axes.append(axes)
         return axes
@@ -181,7 +181,7 @@ class Sheet:
 
     @property
     def bottom(self) -> list[Axes]:
-        """The panels below which there is none; they have the labels of the horizontal axis."""
+        """Panels without one below; they have the labels of the horizontal axis."""
         lowest: dict[int, Axes] = {}
         for axes in self.axes:
             place = axes.get_subplotspec()
@@ -194,21 +194,21 @@ class Sheet:
         return self.left_of(self.axes)
 
     def left_of(self, panels: Iterable[Axes]) -> list[Axes]:
-        """Those of some panels that stand on the left."""
+        """Panels of the first column."""
         places = [(axes, axes.get_subplotspec()) for axes in panels]
         return [axes for axes, place in places if place is None or place.is_first_col()]
 
     def legend(self, entries: Sequence[Artist] = ()) -> None:
-        """Explain the curves: by `entries`, else by what the panels' artists are called. One curve is named above."""
+        """Add a legend: from `entries`, else from the panels' labelled artists. A single curve is named in a title."""
         legend_of_panels(self.figure, self.axes, list(entries), inside=self._given is not None)
 
     def note(self, text: str) -> None:
-        """Say something below the figure, once."""
+        """Add a note below the figure, once."""
         if text not in self.notes:
             self.notes.append(text)
 
     def finish(self) -> list[str]:
-        """Do what all figures share; return the notes that the look leaves out of the figure."""
+        """Apply the steps common to all figures; return the notes that the look omits from the figure."""
         look = current()
         if self._given is None:
             finish(self.figure, look, self.notes if look.notes else [])
@@ -218,23 +218,23 @@ class Sheet:
 
 
 def legend(figure: Any) -> None:
-    """Explain the curves of all panels of a figure above them, each name once."""
+    """Add a legend for all panels above a figure, each name once."""
     legend_of_panels(figure, figure.axes, [])
 
 
 def check_number(panels: int) -> None:
-    """Refuse a figure that nobody could look at."""
-    if panels > MOST_PANELS:
-        raise InputError(f"{panels} panels are more than a figure holds ({MOST_PANELS}); name fewer results")
+    """Raise `InputError` if a figure has too many panels to be readable."""
+    if panels > MAX_PANELS:
+        raise InputError(f"{panels} panels are more than a figure holds ({MAX_PANELS}); name fewer results")
 
 
-MOST_PANELS = 60
+MAX_PANELS = 60
 
 
 def figure_format(path: Path | str, wanted: str | None = None) -> str:
-    """Format of a figure: the wanted one, else what the suffix of `path` names; PNG for what has none.
+    """Format of a figure: `wanted`, else the suffix of `path`, else PNG.
 
-    Something without a suffix may be a device. A suffix that names another format than the wanted one is refused.
+    A path without a suffix may be a device. A suffix that contradicts `wanted` raises `InputError`.
     """
     suffix = Path(path).suffix.lower().removeprefix(".")
     if wanted is not None:
@@ -250,7 +250,7 @@ def figure_format(path: Path | str, wanted: str | None = None) -> str:
 
 
 def save(figure: Figure, path: Path | str, wanted: str | None = None) -> Path:
-    """Write a figure, or its plotted data, in the wanted format or that of the suffix: the whole file or none."""
+    """Write a figure, or its plotted data, in the wanted format or that of the suffix, atomically."""
     kind = figure_format(path, wanted)
     return write_file(path, lambda file: file.write(rendered(figure, kind)))
 
@@ -266,7 +266,7 @@ def rendered(figure: Figure, kind: str) -> bytes:
             return _DATA[kind](figure)
         buffer = BytesIO()
         if kind == "pgf":
-            # Loads matplotlib's backend for TeX.
+            # Imported late: it loads matplotlib's backend for TeX.
             from sojourn.figures.pgf import save_pgf
 
             save_pgf(figure, buffer, keep_family=look.family is not None)

@@ -1,4 +1,4 @@
-"""What a link lets through over time: known from the scenario, or measured where it is drawn at random."""
+"""Capacity of a link over time: known from the scenario, or measured if the rate is drawn at random."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def rate_varies(link: Mapping[str, Any]) -> bool:
 
 
 def capacity(link: Mapping[str, Any], duration_s: float, axes: Axes, step_s: float = 0.5) -> None:
-    """Draw what the link lets through in Mbit/s: of a trace per half second, again from its start after its end."""
+    """Draw the capacity in Mbit/s; a trace is averaged per half second, and repeats after its end."""
     known = known_capacity(link, duration_s, step_s)
     if known:
         draw_capacity(known, axes)
@@ -44,9 +44,9 @@ def draw_capacity(steps: Steps, axes: Axes, **look: Any) -> None:
 
 
 def known_capacity(link: Mapping[str, Any], duration_s: float, step_s: float) -> Steps | None:
-    """What the scenario says: of a trace per step, of a token bucket or a Poisson link the mean.
+    """Capacity by the scenario: per step for a trace, the mean for a token bucket or a Poisson link.
 
-    None for a link whose rate is drawn at random.
+    None for a link with a random rate.
     """
     if "trace" in link:
         lap = load_trace(link["trace"]) / 1000
@@ -64,7 +64,7 @@ def known_capacity(link: Mapping[str, Any], duration_s: float, step_s: float) ->
 
 
 def measured_capacity(result: Result) -> Steps | None:
-    """Capacity by the probe `utilisation`: bytes sent over the share that they are; zero where nothing was sent.
+    """Capacity from the probe `utilisation`: bytes sent divided by the utilisation; zero if nothing was sent.
 
     None without the probe.
     """
@@ -78,6 +78,6 @@ def measured_capacity(result: Result) -> Steps | None:
 
 
 def step_edges(duration_s: float, step_s: float) -> NDArray[np.float64]:
-    """Edges of steps of `step_s` from zero; the last one, perhaps a shorter step, ends with the run."""
+    """Edges of steps of `step_s` from zero; the last step may be shorter and ends with the run."""
     inner = np.arange(0, duration_s - 1e-6 * step_s, step_s)
     return np.append(inner, duration_s)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sojourn.figures.distribution import distributions, draw_tiles, label_tail
+from sojourn.figures.distribution import distributions, draw_tiles, format_ccdf_axes
 
 if TYPE_CHECKING:
     from sojourn.figures.canvas import Sheet
@@ -14,6 +14,6 @@ if TYPE_CHECKING:
 
 
 def draw(results: Sequence[Result], names: Sequence[Name], sheet: Sheet) -> None:
-    """Fill `sheet` with one curve per name; of many names, in a panel for each load."""
+    """Fill `sheet` with one curve per name; many names are split into a panel for each load."""
     packets = max(int(histogram["count"].sum()) for histogram in distributions(results, names).values())
-    label_tail(draw_tiles(results, names, sheet, tail=True), packets, sheet)
+    format_ccdf_axes(draw_tiles(results, names, sheet, tail=True), packets, sheet)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sojourn.figures.distribution import draw_tiles, label_shares
+from sojourn.figures.distribution import draw_tiles, format_cdf_axes
 
 if TYPE_CHECKING:
     from sojourn.figures.canvas import Sheet
@@ -14,5 +14,5 @@ if TYPE_CHECKING:
 
 
 def draw(results: Sequence[Result], names: Sequence[Name], sheet: Sheet) -> None:
-    """Fill `sheet` with one curve per name; of many names, in a panel for each load."""
-    label_shares(draw_tiles(results, names, sheet, tail=False), sheet)
+    """Fill `sheet` with one curve per name; many names are split into a panel for each load."""
+    format_cdf_axes(draw_tiles(results, names, sheet, tail=False), sheet)

@@ -1,4 +1,4 @@
-"""Which colour, line style and marker a curve has: the queue manager has the colour, the load the line or the panel."""
+"""Colour, line style and marker of curves: the queue manager determines the colour, the load the line or the panel."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from sojourn.model.analysis.labels import Name
 LINES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 3)))
 MARKERS = "os^Dv*P"
 MANY_CURVES = 6
-"""More curves than this are drawn apart, a panel for each load."""
+"""Maximum number of curves in one panel; more are split into a panel for each load."""
 
 _ALL: ContextVar[Sequence[Name]] = ContextVar("all names", default=())
-"""Names of all results that a figure is of."""
+"""Names of all results of the current figure."""
 
 
 @contextmanager
 def of_results(names: Iterable[Name]) -> Iterator[None]:
-    """Number colours by all of `names`, in their order, also where a figure shows some of them.
+    """Assign colours by the position in `names`, even if a figure shows only some of them.
 
-    So a queue manager has the same colour in every figure of the same results.
+    A queue manager then has the same colour in every figure of the same results.
     """
     token = _ALL.set(list(dict.fromkeys(names)))
     try:
@@ -37,11 +37,11 @@ def of_results(names: Iterable[Name]) -> Iterator[None]:
 
 
 class Channels:
-    """The look of every name: by its queue manager the colour and the marker, by its load the line style.
+    """Appearance of every name: colour and marker by its queue manager, line style by its load.
 
-    Where only one of both differs, the channels that are left over tell the names apart too, so that a figure also
-    reads in grey print. Where there are more names than colours, these begin again with other lines and markers: the
-    first 42 queue managers look different. The numbers of colours are those among all results (`of_results`).
+    If only one of both varies, the unused channels distinguish the names as well, so that a figure is readable in grey
+    print. If there are more names than colours, the colours repeat with other lines and markers: the first 42 queue
+    managers look different. Colours are assigned among all results (`of_results`).
     """
 
     def __init__(self, names: Iterable[Name]) -> None:
@@ -54,7 +54,7 @@ class Channels:
         managers = list(dict.fromkeys(name.aqm for name in everything))
         is_part = set(self.names) <= set(everything)
         self.two = _two(self.names) or (is_part and _two(everything))
-        """Whether queue managers and loads differ, each for itself."""
+        """Whether queue managers and loads vary independently."""
         self._order: list[Any] = self.aqms if self.two else self.names
         if is_part and not self.two:
             self._order = list(everything)
@@ -63,7 +63,7 @@ class Channels:
         self._lines = list(dict.fromkeys(name.load for name in everything)) if is_part and self.two else self.loads
 
     def line(self, name: Name) -> dict[str, Any]:
-        """Colour and line style; also a marker now and then, where those alone would come again."""
+        """Colour and line style; also sparse markers if these would repeat."""
         look = {"color": self.color(name), "linestyle": self._linestyle(name)}
         if self.two and self._number(name) >= len(self.colors):
             look |= {"marker": self._marker(name), "markevery": 0.12}
@@ -74,11 +74,11 @@ class Channels:
         return {"color": self.color(name), "linestyle": self._linestyle(name), "marker": self._marker(name)}
 
     def color(self, name: Name) -> str:
-        """The colour alone, for areas, boxes and points."""
+        """Colour only, for areas, boxes and points."""
         return self.colors[self._number(name) % len(self.colors)]
 
     def legend(self, *, marked: bool = False) -> list[Line2D]:
-        """A line per name; where both parts differ, one per queue manager, and one per load in grey."""
+        """A line per name; if both parts vary, one per queue manager, and one per load in grey."""
         look = self.marked if marked else self.line
         if not self.two:
             labels = [f"{replace(name, remark='')}{_remark(self._given, name)}" for name in self.names]
@@ -92,7 +92,7 @@ class Channels:
         return [*aqms, *(_entry(one.load, {"color": muted(), "linestyle": self._linestyle(one)}) for one in names)]
 
     def _number(self, name: Name) -> int:
-        """Number by which the colour is chosen."""
+        """Index that selects the colour."""
         return self._order.index(name if name in self._order else name.aqm)
 
     def _linestyle(self, name: Name) -> Any:
@@ -104,13 +104,13 @@ class Channels:
         return MARKERS[self._shifted(name) % len(MARKERS)]
 
     def _shifted(self, name: Name) -> int:
-        """The number of the colour, one more with every lap: then it comes with another line and marker."""
+        """Index of the colour, incremented on each wrap-around, which gives other lines and markers."""
         lap, place = divmod(self._number(name), len(self.colors))
         return place + lap
 
 
 def _remark(names: Sequence[Name], name: Name) -> str:
-    """What is said of a name among `names`, and of how many of those equal to it if not of all."""
+    """Remark on a name among `names`; if not all entries equal to it have the remark, also their number."""
     own = [one.remark for one in names if one == name]
     remarks = list(dict.fromkeys(filter(None, own)))
     if not remarks:
@@ -130,14 +130,14 @@ def _is_one_each(names: Sequence[Name]) -> bool:
 
 
 def of_flows(names: Iterable[Iterable[str]]) -> Channels:
-    """Return looks for flows by name, as each of several results has them."""
+    """Channels for flows by name, given the flow names of each of several results."""
     return Channels(Name(one) for one in dict.fromkeys(one for found in names for one in found))
 
 
 def facets(names: Iterable[Name], most: int = MANY_CURVES) -> dict[str, dict[Name, Name]]:
-    """Titles of panels, and in each its names with what they are called there.
+    """Panel titles, and for each panel its names with their labels there.
 
-    All in one panel without a title, or, of more than `most`, a panel for each load, if there are several queue
+    A single panel without a title, or, for more than `most` names, a panel for each load, if there are several queue
     managers under several loads.
     """
     distinct = list(dict.fromkeys(names))
@@ -150,13 +150,13 @@ def facets(names: Iterable[Name], most: int = MANY_CURVES) -> dict[str, dict[Nam
 
 
 def colors() -> list[str]:
-    """Colours of the palette, in their order."""
+    """Colours of the palette, in order."""
     found: list[str] = mpl.rcParams["axes.prop_cycle"].by_key().get("color", ["black"])
     return [to_hex(color) for color in found]
 
 
 def areas(*places: int) -> list[str]:
-    """Colours of areas that meet: those at some places of the palette; of a short palette, lighter ones."""
+    """Colours of adjacent areas, by palette index; lighter shades of one colour if the palette is too short."""
     found = colors()
     if len({place % len(found) for place in places}) == len(places):
         return [found[place % len(found)] for place in places]
@@ -165,28 +165,28 @@ def areas(*places: int) -> list[str]:
 
 
 def curves(count: int) -> list[dict[str, Any]]:
-    """Colour and line style of each of `count` curves; where colours begin again, the styles are others."""
+    """Colour and line style of each of `count` curves; when colours repeat, line styles differ."""
     channels = Channels(Name(str(number)) for number in range(count))
     return [channels.line(name) for name in channels.names]
 
 
 def muted() -> str:
-    """Colour of remarks and of what is beside the point."""
+    """Colour of remarks and secondary elements."""
     return _between(0.65)
 
 
 def faint() -> str:
-    """Colour of areas in the background."""
+    """Colour of background areas."""
     return _between(0.18)
 
 
 def thin(share: float = 0.6) -> float:
-    """Width in pt of lines that are finer than a curve."""
+    """Width in pt of lines thinner than a curve."""
     return float(share * mpl.rcParams["lines.linewidth"])
 
 
 def _between(share: float, color: str | None = None) -> str:
-    """Colour that is so much of another one, or of the text's, and the rest background."""
+    """Mix of a colour (default: the text's) with the background; `share` is the colour's share."""
     text, ground = to_rgb(color or mpl.rcParams["text.color"]), to_rgb(mpl.rcParams["axes.facecolor"])
     red, green, blue = (share * one + (1 - share) * other for one, other in zip(text, ground, strict=True))
     return to_hex((red, green, blue))

@@ -12,7 +12,7 @@ from sojourn.figures.distribution import (
     distributions,
     draw_distribution,
     draw_tiles,
-    label_shares,
+    format_cdf_axes,
     note_steps,
     span_of,
 )
@@ -29,17 +29,17 @@ if TYPE_CHECKING:
 
 
 def draw(results: Sequence[Result], names: Sequence[Name], sheet: Sheet) -> None:
-    """Fill `sheet`: time series show the first seed of each name, distributions add up all seeds.
+    """Fill `sheet`: time series show the first seed of each name, distributions merge all seeds.
 
-    A link that changes its rate has a panel of its own. Without packets there are only distributions, and of several
-    queue managers under several loads, too: a panel for each load.
+    A link with a varying rate has a panel of its own. Without packets, or for several queue managers under several
+    loads, only distributions are drawn, a panel for each load.
     """
     if Channels(names).two:
-        label_shares(draw_tiles(results, names, sheet, tail=False, most=1), sheet)
+        format_cdf_axes(draw_tiles(results, names, sheet, tail=False, most=1), sheet)
         return
     firsts = first_of_each(results, names)
     found = distributions(results, names)
-    if not any("packets" in result.table_names for result in firsts.values()):  # too many to keep each of them
+    if not any("packets" in result.table_names for result in firsts.values()):  # too many packets to record
         [[axes]] = sheet.panels(height=3.5)
         _draw_distributions(found, axes, sheet)
         note_steps(firsts, found, sheet)
@@ -64,7 +64,7 @@ def draw(results: Sequence[Result], names: Sequence[Name], sheet: Sheet) -> None
 def _arrange(sheet: Sheet, count: int, varies: bool) -> tuple[list[Axes], Axes]:
     """Panels of time series, with one of the capacity below if it `varies`, and the panel of the distribution.
 
-    It is beside them where the figure is wide enough, else below.
+    The distribution is beside them if the figure is wide enough, else below.
     """
     rows = count + varies
     beside = sheet.width(WIDTH_IN) >= BESIDE_IN
@@ -94,4 +94,4 @@ def _draw_distributions(found: Histograms, axes: Axes, sheet: Sheet) -> None:
 
 WIDTH_IN = 10.0
 BESIDE_IN = 6.0
-"""On a narrower figure the distribution is below the time series."""
+"""Narrower figures place the distribution below the time series."""

@@ -1,4 +1,4 @@
-"""The plotted data of a figure: what `marks` has drawn, as a table or a document, with the names of the axes."""
+"""Plotted data of a figure: everything that `marks` drew, as a table or a document, with the names of the axes."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ if TYPE_CHECKING:
 
 
 def plotted_axes(figure: Figure) -> list[Axes]:
-    """The panels of a figure: its axes on which data was drawn."""
+    """The panels of a figure: axes with plotted data."""
     return [axes for axes in figure.axes if series_of(axes)]
 
 
 def table(panels: list[Axes]) -> pl.DataFrame:
-    """One row per point: `panel` (its title), `series`, `mark`, and the values by the name of their axis and unit.
+    """One row per point: `panel` (its title), `series`, `mark`, and the values named by their axis and unit.
 
-    A column holds what its name says or nothing: panels with other axes have columns of their own.
+    Each quantity has its own column, so panels with different axes have different columns.
     """
     frames = []
     for axes in panels:
         for one in series_of(axes):
             about = {"panel": _title(axes), "series": one.name, "mark": one.mark}
-            frames.append(pl.DataFrame(dict(named(axes, one))).select(*_words(about), pl.all()))
+            frames.append(pl.DataFrame(dict(named_columns(axes, one))).select(*_words(about), pl.all()))
     return pl.concat(frames, how="diagonal_relaxed")
 
 
 def document(panels: list[Axes]) -> dict[str, Any]:
-    """The same panel by panel, with the labels of the axes; what is no number is null."""
+    """The data by panel, with the labels of the axes; NaN and infinities are null."""
     return {
         "panels": [
             {
@@ -63,8 +63,8 @@ def as_json(panels: list[Axes]) -> bytes:
     return (json.dumps(document(panels), ensure_ascii=False, allow_nan=False) + "\n").encode()
 
 
-def named(axes: Axes, series: Series) -> Iterator[tuple[str, pl.Series]]:
-    """Columns of a series by the name of their axis: `y_low` of "sojourn [ms]" is `sojourn_ms_low`."""
+def named_columns(axes: Axes, series: Series) -> Iterator[tuple[str, pl.Series]]:
+    """Columns of a series, named by their axis: `y_low` of "sojourn [ms]" is `sojourn_ms_low`."""
     for key, column in series.columns.items():
         axis, _, rest = key.partition("_")
         name = key
@@ -76,7 +76,7 @@ def named(axes: Axes, series: Series) -> Iterator[tuple[str, pl.Series]]:
 
 
 def column_of(label: str) -> str:
-    """Name of a column: "sojourn time [ms]" is `sojourn_time_ms`. What follows the unit is a remark."""
+    """Name of a column: "sojourn time [ms]" is `sojourn_time_ms`. Text after the unit is ignored."""
     match = re.match(r"([^\[]*)\[([^\]]*)\]", label, re.DOTALL)
     quantity, unit = match.groups() if match else (label, "")
     return "_".join(filter(None, (_slug(quantity).lower(), _UNITS.get(unit, _slug(unit)))))
@@ -90,7 +90,7 @@ def _slug(text: str) -> str:
 
 
 def _label(axes: Axes, axis: str) -> str:
-    """Label of an axis, or that of the panel with which it is shared."""
+    """Label of an axis, or of the panel with which it is shared."""
     get = f"get_{axis}label"
     grouper = axes.get_shared_x_axes() if axis == "x" else axes.get_shared_y_axes()
     for one in (axes, *grouper.get_siblings(axes)):

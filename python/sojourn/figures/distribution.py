@@ -1,4 +1,4 @@
-"""What the CDF and the CCDF share: distributions from the runs' histograms."""
+"""Distributions from the runs' histograms, common to CDF and CCDF."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def distributions(results: Sequence[Result], names: Sequence[Name]) -> dict[Name
 def draw_tiles(
     results: Sequence[Result], names: Sequence[Name], sheet: Sheet, *, tail: bool, most: int = MANY_CURVES
 ) -> list[Axes]:
-    """Fill `sheet` with a curve per name; of more than `most` names, in a panel for each load."""
+    """Fill `sheet` with a curve per name; more than `most` names are split into a panel for each load."""
     found = distributions(results, names)
     groups = facets(found, most)
     single = len(groups) == 1
@@ -59,16 +59,16 @@ def draw_tiles(
     return panels
 
 
-def label_shares(panels: Sequence[Axes], sheet: Sheet, label: str = "share of packets") -> None:
-    """Axes of a CDF."""
+def format_cdf_axes(panels: Sequence[Axes], sheet: Sheet, label: str = "share of packets") -> None:
+    """Set up the axes of a CDF."""
     for axes in panels:
         axes.set_ylim(0, 1.01)
     for axes in sheet.left:
         axes.set_ylabel(label)
 
 
-def label_tail(panels: Sequence[Axes], most: int, sheet: Sheet, label: str = "share that waited longer") -> None:
-    """Axes of a CCDF of at most so many values."""
+def format_ccdf_axes(panels: Sequence[Axes], most: int, sheet: Sheet, label: str = "share that waited longer") -> None:
+    """Set up the axes of a CCDF of at most `most` values."""
     for axes in panels:
         axes.set_yscale("log")
         axes.set_ylim(max(1e-6, 1 / most), 1.1)
@@ -77,7 +77,7 @@ def label_tail(panels: Sequence[Axes], most: int, sheet: Sheet, label: str = "sh
 
 
 def draw_distribution(histograms: Histograms, axes: Axes, channels: Channels, *, tail: bool) -> None:
-    """Draw the share of packets per sojourn time in ms, one curve per name; with `tail` those that waited longer."""
+    """Draw the share of packets per sojourn time in ms, one curve per name; with `tail` the complement."""
     for name, histogram in histograms.items():
         share = histogram["count"].cum_sum() / histogram["count"].sum()
         above = 1 - share if tail else share
@@ -85,16 +85,16 @@ def draw_distribution(histograms: Histograms, axes: Axes, channels: Channels, *,
 
 
 def span_of(histogram: pl.DataFrame, *, tail: bool = False) -> Span:
-    """What an axis has to show of a distribution."""
+    """Range of sojourn times that an axis must show."""
     low, median, high = (quantile(histogram, q) or 0.0 for q in (0.02, 0.5, 1.0 if tail else 0.999))
     return Span(low, median, high)
 
 
 def note_steps(results: Mapping[Name, Result], histograms: Histograms, sheet: Sheet) -> None:
-    """Explain stairs that are a packet's transmission time high, where there are any.
+    """Add a note about steps that are one packet transmission time wide, if there are any.
 
-    Senders that are clocked by what the link sends come at its instants, so that every packet waits for a whole number
-    of packets and a rest that is the same for all.
+    ACK-clocked senders are synchronised to the link's departures, so every packet waits for an integer number of
+    packets plus a constant offset.
     """
     found = {name: packet_time_ms(result) for name, result in results.items()}
     times = {time_ms for name, time_ms in found.items() if time_ms and has_steps(histograms[name], time_ms)}
@@ -104,7 +104,7 @@ def note_steps(results: Mapping[Name, Result], histograms: Histograms, sheet: Sh
 
 
 def packet_time_ms(result: Result) -> float | None:
-    """Time in ms that a full packet takes on a link of one rate; None for other links."""
+    """Transmission time in ms of a full-sized packet on a link of constant rate; None for other links."""
     link = {} if result.is_log else result.setup
     rate = link.get("rate", "")
     if not rate or "@" in rate:
@@ -113,12 +113,12 @@ def packet_time_ms(result: Result) -> float | None:
 
 
 def has_steps(histogram: pl.DataFrame, time_ms: float) -> bool:
-    """Whether sojourn times lie near multiples of `time_ms` plus a rest that is the same for all, and that shows.
+    """Whether sojourn times visibly cluster at multiples of `time_ms` plus a constant offset.
 
-    The mean of their phases as points on a circle is far from its centre then.
+    The mean of their phases, as points on the unit circle, is then far from the centre.
     """
     median = quantile(histogram, 0.5) or 0.0
-    if not 0 < median < LARGEST_STEPS * time_ms:
+    if not 0 < median < MAX_STEPS * time_ms:
         return False
     middle = ((histogram["lower_ms"] + histogram["upper_ms"]) / 2).to_numpy()
     phases = np.exp(2j * np.pi * middle / time_ms)
@@ -127,5 +127,5 @@ def has_steps(histogram: pl.DataFrame, time_ms: float) -> bool:
 
 FULL_BYTES = 1500
 CLUSTERED = 0.4
-LARGEST_STEPS = 30
-"""With a median of more packets than this, steps are too small to be seen."""
+MAX_STEPS = 30
+"""With a median of more packets than this, steps are too small to be visible."""

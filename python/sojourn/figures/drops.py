@@ -31,7 +31,7 @@ def draw(
     from_s: float = 0.0,
     to_s: float | None = None,
 ) -> None:
-    """Fill `sheet` with the drop rate of each name's first seed; of many names, in a panel for each load."""
+    """Fill `sheet` with the drop rate of each name's first seed; many names are split into a panel for each load."""
     if not memory_s > 0:
         raise InputError('--memory: is zero; write e.g. "0.5 s"')
     shown = first_of_each(results, names)
@@ -66,6 +66,6 @@ def draw_rate(
 
 
 MANY_CURVES = 4
-"""More curves than this are drawn apart, a panel for each load."""
+"""Maximum number of curves in one panel; more are split into a panel for each load."""
 SAMPLES = 1001
-"""Instants at which the rate is drawn."""
+"""Number of points of a curve."""

@@ -1,7 +1,7 @@
 """Goodput against delay: a 1-sigma ellipse per name, the delay axis reversed, so that better is up and right.
 
-The ellipse is the contour at one standard deviation of the maximum-likelihood Gaussian, as K. Winstein and
-H. Balakrishnan, "TCP ex Machina" (2013), draw it. Each point is a flow or a run.
+The ellipse is the contour at one standard deviation of the maximum-likelihood Gaussian, as in K. Winstein and H.
+Balakrishnan, "TCP ex Machina" (2013). Each point is a flow or a run.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 
 def draw(results: Sequence[Result], names: Sequence[Name], sheet: Sheet, over: str | None = None) -> None:
-    """Fill `sheet` with a mean, its ellipse and its points per name; of many names, in a panel for each load.
+    """Fill `sheet` with a mean, its ellipse and its points per name; many names are split into a panel for each load.
 
-    `over` says what a point is: of "seeds" a run, of "flows" a forward flow of any run, by its own packets. Without
-    it seeds, or flows where no name has two runs.
+    `over` selects the points: "seeds" for runs, "flows" for the forward flows of all runs, with each flow's own
+    packets. Default: seeds, or flows if no name has two runs.
     """
     if over not in (None, *POINTS):
         raise unknown("what the points of an ellipse are", str(over), list(POINTS))
@@ -45,7 +45,7 @@ def draw(results: Sequence[Result], names: Sequence[Name], sheet: Sheet, over: s
             raise InputError(f"{name}: {whose} after the warm-up; give a longer duration")
     groups = facets(points)
     single = len(groups) == 1
-    panels = sheet.tiles(len(groups), width=6.5 if single else 7.0, height=4.0 if single else 2.1, least=1.9)
+    panels = sheet.tiles(len(groups), width=6.5 if single else 7.0, height=4.0 if single else 2.1, min_width=1.9)
     channels = Channels(called for group in groups.values() for called in group.values())
     for axes, (load, group) in zip(panels, groups.items(), strict=True):
         draw_ellipses({called: points[name] for name, called in group.items()}, axes, channels)
@@ -62,14 +62,14 @@ def draw(results: Sequence[Result], names: Sequence[Name], sheet: Sheet, over: s
 
 
 def points_of_run(result: Result) -> NDArray[np.float64]:
-    """Mean sojourn time in ms and goodput in Mbit/s of a run; no row where no packet was sent."""
+    """Mean sojourn time in ms and goodput in Mbit/s of a run; no row if no packet was sent."""
     row = result.summary.row(0, named=True)
     delay, goodput = row["sojourn_mean_ms"], row["goodput_bps"]
     return np.array([] if None in (delay, goodput) else [[delay, goodput / 1e6]]).reshape(-1, 2)
 
 
 def points_of_flows(result: Result) -> NDArray[np.float64]:
-    """Mean sojourn time in ms of its packets, and goodput in Mbit/s, of every forward flow that sent any."""
+    """Mean sojourn time in ms of its packets, and goodput in Mbit/s, of every forward flow that sent packets."""
     if not result.totals["flows"]:
         raise InputError(
             f"{result.folder or result}: no flow lasts for the whole run; draw a point per run (--over seeds)"
@@ -97,7 +97,7 @@ def draw_ellipses(points: dict[Name, NDArray[np.float64]], axes: Axes, channels:
 
 
 def fit_axes(points: Sequence[NDArray[np.float64]], panels: Sequence[Axes]) -> None:
-    """Scale of the delay, logarithmic where the means are far apart, and from right to left; all panels alike."""
+    """Scale the delay axes alike: reversed, and logarithmic if the means are far apart."""
     delays = np.concatenate([own[:, 0] for own in points])
     centres = [max(LOWEST_MS, own[:, 0].mean()) for own in points]
     logarithmic = max(centres) / min(centres) > LINEAR_RATIO
@@ -117,9 +117,9 @@ def fit_axes(points: Sequence[NDArray[np.float64]], panels: Sequence[Axes]) -> N
 
 
 def ellipse(points: NDArray[np.float64], steps: int = 120) -> NDArray[np.float64]:
-    """Outline of the contour at one standard deviation of the maximum-likelihood Gaussian of `points`.
+    """Contour at one standard deviation of the maximum-likelihood Gaussian of `points`.
 
-    Of two points it is the line between them, of one the point.
+    For two points it is the line between them, for one the point.
     """
     covariance = np.cov(points.T, ddof=0) if len(points) > 1 else np.zeros((2, 2))
     variances, directions = np.linalg.eigh(covariance)
@@ -131,4 +131,4 @@ def ellipse(points: NDArray[np.float64], steps: int = 120) -> NDArray[np.float64
 
 
 POINTS = {"seeds": points_of_run, "flows": points_of_flows}
-"""How the points of a run are read, by what they are."""
+"""Functions that compute the points of a run, by the option `over`."""

@@ -1,4 +1,4 @@
-"""What all figures share at the end: names as the user wants them, legend, title, and texts that fit."""
+"""Final steps of all figures: renamed texts, legend, title, and texts wrapped to fit."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def finish(figure: Figure, look: Look, notes: Sequence[str] = (), *, panels: Sequence[Axes] | None = None) -> None:
-    """Give a drawn figure its names, legend, title and notes; once. `panels` are those of a user's own figure."""
+    """Apply renamed texts, legend, title and notes, once. `panels` are given for a caller's own figure."""
     if figure.__dict__.get("_sojourn_finished") and panels is None:
         return
     figure.__dict__["_sojourn_finished"] = True
@@ -52,7 +52,7 @@ def finish(figure: Figure, look: Look, notes: Sequence[str] = (), *, panels: Seq
 
 
 def plain_ticks(axes: Axes) -> None:
-    """Numbers on axes are written out: no offset, no power of ten, whose exponent would be smaller than other text."""
+    """Write numbers on axes in full: no offset and no power of ten, whose exponent would be smaller than other text."""
     for which, axis in (("x", axes.xaxis), ("y", axes.yaxis)):
         formatter = axis.get_major_formatter()
         if isinstance(formatter, ScalarFormatter):
@@ -67,7 +67,7 @@ def plain_ticks(axes: Axes) -> None:
 
 
 def _rename(figure: Figure, panels: Sequence[Axes], labels: Labels) -> None:
-    """Put other words in the place of texts, or of those parts of them that a comma separates."""
+    """Replace texts, or comma-separated parts of them."""
     if not labels:
         return
     there: dict[str, None] = {}
@@ -98,7 +98,7 @@ def _rename(figure: Figure, panels: Sequence[Axes], labels: Labels) -> None:
 
 
 def _rename_ticks(axis: Axis, other: Callable[[str], str]) -> None:
-    """Rename what is at fixed places, such as names of boxes."""
+    """Rename the labels of fixed ticks, such as names of boxes."""
     old = [text.get_text() for text in axis.get_ticklabels()]
     new = [other(text) for text in old]
     if new != old:
@@ -111,13 +111,13 @@ def _texts(figure: Figure, panels: Sequence[Axes]) -> Iterator[Text]:
         yield from (axes.xaxis.label, axes.yaxis.label, *axes.texts)
         if legend := axes.get_legend():
             yield from legend.get_texts()
-    if figure.__dict__.get("_sojourn_look"):  # else it is a user's, who has texts of their own
+    if figure.__dict__.get("_sojourn_look"):  # a caller's figure has other texts
         yield from (text for legend in figure.legends for text in legend.get_texts())
         yield from figure.texts
 
 
 def _titles(axes: Axes) -> tuple[Text, Text, Text]:
-    """Titles of axes in the middle, on the left and on the right; matplotlib gives only the first one's artist."""
+    """Titles of axes in the middle, on the left and on the right; matplotlib has a public artist for the first only."""
     return axes.title, axes._left_title, axes._right_title  # type: ignore[attr-defined]
 
 
@@ -137,7 +137,7 @@ def _rename_artists(axes: Axes, other: Callable[[str], str]) -> None:
 
 
 def legend_of_panels(figure: Figure, panels: Sequence[Axes], entries: list[Artist], *, inside: bool = False) -> None:
-    """Put one legend for all panels above them, each name once; a single curve is named in the panel's title."""
+    """Place one legend for all panels above them, each name once; a single curve is named in the panel's title."""
     entries = entries or _named_artists(panels)
     if len(entries) == 1:
         first = panels[0]
@@ -159,7 +159,7 @@ def _named_artists(panels: Sequence[Axes]) -> list[Artist]:
 
 
 def _move_legend(figure: Figure, panels: Sequence[Axes], where: str, *, inside: bool = False) -> None:
-    """Put the legends of a figure where the user wants them, as one."""
+    """Merge the legends of a figure into one at the requested position."""
     legends = [legend for axes in panels if (legend := axes.get_legend())] + ([] if inside else figure.legends)
     if where == "auto" or not legends:
         return
@@ -188,7 +188,7 @@ def _draw_legend(figure: Figure, panels: Sequence[Any], entries: Sequence[Artist
 
 
 def _columns(figure: Figure, names: Sequence[str]) -> int:
-    """As many columns as fit the figure's width."""
+    """Maximum number of columns that fit the figure's width."""
     size = _points(mpl.rcParams["legend.fontsize"])
     rc: Any = mpl.rcParams
     beside = sum(rc[f"legend.{key}"] for key in ("handlelength", "handletextpad", "columnspacing")) * size / 72
@@ -197,7 +197,7 @@ def _columns(figure: Figure, names: Sequence[str]) -> int:
     for count in range(len(names), 1, -1):
         rows = -(-len(names) // count)
         if sum(max(widths[at : at + rows]) for at in range(0, len(names), rows)) <= room:
-            return -(-len(names) // rows)  # no last row of one
+            return -(-len(names) // rows)  # avoid a last row of one entry
     return 1
 
 
@@ -211,7 +211,7 @@ def _draw_notes(figure: Figure, notes: Sequence[str]) -> Text:
 
 
 def _fit(figure: Figure, panels: Sequence[Axes]) -> None:
-    """Wrap and thin what is too wide for its place."""
+    """Wrap texts and thin ticks that do not fit."""
     layout = figure.get_layout_engine()
     for wrap in (_wrap_vertical, _wrap_title, _wrap_label):
         if layout:
@@ -230,9 +230,10 @@ def _height_in(figure: Figure, artist: Any) -> float:
 
 
 def _wrap_label(figure: Figure, axes: Axes) -> None:
-    """Break a label of the horizontal axis that is wider than its place, first before its remark.
+    """Break a label of the horizontal axis that is too wide, preferably before its remark.
 
-    Its place is as wide as the panel and the gap to the next one; a single panel's is the figure around its middle.
+    The available width is the panel plus the gap to the next one; for a single panel the figure, symmetric about the
+    panel's centre.
     """
     label = axes.xaxis.label
     box, wide = axes.get_position(), figure.get_size_inches()[0]
@@ -247,7 +248,7 @@ def _wrap_label(figure: Figure, axes: Axes) -> None:
 
 
 def _wrap_vertical(figure: Figure, axes: Axes) -> None:
-    """Break a label of the vertical axis that is longer than its panel is high, or the figure around its middle."""
+    """Break a label of the vertical axis that is longer than its panel, or than the figure about the panel's centre."""
     label, box, spec = axes.yaxis.label, axes.get_position(), axes.get_subplotspec()
     alone = spec is None or (spec.is_first_row() and spec.is_last_row())
     middle = (box.y0 + box.y1) / 2
@@ -257,17 +258,17 @@ def _wrap_vertical(figure: Figure, axes: Axes) -> None:
 
 
 def _wrap_title(figure: Figure, axes: Axes) -> None:
-    """Break the title of a panel that would meet that of the next one."""
+    """Break the title of a panel that would overlap the next one's."""
     spec = axes.get_subplotspec()
     if spec is None or (spec.is_first_col() and spec.is_last_col()):
         return
     _, left, right = _titles(axes)
     if right.get_text().strip():
-        return  # it is above the remark then
+        return  # placed above the remark then
     room = figure.get_size_inches()[0] * axes.get_position().width * 1.03
     text, size, weight = left.get_text(), float(left.get_fontsize()), left.get_fontweight()
     if all(_width_in(figure, part, size, weight) <= room for part in text.split(", ")):
-        text = text.replace(" ", _FIXED).replace(f",{_FIXED}", ", ")  # breaks after commas only
+        text = text.replace(" ", _FIXED).replace(f",{_FIXED}", ", ")  # break after commas only
     left.set_text(_wrapped(figure, text, size, room, weight).replace(_FIXED, " "))
 
 
@@ -275,7 +276,7 @@ _FIXED = "\N{NO-BREAK SPACE}"
 
 
 def _part_titles(axes: Axes) -> None:
-    """Put the title of a panel above the remark beside it where both would meet."""
+    """Move the title of a panel above the remark beside it if both would overlap."""
     _, left, right = _titles(axes)
     if not (left.get_text().strip() and right.get_text().strip()):
         return
@@ -286,7 +287,7 @@ def _part_titles(axes: Axes) -> None:
 
 
 def _thin(axis: Axis, *, vertical: bool) -> None:
-    """Leave out every second label of fixed ticks as long as they meet."""
+    """Remove every second label of fixed ticks while they overlap."""
     if not isinstance(axis.get_major_locator(), FixedLocator):
         return
     gap = 0.0 if vertical else 2.0

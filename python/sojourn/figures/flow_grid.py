@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def label_axes(
     grid: NDArray[np.object_], labels: Sequence[str], span: tuple[float, float], results: Sequence[Result], sheet: Sheet
 ) -> None:
-    """Label the rows, give all panels the same time, shade warm-ups; an axis that is not logarithmic begins at 0."""
+    """Label the rows, set a common time span, shade warm-ups; axes that are not logarithmic start at 0."""
     for row, label in zip(grid, labels, strict=True):
         row[0].set_ylabel(label)
         for axes in row:

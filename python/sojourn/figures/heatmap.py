@@ -15,7 +15,7 @@ from matplotlib.ticker import FuncFormatter
 
 from sojourn.figures import marks, scales
 from sojourn.figures.channels import muted
-from sojourn.figures.scales import LEAST_SPREAD, plain
+from sojourn.figures.scales import MIN_SPREAD, plain
 from sojourn.model.analysis.labels import Name
 from sojourn.model.analysis.swept import Parameter, choose, means, metric_of, rest_names
 from sojourn.model.analysis.warmup import marked
@@ -39,8 +39,8 @@ def draw(
 ) -> None:
     """Fill `sheet` with a panel per queue manager and other difference; a cell is the mean over seeds.
 
-    Panels are named by what runs differ in beside the two parameters, not by `names`. Where one parameter varies at
-    most, there is one panel with a row per queue manager.
+    Panels are named after the differences between runs beside the two parameters, not by `names`. If at most one
+    parameter varies, there is one panel with a row per queue manager.
     """
     across, up = choose(results, [x, y], words=True)
     shown = metric_of(results, metric)
@@ -61,9 +61,9 @@ def draw(
     xs = [across.named(value) for value in xs]
     norm = common_norm(list(found.values()), shown.whole)
     height = 0.34 + (0.28 if len(found) > 1 or y_label else 0.2) * max(len(ys), 2)
-    height = max(height, 1.3) if len(found) == 1 else height  # the colours' label is beside it
+    height = max(height, 1.3) if len(found) == 1 else height  # the label of the colour bar is beside it
     panels = sheet.tiles(
-        len(found), width=_width(len(found), len(xs)), height=height, least=0.55 * len(xs) + 0.2, text=True
+        len(found), width=_width(len(found), len(xs)), height=height, min_width=0.55 * len(xs) + 0.2, text=True
     )
     look = CellLook(norm, round_to_digits(digits_of(list(found.values()))), lambda value: float(norm(value)) < 0.55)
     for (name, grid), axes in zip(found.items(), panels, strict=True):
@@ -79,25 +79,25 @@ def draw(
         bar.formatter = FuncFormatter(lambda value, _: plain(value))
     bar.ax.minorticks_off()
     if bar.solids is not None:
-        bar.solids.set_edgecolor("face")  # else vector formats show lines between the colours
+        bar.solids.set_edgecolor("face")  # otherwise vector formats show lines between the colours
 
 
 def only(varied: Parameter) -> str:
-    """What is said of a figure over two parameters of which one varies at most."""
+    """Note for a figure over two parameters if at most one of them varies."""
     if varied.varies:
         return f"only one number varies: {varied.path}"
     return "no number varies; sweep one, such as link.rate"
 
 
 def _width(panels: int, columns: int) -> float:
-    """Inches that so many panels of so many columns take side by side, at most a page."""
+    """Width in inches of panels side by side, at most a page."""
     return min(7.0, max(4.0, 1.6 + panels * max(0.55 * columns + 0.3, 1.8)))
 
 
 def cells(
     table: pl.DataFrame, xs: Sequence[float], ys: Sequence[str | float], rows: str, column: str
 ) -> NDArray[np.float64]:
-    """Values of a column by `rows` and `x` (columns); NaN where there is none."""
+    """Values of a column by `rows` and `x` (columns); NaN for missing ones."""
     grid = np.full((len(ys), len(xs)), np.nan)
     for row in table.iter_rows(named=True):
         if row[column] is not None:
@@ -106,9 +106,9 @@ def cells(
 
 
 def common_norm(grids: Sequence[NDArray[np.float64]], whole: float | None = None) -> Normalize:
-    """Scale of the colours of all panels: logarithmic if the largest value is many times the least.
+    """Common colour scale of all panels: logarithmic if the maximum is many times the minimum.
 
-    Values that are as good as equal have one colour. Of shares of a `whole` it spans a tenth of that at least.
+    Nearly equal values have one colour. Shares of a `whole` span at least a tenth of it.
     """
     values = np.concatenate([grid[np.isfinite(grid)] for grid in grids])
     if not len(values):
@@ -116,38 +116,38 @@ def common_norm(grids: Sequence[NDArray[np.float64]], whole: float | None = None
     low, high = float(values.min()), float(values.max())
     if scales.spans_decades(low, high, whole):
         return LogNorm(low, high)
-    alike = low >= 0 and high - low <= LEAST_SPREAD * high
+    alike = low >= 0 and high - low <= MIN_SPREAD * high
     if alike:
         return Normalize(0.0, high or 1.0)
     return Normalize(low, high) if whole is None else Normalize(*scales.share_span(low, high, whole))
 
 
 def digits_of(grids: Sequence[NDArray[np.float64]]) -> int:
-    """Significant digits of the cells: three, four where values differ in the third only."""
+    """Significant digits of the cells: three, or four if values differ in the third digit only."""
     values = np.concatenate([grid[np.isfinite(grid)] for grid in grids])
     close = len(values) > 0 and values.min() > 0 and values.max() / values.min() < 1.1
     return 4 if close else 3
 
 
 def round_to_digits(digits: int) -> Callable[[float], str]:
-    """What is written into cells: values with so many significant digits."""
+    """Formatter for cells: values with `digits` significant digits."""
     return lambda value: f"{value:#.{digits}g}".rstrip(".") if value < 10**digits else f"{value:.0f}"
 
 
 @dataclass(frozen=True)
 class CellLook:
-    """How values are shown in cells."""
+    """Appearance of cells."""
 
     norm: Normalize
     text: Callable[[float], str]
-    """What is written into the cell of a value."""
+    """Text in the cell of a value."""
     is_dark: Callable[[float], bool]
-    """Whether the cell of a value is so dark that its text is white."""
+    """Whether the cell of a value is dark enough for white text."""
     # cividis: perceptually uniform, and the same to the colour-blind; its luminance rises, so it reads in grey print.
     colors: str = "cividis"
     """Name of a colour map."""
     size: float = 1.0
-    """Of the text, over that of the axes' labels."""
+    """Size of the text relative to the axes' labels."""
 
 
 def draw_cells(
@@ -158,7 +158,7 @@ def draw_cells(
     about: str,
     look: CellLook,
 ) -> QuadMesh:
-    """Draw a cell per value, which is written in it; cells without one stay empty."""
+    """Draw a cell per value with the value in it; cells without a value stay empty."""
     ground = mpl.rcParams["axes.facecolor"]
     drawn = marks.cells(axes, xs, ys, grid, about, norm=look.norm, cmap=mpl.colormaps[look.colors], color=ground)
     size = look.size * FontProperties(size=mpl.rcParams["xtick.labelsize"]).get_size_in_points()

@@ -1,4 +1,4 @@
-"""How a figure looks: size, font, style sheets, colours, labels. The command line and Python read it here."""
+"""Appearance of a figure: size, font, style sheets, colours, labels; parsed here for the command line and Python."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ Labels = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True)
 class Look:
-    """What a user asked for; `Look()` is how figures look without."""
+    """Appearance requested by the user; `Look()` is the default."""
 
     width: float | None = None
-    """Width in inches; None: the style sheet's, else what the kind of figure takes."""
+    """Width in inches; None: the style sheet's, else the figure kind's default."""
     height: float | None = None
-    """Height in inches; None: what the panels take at that width."""
+    """Height in inches; None: as the panels require at that width."""
     family: str | None = None
     """Font family."""
     size: float | None = None
-    """Font size in pt; all sizes of the style sheet change in proportion."""
+    """Font size in pt; all sizes of the style sheet scale in proportion."""
     styles: tuple[str, ...] = ()
-    """Presets, style sheets of matplotlib, or files, the last one on top."""
+    """Presets, style sheets of matplotlib, or files; later ones have priority."""
     palette: tuple[str, ...] = ()
     """Colours of curves."""
     legend: str = "auto"
-    """Where the legend is: one of `LEGENDS` or a location of matplotlib."""
+    """Position of the legend: one of `LEGENDS` or a location of matplotlib."""
     title: str | None = None
     labels: Labels = ()
-    """Texts of the figure and what replaces them."""
+    """Texts of the figure and their replacements."""
     notes: bool = True
-    """Whether the figure says below itself what its marks mean."""
+    """Whether notes below the figure explain its marks."""
 
     @classmethod
     def of(
@@ -60,9 +60,10 @@ class Look:
         labels: Mapping[str, str] | Iterable[str] = (),
         notes: bool = True,
     ) -> Look:
-        """Read what was typed, or given in Python: lengths are numbers of inches or have a unit ("89 mm").
+        """Parse typed or Python values: lengths are numbers of inches or have a unit ("89 mm").
 
-        `font` is a family, a size in pt or both; `labels` are pairs or texts "OLD=NEW". What is wrong is refused.
+        `font` is a family, a size in pt or both; `labels` are pairs or texts "OLD=NEW". Raises `InputError` for invalid
+        values.
         """
         family, size = _font(font)
         look = cls(
@@ -77,12 +78,12 @@ class Look:
             labels=_labels(labels),
             notes=notes,
         )
-        _ = look.rc  # style sheets that are wrong are refused now
+        _ = look.rc  # rejects invalid style sheets early
         return look
 
     @cached_property
     def sheets(self) -> list[dict[str, Any]]:
-        """Parameters of the style sheets, one after the other."""
+        """Parameters of the style sheets, in order."""
         return [_sheet(name) for name in self.styles]
 
     @cached_property
@@ -101,17 +102,17 @@ class Look:
 
     @property
     def paper(self) -> tuple[float, float] | None:
-        """Width and height in inches that the style sheets name."""
+        """Width and height in inches from the style sheets."""
         named = [sheet["figure.figsize"] for sheet in self.sheets if "figure.figsize" in sheet]
         return (float(named[-1][0]), float(named[-1][1])) if named else None
 
     def figure_size(
         self, width: float, height: float, *, fixed: float = 0.0, free: bool = False
     ) -> tuple[float, float]:
-        """Size in inches of a figure that takes `width` by `height` by itself.
+        """Size in inches of a figure with default size `width` by `height`.
 
-        Of its height, `fixed` is text and does not shrink with the width. A style sheet's own size is that of a figure
-        whose height is `free`, as that of a single panel; of others its height is the least.
+        The part `fixed` of the height is text and does not shrink with the width. The height of a style sheet applies
+        to figures with `free` height, such as single panels; for others it is the minimum.
         """
         paper = self.paper
         wide = self.width or (paper[0] if paper else width)
@@ -124,17 +125,17 @@ class Look:
 
 
 SHRINKING = 0.5
-"""Power of the width with which heights shrink: a figure that is half as wide is 0.7 times as high."""
+"""Heights scale with this power of the width: a figure half as wide is 0.7 times as high."""
 
 
 def current() -> Look:
-    """Look of the figures that are being made."""
+    """Look of the figures being drawn in this context."""
     return _CURRENT.get()
 
 
 @contextmanager
 def using(look: Look) -> Iterator[None]:
-    """Make figures look like this within the block."""
+    """Set the current look within the block."""
     token = _CURRENT.set(look)
     try:
         yield
@@ -221,13 +222,13 @@ def _palette(value: str | Sequence[str] | None) -> tuple[str, ...]:
 
 
 def _sampled(name: str) -> tuple[str, ...]:
-    """Colours of a colour map: its own, or some that are equally far apart."""
+    """Colours of a colour map: its own, or equally spaced samples."""
     from matplotlib.colors import ListedColormap, to_hex
 
     colours = mpl.colormaps[name]
     if isinstance(colours, ListedColormap) and colours.N <= 20:
         return tuple(to_hex(colours(index)) for index in range(colours.N))
-    return tuple(to_hex(colours(0.9 * index / 6)) for index in range(7))  # the brightest end is lost on white
+    return tuple(to_hex(colours(0.9 * index / 6)) for index in range(7))  # the brightest end is invisible on white
 
 
 def _legend(value: str | None) -> str:
@@ -276,7 +277,7 @@ def _sheet(name: str) -> dict[str, Any]:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """Parameters of a style file. Matplotlib only logs what it does not understand; here it is refused."""
+    """Parameters of a style file. Matplotlib only logs invalid lines; here they raise `InputError`."""
     complaints: list[str] = []
     handler = logging.Handler()
     handler.emit = lambda record: complaints.append(record.getMessage())  # type: ignore[method-assign]
@@ -298,28 +299,28 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _check_numbers(path: Path, parameters: Mapping[str, Any]) -> None:
-    """Refuse numbers with which nothing can be drawn, or a picture would take all memory; matplotlib takes any."""
+    """Raise `InputError` for numbers that make drawing impossible or exhaust memory; matplotlib accepts any."""
     for key, value in parameters.items():
-        low, high = _BOUNDS.get(key, (-MOST, MOST))
-        low = _LEAST_FONT if key in _FONT_SIZES else low
+        low, high = _BOUNDS.get(key, (-MAX_VALUE, MAX_VALUE))
+        low = _MIN_FONT if key in _FONT_SIZES else low
         for number in value if isinstance(value, list | tuple) else [value]:
             if isinstance(number, int | float) and not isinstance(number, bool) and not low <= number <= high:
                 raise InputError(f"--style: {path}: {key}: {number:g}; write a number from {low:g} to {high:g}")
 
 
 def _resized(parameters: Mapping[str, Any], size: float) -> dict[str, Any]:
-    """All font sizes, in proportion to the base size."""
+    """All font sizes, scaled with the base size."""
     factor = size / float(parameters["font.size"])
     sizes = {key: value for key, value in parameters.items() if key.endswith("size") and key in _FONT_SIZES}
     return {key: value * factor for key, value in sizes.items() if isinstance(value, int | float)}
 
 
-MOST = 1e6
-"""Largest number in a style file but for the ones of `_BOUNDS`."""
-_LEAST_FONT = 1.0
-"""Points."""
+MAX_VALUE = 1e6
+"""Maximum of numbers in a style file, except those in `_BOUNDS`."""
+_MIN_FONT = 1.0
+"""In points."""
 _BOUNDS = {"figure.figsize": (0.5, 100.0), "figure.dpi": (10.0, 2400.0), "savefig.dpi": (10.0, 2400.0)}
-"""Inches, and dots per inch."""
+"""In inches, and dots per inch."""
 _FONT_SIZES = {
     "font.size",
     "axes.titlesize",

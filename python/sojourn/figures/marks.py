@@ -1,7 +1,7 @@
-"""What figures are drawn with: each function draws arrays on axes and remembers them, so that they can be written too.
+"""Drawing primitives: each function draws arrays on axes and records them, so that the data can be exported.
 
-Figure kinds draw data with nothing else. What is remembered is what `--format csv` and `json` give (`data.py`). The
-axes may be anybody's.
+Figure kinds draw data with these functions only. The recorded arrays are the content of `--format csv` and `json`
+(`data.py`). The axes may belong to a caller's figure.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ if TYPE_CHECKING:
 
 @dataclass
 class Series:
-    """Arrays that were drawn."""
+    """Arrays of a drawn series."""
 
     name: str
-    """Of the legend; empty where a panel shows one thing only."""
+    """Name in the legend; empty if a panel shows a single series."""
     mark: str
-    """How they were drawn: line, band, steps, events, strokes, points, bars, boxes, cells, reference."""
+    """Kind of mark: line, band, steps, events, strokes, points, bars, boxes, cells, reference."""
     columns: dict[str, NDArray[Any]]
-    """Of equal length. A name that begins with x or y is about that axis: `x`, `y`, `y_low`, `x_end`, …"""
+    """Arrays of equal length. The prefix x or y of a name is the axis: `x`, `y`, `y_low`, `x_end`, …"""
     artists: list[Artist] = field(default_factory=list)
 
 
 def series_of(axes: Axes) -> list[Series]:
-    """What was drawn on axes, in that order."""
+    """Series drawn on axes, in order."""
     found: list[Series] = axes.__dict__.setdefault("_sojourn_series", [])
     return found
 
@@ -47,24 +47,24 @@ def line(axes: Axes, x: ArrayLike, y: ArrayLike, name: str = "", *, half: ArrayL
     columns = {"x": x, "y": y}
     label: dict[str, Any] = {"label": name} if name else {}
     if half is None:
-        _remember(axes, name, "line", columns, axes.plot(x, y, **label, **look))
+        _record(axes, name, "line", columns, axes.plot(x, y, **label, **look))
         return
     low, high = np.asarray(y) - np.asarray(half), np.asarray(y) + np.asarray(half)
     drawn = axes.errorbar(x, y, half, **{"capsize": 2.5, **label, **look})
-    _remember(axes, name, "line", {**columns, "y_low": low, "y_high": high}, list(drawn.get_children()))
+    _record(axes, name, "line", {**columns, "y_low": low, "y_high": high}, list(drawn.get_children()))
 
 
 def band(axes: Axes, x: ArrayLike, low: ArrayLike, high: ArrayLike, name: str = "", **look: Any) -> None:
-    """Fill what lies between `low` and `high` over `x`."""
+    """Fill the area between `low` and `high` over `x`."""
     label = {"label": name} if name else {}
     drawn = axes.fill_between(x, low, high, **{"linewidth": 0, **label, **look})
-    _remember(axes, name, "band", {"x": x, "y_low": low, "y_high": high}, [drawn])
+    _record(axes, name, "band", {"x": x, "y_low": low, "y_high": high}, [drawn])
 
 
 def steps(
     axes: Axes, edges: ArrayLike, values: ArrayLike, name: str = "", *, base: ArrayLike | None = 0, **look: Any
 ) -> None:
-    """Draw values that hold from one edge to the next, as an area above `base` with fill=True, else as an outline."""
+    """Draw values that are constant between edges, as an area above `base` with fill=True, else as an outline."""
     edges, values = np.asarray(edges), np.asarray(values)
     label = {"label": name} if name else {}
     drawn = axes.stairs(values, edges, baseline=base, **label, **look)  # type: ignore[arg-type]
@@ -73,32 +73,32 @@ def steps(
         columns["y"] = values
     else:
         columns |= {"y_low": base, "y_high": values}
-    _remember(axes, name, "steps", columns, [drawn])
+    _record(axes, name, "steps", columns, [drawn])
 
 
 def events(axes: Axes, x: ArrayLike, name: str, *, span: tuple[float, float] = (0.0, 1.0), **look: Any) -> None:
-    """Draw a vertical line at each `x`, over that part of the height of the axes."""
+    """Draw a vertical line at each `x`, over a part `span` of the height of the axes."""
     drawn = axes.vlines(x, *span, transform=axes.get_xaxis_transform(), **look)
-    _remember(axes, name, "events", {"x": x}, [drawn])
+    _record(axes, name, "events", {"x": x}, [drawn])
 
 
 def strokes(axes: Axes, x: ArrayLike, low: ArrayLike, high: ArrayLike, name: str = "", **look: Any) -> None:
     """Draw a vertical line at each `x` from `low` to `high`."""
     label = {"label": name} if name else {}
     drawn = axes.vlines(x, low, high, **label, **look)  # type: ignore[arg-type]
-    _remember(axes, name, "strokes", {"x": x, "y_low": low, "y_high": high}, [drawn])
+    _record(axes, name, "strokes", {"x": x, "y_low": low, "y_high": high}, [drawn])
 
 
 def spans(axes: Axes, start: ArrayLike, end: ArrayLike, name: str, *, height: float, **look: Any) -> None:
-    """Draw a horizontal line from each `start` to its `end`, at that share of the height of the axes."""
+    """Draw a horizontal line from each `start` to its `end`, at `height` as a share of the axes' height."""
     at = [height] * len(np.asarray(start))
     drawn = axes.hlines(at, start, end, transform=axes.get_xaxis_transform(), clip_on=False, **look)
-    _remember(axes, name, "spans", {"x": start, "x_end": end}, [drawn])
+    _record(axes, name, "spans", {"x": start, "x_end": end}, [drawn])
 
 
 def points(axes: Axes, x: ArrayLike, y: ArrayLike, name: str = "", **look: Any) -> None:
     """Draw points."""
-    _remember(axes, name, "points", {"x": x, "y": y}, [axes.scatter(x, y, **look)])
+    _record(axes, name, "points", {"x": x, "y": y}, [axes.scatter(x, y, **look)])
 
 
 def outline(axes: Axes, x: ArrayLike, y: ArrayLike, name: str = "", *, color: ColorType, **look: Any) -> None:
@@ -106,28 +106,28 @@ def outline(axes: Axes, x: ArrayLike, y: ArrayLike, name: str = "", *, color: Co
     filled = axes.fill(x, y, color=color, alpha=0.15, linewidth=0)
     label = {"label": name} if name else {}
     drawn = axes.plot(x, y, color=color, **label, **look)  # type: ignore[arg-type]
-    _remember(axes, name, "outline", {"x": x, "y": y}, [*filled, *drawn])
+    _record(axes, name, "outline", {"x": x, "y": y}, [*filled, *drawn])
 
 
 def bars(
     axes: Axes, places: Sequence[str], values: ArrayLike, name: str = "", *, base: ArrayLike = 0.0, **look: Any
 ) -> None:
-    """Draw a horizontal bar per place, the first one on top, from `base` on; all bars of an axes have its places."""
+    """Draw a horizontal bar per place, the first on top, starting at `base`; all bars of an axes share the places."""
     label = {"label": name} if name else {}
     drawn = axes.barh(range(len(places)), values, left=base, **label, **look)  # type: ignore[arg-type]
     axes.set_yticks(range(len(places)), list(places))
     axes.set_ylim(len(places) - 0.4, -0.6)
     base = np.broadcast_to(np.asarray(base), np.shape(values))
-    _remember(axes, name, "bars", {"place": places, "x": values, "x_base": base}, list(drawn.patches))
+    _record(axes, name, "bars", {"place": places, "x": values, "x_base": base}, list(drawn.patches))
 
 
 def columns(axes: Axes, x: ArrayLike, height: ArrayLike, name: str = "", *, base: ArrayLike = 0.0, **look: Any) -> None:
-    """Draw an upright bar at each `x`, from `base` on."""
+    """Draw an upright bar at each `x`, starting at `base`."""
     label = {"label": name} if name else {}
     drawn = axes.bar(x, height, bottom=base, **label, **look)  # type: ignore[arg-type]
     low = np.broadcast_to(np.asarray(base, dtype=float), np.shape(height))
     heights = {"y_low": low, "y_high": low + np.asarray(height)}
-    _remember(axes, name, "bars", {"x": x, **heights}, list(drawn.patches))
+    _record(axes, name, "bars", {"x": x, **heights}, list(drawn.patches))
 
 
 QUANTILES = {"whislo": "p10", "q1": "p25", "med": "median", "q3": "p75", "whishi": "p90"}
@@ -151,7 +151,7 @@ def boxes(
     axis = "y" if upright else "x"
     table: dict[str, Any] = {"place": list(places)}
     table |= {f"{axis}_{about}": [box[key] for box in found] for key, about in QUANTILES.items()}
-    remembered = _remember(axes, name, "boxes", table, [])
+    remembered = _record(axes, name, "boxes", table, [])
     for box, position, color in zip(found, positions, colors, strict=True):
         drawn = axes.bxp(
             [{**box, "fliers": []}],
@@ -159,7 +159,7 @@ def boxes(
             orientation="vertical" if upright else "horizontal",
             widths=widths,
             showfliers=False,
-            manage_ticks=False,  # it would add to those of the panel beside it
+            manage_ticks=False,  # it would append to the ticks of the neighbouring panel
             patch_artist=True,
             boxprops={"facecolor": (color, 0.3), "edgecolor": color},
             medianprops={"color": axes.xaxis.label.get_color(), "linewidth": thin(1.1)},
@@ -182,7 +182,7 @@ def cells(
     cmap: Colormap,
     color: ColorType,
 ) -> QuadMesh:
-    """Draw a coloured cell per value of `grid` (rows: `up`, columns: `across`); `name` is what the values are."""
+    """Draw a coloured cell per value of `grid` (rows: `up`, columns: `across`); `name` is the quantity."""
     edges = [np.arange(count + 1) - 0.5 for count in (len(across), len(up))]
     drawn = axes.pcolormesh(*edges, np.ma.masked_invalid(grid), norm=norm, cmap=cmap, edgecolors=color, linewidth=1.0)
     rows, places = np.indices(grid.shape)
@@ -192,24 +192,24 @@ def cells(
         named: np.asarray(up)[rows.ravel()],
         "value": grid.ravel(),
     }
-    _remember(axes, name, "cells", table, [drawn])
+    _record(axes, name, "cells", table, [drawn])
     return drawn
 
 
 def reference(axes: Axes, y: float, name: str, **look: Any) -> None:
     """Draw a dotted line over the whole width at `y`, such as a target."""
     style = {"color": axes.xaxis.label.get_color(), "alpha": 0.6, "linewidth": thin(), "linestyle": (0, (1, 2)), **look}
-    _remember(axes, name, "reference", {"y": [y]}, [axes.axhline(y, **style)])
+    _record(axes, name, "reference", {"y": [y]}, [axes.axhline(y, **style)])
 
 
 def shade(axes: Axes, start: float, end: float, name: str, *, zorder: float, **look: Any) -> None:
-    """Shade what lies between two values of `x`, with a dashed line at its end; its artists have `name` as their id."""
+    """Shade a range of `x`, with a dashed line at its end; its artists have `name` as their id."""
     area = axes.axvspan(start, end, linewidth=0, gid=name, zorder=zorder, **look)
     edge = axes.axvline(end, color="0.55", linewidth=0.6, linestyle=(0, (4, 3)), zorder=zorder + 0.4, gid=name)
-    _remember(axes, name, "reference", {"x": [start], "x_end": [end]}, [area, edge])
+    _record(axes, name, "reference", {"x": [start], "x_end": [end]}, [area, edge])
 
 
-def _remember(axes: Axes, name: str, mark: str, columns: Mapping[str, Any], artists: Sequence[Any]) -> Series:
+def _record(axes: Axes, name: str, mark: str, columns: Mapping[str, Any], artists: Sequence[Any]) -> Series:
     arrays = {key: np.asarray(column) for key, column in columns.items()}
     found = Series(name, mark, arrays, list(artists))
     series_of(axes).append(found)

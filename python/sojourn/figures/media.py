@@ -1,4 +1,4 @@
-"""Flows of media over time: the rate that the encoder is told and the one that arrives, delay, losses, late frames."""
+"""Media flows over time: target rate of the encoder, received rate, delay, losses, late frames."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def draw(
     from_s: float | None = None,
     to_s: float | None = None,
 ) -> None:
-    """Fill `sheet` with a column of panels per name, for its first seed, with its flows of media or some of them."""
+    """Fill `sheet` with a column of panels per name, for its first seed, with all or some of its media flows."""
     shown = first_of_each(results, names)
     own = {name: chosen(result, flows) for name, result in shown.items()}
     start, end = from_s or 0.0, to_s if to_s is not None else max(result.duration_s for result in shown.values())
@@ -45,7 +45,7 @@ def draw(
         check_span(start, end, result.duration_s)
     channels = of_flows((flow_name(result, flow) for flow in own[name]) for name, result in shown.items())
     is_known = False
-    grid = sheet.blocks(len(shown), len(LABELS), height=1.15, least=3.0)
+    grid = sheet.blocks(len(shown), len(LABELS), height=1.15, min_width=3.0)
     for column, (name, result) in enumerate(shown.items()):
         panels = list(grid[:, column])
         if capacity := known_capacity(result.setup, result.duration_s, (end - start) / STEPS):
@@ -57,14 +57,14 @@ def draw(
     label_axes(grid, LABELS, (start, end), list(shown.values()), sheet)
     most = max(axes.get_ylim()[1] for axes in grid[-1])
     for axes in grid[-1]:
-        axes.set_ylim(0, max(most, LEAST_COUNT))
+        axes.set_ylim(0, max(most, MIN_COUNT))
     sheet.legend([*_entries(channels), *([Patch(color=faint(), label="capacity")] if is_known else [])])
     step = plain(step_of(start, end))
     sheet.note(f"arrivals, losses and late frames in steps of {step}\N{NO-BREAK SPACE}s, by the sender's reports")
 
 
 def chosen(result: Result, wanted: Sequence[int] | None) -> list[int]:
-    """The flows of media that are wanted, or all; refused where there is none, or one is of another kind."""
+    """The requested media flows, or all; raises `InputError` if there is none, or one is of another kind."""
     own = result.media["flow"].unique().sort().to_list()
     if not own:
         raise InputError(f"{result.folder or result}: no sender of media has got a report; give a longer duration")
@@ -75,7 +75,7 @@ def chosen(result: Result, wanted: Sequence[int] | None) -> list[int]:
 
 
 def step_of(start: float, end: float) -> float:
-    """The step in which packets and frames are counted, in s."""
+    """Width of the steps in which packets and frames are counted, in s."""
     return float(f"{(end - start) / STEPS:.1g}")
 
 
@@ -106,7 +106,7 @@ def _per_second(reports: pl.DataFrame, column: str, edges: NDArray[np.float64]) 
 
 
 def _entries(channels: Channels) -> list[Artist]:
-    """What the lines mean: by their styles, and by the colours of the flows where there are several."""
+    """Legend of the lines: by style, and by the colours of the flows if there are several."""
     alone = len(channels.names) == 1
     color = channels.colors[0] if alone else muted()
     lines = [
@@ -122,5 +122,5 @@ LOST, LATE = "packets lost", "frames late"
 LABELS = ("rate [Mbit/s]", "delay [ms]", "lost, late\n[1/s]")
 DOTS: Any = (0, (2, 1))
 STEPS = 150
-LEAST_COUNT = 1.0
-"""Losses and late frames have an axis that goes at least so far."""
+MIN_COUNT = 1.0
+"""Minimum upper end of the axis of losses and late frames."""

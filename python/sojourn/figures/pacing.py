@@ -1,4 +1,4 @@
-"""How TCP flows are paced: pacing rate and delivered rate, gaps between sends, bursts, window and flight over time."""
+"""Pacing of TCP flows: pacing rate and delivered rate, gaps between sends, bursts, window and flight over time."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def draw(
 ) -> None:
     """Fill `sheet` with a column of panels per name, for its first seed, with some flows of each, or the first one.
 
-    Without `from_s` and `to_s` it shows two seconds in the middle of what these flows have sent.
+    Without `from_s` and `to_s` it shows two seconds in the middle of the flows' sending time.
     """
     shown = first_of_each(results, names)
     own = {name: chosen_flows(result, flows) for name, result in shown.items()}
@@ -45,7 +45,7 @@ def draw(
     for span, result in zip(spans, shown.values(), strict=True):
         check_span(*span, result.duration_s)
     start, end = min(span[0] for span in spans), max(span[1] for span in spans)
-    grid = sheet.blocks(len(shown), 4, height=1.15, least=3.0)
+    grid = sheet.blocks(len(shown), 4, height=1.15, min_width=3.0)
     channels = of_flows((flow_name(result, flow) for flow in own[name]) for name, result in shown.items())
     alone = len(channels.names) == 1
     steps = []
@@ -72,24 +72,24 @@ def draw_flow(
     sheet: Sheet,
     title: str = "",
 ) -> float:
-    """Draw a flow in its four panels; give the step of the delivered rate in ms. `title` names its run in notes."""
+    """Draw a flow in its four panels; return the step of the delivered rate in ms. `title` names its run in notes."""
     rates, gaps, bursts, windows = panels
     color, second = colors
     name = flow_name(result, flow)
     senders = of_flow(result.senders, flow)
-    stood = pl.concat([senders.filter(pl.col("time_s") < span[0]).tail(1), between(senders, *span)])
-    times = np.append(np.maximum(stood["time_s"], span[0]), span[1])
+    states = pl.concat([senders.filter(pl.col("time_s") < span[0]).tail(1), between(senders, *span)])
+    times = np.append(np.maximum(states["time_s"], span[0]), span[1])
 
-    def line(axes: Axes, values: pl.Series, what: str, **look: Any) -> None:
-        held = np.append(values.to_numpy(), values.to_numpy()[-1:])
+    def line(axes: Axes, values: pl.Series, quantity: str, **look: Any) -> None:
+        steps = np.append(values.to_numpy(), values.to_numpy()[-1:])
         style = {"drawstyle": "steps-post", "color": color, "linewidth": thin(0.8), **look}
-        marks.line(axes, times[: len(held)], held, f"{what}, {name}", **style)
+        marks.line(axes, times[: len(steps)], steps, f"{quantity}, {name}", **style)
 
-    if stood.height and not stood["pacing_bps"].is_nan().all():
-        line(rates, stood["pacing_bps"] * 1e-6, PACING)
-    elif stood.height:
+    if states.height and not states["pacing_bps"].is_nan().all():
+        line(rates, states["pacing_bps"] * 1e-6, PACING)
+    elif states.height:
         sheet.note(f"{title}, {name}, is not paced" if title else f"{name} is not paced")
-    step = _draw_delivered(of_flow(result.acks, flow), stood, span, rates, f"{DELIVERED}, {name}", second)
+    step = _draw_delivered(of_flow(result.acks, flow), states, span, rates, f"{DELIVERED}, {name}", second)
     sends = sends_of(of_flow(result.segments, flow))
     inside = between(sends, *span)
     dots = {"s": thin(1.3) ** 2, "linewidths": 0, "color": color}
@@ -97,24 +97,24 @@ def draw_flow(
     marks.points(gaps, positive["time_s"], positive["gap_ms"], name, **dots)
     scales.log_axis(gaps, "y")
     marks.points(bursts, inside["time_s"], inside["segments"], name, **dots)
-    if stood.height:
-        line(windows, stood["cwnd"], WINDOW)
-        line(windows, stood["in_flight"], FLIGHT, color=second, linestyle=DOTS)
+    if states.height:
+        line(windows, states["cwnd"], WINDOW)
+        line(windows, states["in_flight"], FLIGHT, color=second, linestyle=DOTS)
     return step
 
 
 def sends_of(segments: pl.DataFrame) -> pl.DataFrame:
-    """What left at one instant: `time_s`, `segments` with data, and `gap_ms`, the time since what left before."""
+    """Sends at one instant: `time_s`, `segments` with data, and `gap_ms`, the time since the previous send."""
     data = segments.filter(pl.col("payload") > 0)
     sends = data.group_by("time_s", maintain_order=True).agg(pl.len().alias("segments"))
     return sends.with_columns(gap_ms=1e3 * pl.col("time_s").diff())
 
 
 def _draw_delivered(
-    acks: pl.DataFrame, stood: pl.DataFrame, span: tuple[float, float], axes: Axes, name: str, color: str
+    acks: pl.DataFrame, states: pl.DataFrame, span: tuple[float, float], axes: Axes, name: str, color: str
 ) -> float:
-    """Draw the rate at which data arrived, per round trip; give that step in ms."""
-    srtt_ms = stood["srtt_ms"].mean() if stood.height else None
+    """Draw the delivery rate, per round trip; return that step in ms."""
+    srtt_ms = states["srtt_ms"].mean() if states.height else None
     step_s = max(float(srtt_ms or 0.0) / 1e3, (span[1] - span[0]) / STEPS)  # type: ignore[arg-type]
     edges = np.arange(span[0], span[1] + step_s / 2, step_s)
     totals = np.concatenate([[0], delivered(acks)])
@@ -126,7 +126,7 @@ def _draw_delivered(
 
 
 def _entries(channels: Channels, alone: bool) -> list[Artist]:
-    """What the lines mean: by their styles, and by the colours of the flows where there are several."""
+    """Legend of the lines: by style, and by the colours of the flows if there are several."""
     first, second = channels.colors[0], channels.colors[1 % len(channels.colors)]
     of_first, of_second = (first, second) if alone else (muted(), muted())
     lines = [
@@ -141,6 +141,6 @@ WINDOW, FLIGHT = "cwnd", "in flight"
 LABELS = ("rate [Mbit/s]", "gap [ms]", "burst\n[segments]", "window\n[segments]")
 DOTS: Any = (0, (2, 1))
 LENGTH_S = 2.0
-"""Time that is shown if nothing else is said."""
+"""Default length of the time span."""
 STEPS = 300
-"""The delivered rate has no more steps than this."""
+"""Maximum number of steps of the delivered rate."""

@@ -1,4 +1,4 @@
-"""Figures as PGF, to be included in a LaTeX document, which sets their text in its font."""
+"""Figures as PGF, to be included in a LaTeX document, which typesets their text in its font."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.font_manager import FontProperties
 
 SYSTEMS = ("pdflatex", "lualatex", "xelatex")
-"""Programs that measure the text, the first that is installed."""
+"""Programs that measure the text; the first one installed is used."""
 
 
 def save_pgf(figure: Figure, file: IO[bytes], *, keep_family: bool = False) -> None:
@@ -30,7 +30,7 @@ def save_pgf(figure: Figure, file: IO[bytes], *, keep_family: bool = False) -> N
     try:
         with mpl.rc_context({"pgf.texsystem": system, "pgf.rcfonts": False}):
             _write(figure, file, keep_family)
-    except (LatexError, ValueError) as error:  # the latter where a text cannot be measured
+    except (LatexError, ValueError) as error:  # ValueError: a text cannot be measured
         said = [line for line in str(error).splitlines() if line.startswith("! ")]
         what = said[0].removeprefix("! ").rstrip(".") if said else "an error"
         raise InputError(
@@ -39,7 +39,7 @@ def save_pgf(figure: Figure, file: IO[bytes], *, keep_family: bool = False) -> N
 
 
 class _Renderer(RendererPgf):
-    """Matplotlib's renderer hands text to TeX as it is; here `fq_codel` and `5 %` are what they look like."""
+    """Renderer that escapes text for TeX, so that `fq_codel` and `5 %` are printed as they are."""
 
     keep_family = False
 
@@ -71,7 +71,7 @@ class _Renderer(RendererPgf):
 
 
 def _write(figure: Figure, file: IO[bytes], keep_family: bool) -> None:
-    """What `savefig(format="pgf")` writes, by our renderer and without remarks on the machine."""
+    """Equivalent of `savefig(format="pgf")` with our renderer, without metadata about the machine."""
     before, dpi = figure.canvas, figure.dpi
     text = TextIOWrapper(file, encoding="utf-8", write_through=True)
     try:
@@ -79,9 +79,9 @@ def _write(figure: Figure, file: IO[bytes], keep_family: bool) -> None:
         figure.dpi = 72
         renderer: Any = _Renderer(figure, text)  # type: ignore[no-untyped-call]
         renderer.keep_family = keep_family
-        canvas.get_renderer = lambda: renderer  # by which the layout measures
+        canvas.get_renderer = lambda: renderer  # used by the layout to measure
         for artist in figure.findobj():
-            artist.set_rasterized(False)  # PGF in one file has no pixels
+            artist.set_rasterized(False)  # a single PGF file has no pixels
         width, height = figure.get_size_inches()
         text.write(_HEAD.format(width=width, height=height))
         mixed: Any = MixedModeRenderer

@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from sojourn.model.results.result import Result
 
 UNITS = {"packets": "queue [packets]", "bytes": "queue [kB]", "ms": "sojourn [ms]"}
-"""By the word for it, the label of the axis."""
+"""Label of the axis, by unit."""
 
 
 def draw(results: Sequence[Result], names: Sequence[Name], sheet: Sheet, unit: str = "packets") -> None:
     """Fill `sheet` with a panel per name, for its first seed; the panels share both axes.
 
-    `unit` is "packets" or "bytes" that wait, without the packet in transmission, or "ms", the sojourn time of the
-    packet whose transmission began last.
+    `unit` is "packets" or "bytes" in the queue, without the packet in transmission, or "ms", the sojourn time of the
+    packet whose transmission started last.
     """
     if unit not in UNITS:
         raise unknown("--unit: unit", unit, list(UNITS))
@@ -64,7 +64,7 @@ def length_of(result: Result, unit: str) -> pl.DataFrame:
     """Length of the link's queue over time: `time_s` and `value`, from the probe `queue`, else from every packet."""
     if "queue" not in result.table_names:
         if "packets" not in result.table_names:
-            return result.queue  # says how it is recorded
+            return result.queue  # raises with the probe to enable
         return _from_packets(result, unit)
     samples = result.queue.filter(pl.col("link") == result.link)
     if samples.is_empty():
@@ -74,13 +74,13 @@ def length_of(result: Result, unit: str) -> pl.DataFrame:
 
 
 def _from_packets(result: Result, unit: str) -> pl.DataFrame:
-    """The same at every arrival and departure."""
+    """Length at every arrival and departure."""
     packets = forward_packets(result)
     if unit == "ms":
         sent = packets.filter(~dropped())
         return sent.select("time_s", value=pl.col("sojourn_ms").cast(pl.Float64))
     size = pl.lit(1.0) if unit == "packets" else pl.col("bytes") / 1e3
-    # Of drops in logs it is not known how long they waited: they count as drops on arrival.
+    # Logs do not contain the waiting time of drops: these count as drops on arrival.
     arrival = (pl.col("time_s") - pl.col("sojourn_ms").fill_null(0.0) / 1e3).clip(lower_bound=0.0)
     waiting = result.waiting.filter(pl.col("link") == result.link)
     changes = pl.concat(
@@ -95,7 +95,7 @@ def _from_packets(result: Result, unit: str) -> pl.DataFrame:
 
 
 def limit_of(result: Result, unit: str) -> float | None:
-    """The queue's limit in packets or kB; None of another kind of limit, and of a log."""
+    """The queue's limit in packets or kB; None for another kind of limit, and for a log."""
     if result.is_log or unit == "ms":
         return None
     limits = result.setup["limit"]

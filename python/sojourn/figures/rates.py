@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 def draw(results: Sequence[Result], names: Sequence[Name], sheet: Sheet, step_s: float | None = None) -> None:
     """Fill `sheet` with one panel per name, for its first seed; the panels share both axes.
 
-    Without `step_s` packets are counted in steps of a 150th of the longest run.
+    Default `step_s`: a 150th of the longest run.
     """
     shown = first_of_each(results, names)
     longest = max(result.duration_s for result in shown.values())
     step = float(f"{longest / STEPS:.1g}") if step_s is None else step_s
-    if not longest / MOST_STEPS <= step <= longest:
-        raise InputError(f"--step {step:g}: must lie between {longest / MOST_STEPS:g} and {longest:g} s in these runs")
+    if not longest / MAX_STEPS <= step <= longest:
+        raise InputError(f"--step {step:g}: must lie between {longest / MAX_STEPS:g} and {longest:g} s in these runs")
     panels = sheet.panels(len(shown), height=1.6)[:, 0]
     for (name, result), axes in zip(shown.items(), panels, strict=True):
         draw_rates(result, step, axes)
@@ -51,7 +51,7 @@ def draw(results: Sequence[Result], names: Sequence[Name], sheet: Sheet, step_s:
 
 
 def draw_rates(result: Result, step_s: float, axes: Axes) -> None:
-    """Draw the areas of capacity, of egress, and of what ingress is above it, and the outline of ingress over all."""
+    """Draw the areas of capacity, of egress, and of ingress in excess of it, and the outline of ingress on top."""
     capacity = None
     if not result.is_log:
         capacity = known_capacity(result.setup, result.duration_s, step_s) or measured_capacity(result)
@@ -66,7 +66,7 @@ def draw_rates(result: Result, step_s: float, axes: Axes) -> None:
     most = np.maximum(arriving, leaving)
     above = "ingress above egress: queued or dropped"
     marks.steps(axes, edges, most, above, base=leaving, fill=True, color=orange, linewidth=0, zorder=1.2)
-    # The outline stands out from both areas in grey print too.
+    # The outline contrasts with both areas in grey print too.
     outline = {"color": mpl.rcParams["text.color"], "linewidth": thin(), "zorder": 1.3}
     marks.steps(axes, edges, arriving, "ingress", base=None, **outline)
 
@@ -74,8 +74,8 @@ def draw_rates(result: Result, step_s: float, axes: Axes) -> None:
 def rates(result: Result, step_s: float) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Mbit/s that arrived and that were sent per step, and the steps' edges in s.
 
-    Arrivals are those of packets sent, dropped, and still waiting at the end. A drop of which a log does not say how
-    long the packet had waited counts as an arrival at its instant.
+    Arrivals are those of packets sent, dropped, and still queued at the end. A drop without a waiting time in the log
+    counts as an arrival at its instant.
     """
     packets = forward_packets(result)
     waiting = result.waiting.filter(pl.col("link") == result.link)
@@ -93,5 +93,5 @@ def _mbps(packets: pl.DataFrame, edges: NDArray[np.float64]) -> NDArray[np.float
 
 
 STEPS = 150
-MOST_STEPS = 5000
-"""More steps than a figure can show; as many as it may be asked for."""
+MAX_STEPS = 5000
+"""Maximum number of steps that may be requested; a figure shows fewer."""

@@ -1,4 +1,4 @@
-"""Axes of figures: their limits, scales, ticks and remarks."""
+"""Axes of figures: limits, scales, ticks and remarks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Span:
-    """Sojourn times of a run in ms: nearly the smallest, the median, the largest shown."""
+    """Sojourn times of a run in ms: near the minimum, the median, the maximum shown."""
 
     low: float
     median: float
@@ -27,19 +27,19 @@ class Span:
 
 
 LOWEST_MS = 0.1
-"""Where a logarithmic axis of sojourn time begins at the latest: it has no room for zero."""
+"""Maximum lower end of a logarithmic axis of sojourn time, which cannot show zero."""
 MANY_VALUES = 10
-"""More values than this do not get a tick each."""
+"""Maximum number of values with a tick each."""
 LINEAR_RATIO = 40
-"""Largest ratio of the largest value to the least median on a linear axis."""
-LEAST_SHARE = 10
-"""An axis of shares shows this part of the whole at least."""
-LEAST_SPREAD = 0.002
-"""Values that differ by no more than this share of the largest are as good as equal."""
+"""Maximum ratio of the largest value to the smallest median on a linear axis."""
+MIN_SHARE = 10
+"""An axis of shares shows at least the whole divided by this."""
+MIN_SPREAD = 0.002
+"""Values that differ by at most this share of the largest count as equal."""
 
 
 def plain(value: float) -> str:
-    """A number as people write it: six significant digits at most, no exponent."""
+    """A number in plain notation: at most six significant digits, no exponent."""
     rounded = float(f"{value:.6g}")
     return str(np.format_float_positional(rounded, trim="-")) if np.isfinite(rounded) else str(rounded)
 
@@ -47,10 +47,10 @@ def plain(value: float) -> str:
 def sojourn_axis(
     axes: Axes, spans: Sequence[Span], *, which: str = "x", headroom: float = 0.03, widen: float = 1.0
 ) -> None:
-    """Fit the axis of sojourn time to the runs: logarithmic if what is usual in one is tiny in another.
+    """Scale the axis of sojourn time to the runs: logarithmic if their typical values differ widely.
 
-    `headroom` is the share of the axis that stays free above the largest value; a logarithmic axis begins at the least
-    value over `widen`.
+    `headroom` is the free share of the axis above the largest value; a logarithmic axis starts at the smallest value
+    divided by `widen`.
     """
     low = max(LOWEST_MS, min(span.low for span in spans) / widen)
     high = max(span.high for span in spans)
@@ -64,14 +64,14 @@ def sojourn_axis(
 
 
 def log_axis(axes: Axes, which: str, *, lowest: float | None = None) -> None:
-    """Make an axis logarithmic, with plain numbers; a tick at `lowest` says that values below lie there too."""
+    """Make an axis logarithmic, with plain numbers; a tick at `lowest` means that smaller values are drawn there."""
     axis: Axis = axes.xaxis if which == "x" else axes.yaxis
     (axes.set_xscale if which == "x" else axes.set_yscale)("log")
     plain_numbers(axis, lowest)
 
 
 def plain_numbers(axis: Axis, lowest: float | None = None) -> None:
-    """Write the numbers of a logarithmic axis out."""
+    """Write the numbers of a logarithmic axis in full."""
 
     def text(value: float, _: object) -> str:
         return f"≤{plain(value)}" if lowest is not None and value <= lowest else plain(value)
@@ -98,40 +98,40 @@ def number_axis(axes: Axes, values: Sequence[float]) -> None:
 
 
 def whole_axis(axes: Axes) -> None:
-    """Ticks of the vertical axis at whole numbers only."""
+    """Put the ticks of the vertical axis at integers only."""
     axes.yaxis.set_major_locator(MaxNLocator("auto", integer=True, min_n_ticks=1))
 
 
 def share_span(low: float, high: float, whole: float) -> tuple[float, float]:
-    """The span of an axis of shares from `low` to `high`: at least a tenth of the `whole`, and within it.
+    """Range of an axis of shares from `low` to `high`: at least a tenth of the `whole`, and within it.
 
-    Else a hundredth of a percent, such as 99.9 % beside 100 %, would look like all the difference.
+    Otherwise a hundredth of a percent, such as 99.9 % beside 100 %, would look like a large difference.
     """
-    room = max(0.0, whole / LEAST_SHARE - (high - low)) / 2
+    room = max(0.0, whole / MIN_SHARE - (high - low)) / 2
     low, high = low - room, high + room
     shift = max(0.0, -low) - max(0.0, high - whole)
     return max(0.0, low + shift), min(whole, high + shift)
 
 
 def spans_decades(low: float, high: float, whole: float | None = None) -> bool:
-    """Whether a scale is logarithmic: the largest value is many times the least, and no small part of a `whole`."""
-    is_small = whole is not None and high - low < whole / LEAST_SHARE
+    """Whether a scale is logarithmic: the maximum is many times the minimum, and no small part of a `whole`."""
+    is_small = whole is not None and high - low < whole / MIN_SHARE
     return low > 0 and high / low > LINEAR_RATIO and not is_small
 
 
 def fit_axis(axes: Axes, values: Sequence[float], *, whole: float | None = None) -> None:
-    """Begin the vertical axis at zero, but where values differ little or spread over decades as they need it.
+    """Start the vertical axis at zero, unless values differ little or spread over decades.
 
-    `values` hold the ends of error bars. Of shares, `whole` is all there is, such as 100 %: the axis goes no further,
-    and shows a tenth of that at least. Where all are as good as equal, to a 500th, the axis begins at zero too, so that
-    it does not make much of nothing.
+    `values` are the ends of error bars. For shares, `whole` is the maximum, such as 100 %: the axis ends there, and
+    shows at least a tenth of it. If all values are equal to within a 500th, the axis starts at zero too, so as not to
+    exaggerate.
     """
     numbers = [value for value in values if np.isfinite(value)] or [0.0]
     low, high = min(numbers), max(numbers)
     if spans_decades(low, high, whole):
         log_axis(axes, "y")
         return
-    alike = high - low <= LEAST_SPREAD * max(abs(low), abs(high))
+    alike = high - low <= MIN_SPREAD * max(abs(low), abs(high))
     begins_at_zero = low >= 0 and (alike or low < high / 2)
     if whole is not None:
         low, high = share_span(low, min(high, whole), whole)
@@ -141,10 +141,10 @@ def fit_axis(axes: Axes, values: Sequence[float], *, whole: float | None = None)
 
 
 def title(axes: Axes, text: str, *, color: str | None = None) -> None:
-    """Name a panel, on the left above it."""
+    """Set the title of a panel, on the left above it."""
     axes.set_title(text, loc="left", fontweight="bold", pad=3, color=color or mpl.rcParams["text.color"])
 
 
 def remark(axes: Axes, text: str) -> None:
-    """Say something about a panel, small, on the right above it."""
+    """Add a small remark on the right above a panel."""
     axes.set_title(text, loc="right", color=muted(), fontsize=mpl.rcParams["xtick.labelsize"], pad=3)

@@ -1,4 +1,4 @@
-"""Time–sequence figure of a TCP flow, as tcptrace draws it: what was sent, again, acknowledged, SACKed, dropped."""
+"""Time–sequence figure of a TCP flow in tcptrace's style: sent, retransmitted, acknowledged, SACKed, dropped data."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def draw(
 ) -> None:
     """Fill `sheet` with one panel per name, for its first seed, each with the same flow, or the first one.
 
-    Without `from_s` and `to_s` a panel shows a second in the middle of what the flow has sent.
+    Without `from_s` and `to_s` a panel shows a second in the middle of the flow's sending time.
     """
     if flows is not None and len(flows) > 1:
         raise InputError(f"--flow: a panel shows one flow; write e.g. --flow {flows[0]}")
     shown = first_of_each(results, names)
     panels = sheet.panels(len(shown), height=3.2 if len(shown) == 1 else 2.4, sharex=False, sharey=False)[:, 0]
-    drawings: list[Drawing] = []
+    drawings: list[SequencePanel] = []
     for (name, result), axes in zip(shown.items(), panels, strict=True):
         [flow] = chosen_flows(result, flows)
         start, end = span_of(result, [flow], LENGTH_S, from_s, to_s)
@@ -66,43 +66,43 @@ Numbers: TypeAlias = "pl.Series | Sequence[Any]"
 
 
 @dataclass
-class Drawing:
-    """A panel in the making."""
+class SequencePanel:
+    """A panel with the ranges of its axes."""
 
     axes: Axes
     span: tuple[float, float]
     low: int
-    """The least and the greatest sequence number of what was sent."""
+    """Minimum and maximum sequence number of the sent data."""
     top: int
     names: set[str] = field(default_factory=set)
-    """What was drawn."""
+    """Legend names of the drawn series."""
     free: int | None = None
-    """Bytes that the receiver takes beyond what was sent, where its window is not drawn."""
+    """Receive window beyond the sent data in bytes, if its edge is not drawn."""
 
     @property
     def factor(self) -> float:
-        """What bytes are multiplied with."""
+        """Factor from bytes to the axis' unit."""
         return 1e-6 if self.top > LARGE else 1e-3
 
     def shown(self, seq: Numbers) -> np.ndarray[Any, Any]:
-        """Sequence numbers as on the axis: the first byte is at 0."""
+        """Sequence numbers on the axis: the first byte is at 0."""
         return (np.asarray(seq, dtype=float) - 1) * self.factor
 
     def look(self, name: str) -> Line2D:
-        """Note that something is drawn, and tell how."""
+        """Register a series for the legend, and return its appearance."""
         self.names.add(name)
         return next(entry for entry in entries() if entry.get_label() == name)
 
     def strokes(self, name: str, times: Numbers, ends: tuple[Numbers, Numbers], **look: Any) -> None:
-        """Draw ranges of sequence numbers, by their beginnings and their ends."""
+        """Draw ranges of sequence numbers, given by their starts and ends."""
         color = self.look(name).get_color()
         marks.strokes(self.axes, times, self.shown(ends[0]), self.shown(ends[1]), name, color=color, **look)
 
-    def level(self, name: str, stood: pl.DataFrame, column: str) -> None:
-        """Draw a sequence number that holds from each event to the next."""
+    def level(self, name: str, states: pl.DataFrame, column: str) -> None:
+        """Draw a sequence number that is constant between events."""
         look = self.look(name)
-        times = np.append(np.maximum(stood["time_s"], self.span[0]), self.span[1])
-        values = self.shown(stood[column])
+        times = np.append(np.maximum(states["time_s"], self.span[0]), self.span[1])
+        values = self.shown(states[column])
         style = {"color": look.get_color(), "linestyle": look.get_linestyle(), "linewidth": thin(0.7)}
         marks.line(self.axes, times, np.append(values, values[-1]), name, drawstyle="steps-post", **style)
 
@@ -118,17 +118,17 @@ class Drawing:
         marks.points(self.axes, rows["time_s"], middle, name, s=size, marker=look.get_marker(), zorder=zorder, **style)
 
 
-def draw_flow(result: Result, flow: int, span: tuple[float, float], axes: Axes, sheet: Sheet) -> Drawing:
-    """Draw what the sender of a flow did in a span of time; tell what there was to draw."""
+def draw_flow(result: Result, flow: int, span: tuple[float, float], axes: Axes, sheet: Sheet) -> SequencePanel:
+    """Draw the activity of a flow's sender in a span of time; return the panel."""
     segments = between(of_flow(result.segments, flow), *span).filter(pl.col("payload") > 0)
     senders = of_flow(result.senders, flow)
-    stood = pl.concat([senders.filter(pl.col("time_s") < span[0]).tail(1), between(senders, *span)])
-    top = max([1, *segments.select(pl.col("seq") + pl.col("payload")).to_series(), *stood["nxt"]])
-    low = min([top, *segments["seq"], *stood["una"]])
-    drawing = Drawing(axes, span, low, top)
-    if stood.height:
-        drawing.level(ACK, stood, "una")
-        _draw_window(stood, drawing)
+    states = pl.concat([senders.filter(pl.col("time_s") < span[0]).tail(1), between(senders, *span)])
+    top = max([1, *segments.select(pl.col("seq") + pl.col("payload")).to_series(), *states["nxt"]])
+    low = min([top, *segments["seq"], *states["una"]])
+    drawing = SequencePanel(axes, span, low, top)
+    if states.height:
+        drawing.level(ACK, states, "una")
+        _draw_window(states, drawing)
     for name, again in ((SENT, 0), (RESENT, 1)):
         own = segments.filter(pl.col("again") == again)
         if own.height:
@@ -153,16 +153,16 @@ def draw_flow(result: Result, flow: int, span: tuple[float, float], axes: Axes, 
     return drawing
 
 
-def _draw_window(stood: pl.DataFrame, drawing: Drawing) -> None:
-    """Draw where the receiver's window ends, if that is near; else note how far it is."""
-    if min(stood["right_edge"]) <= drawing.top + ROOM * (drawing.top - drawing.low):
-        drawing.level(WINDOW, stood, "right_edge")
+def _draw_window(states: pl.DataFrame, drawing: SequencePanel) -> None:
+    """Draw the receive window's edge if it is near; otherwise store its distance."""
+    if min(states["right_edge"]) <= drawing.top + ROOM * (drawing.top - drawing.low):
+        drawing.level(WINDOW, states, "right_edge")
         return
-    drawing.free = min(stood["right_edge"] - stood["nxt"])
+    drawing.free = min(states["right_edge"] - states["nxt"])
 
 
-def _draw_sacked(acks: pl.DataFrame, drawing: Drawing) -> None:
-    """Draw what each acknowledgment is the first to SACK."""
+def _draw_sacked(acks: pl.DataFrame, drawing: SequencePanel) -> None:
+    """Draw the blocks that each acknowledgment is the first to SACK."""
     start, end = drawing.span
     found = [
         (time, *block)
@@ -176,7 +176,7 @@ def _draw_sacked(acks: pl.DataFrame, drawing: Drawing) -> None:
 
 
 def entries() -> list[Line2D]:
-    """What the parts of the figure look like, by their names in the legend."""
+    """Legend entries, which define the appearance of each series."""
     palette = [*colors(), *colors()]
     stroke: dict[str, Any] = {"linestyle": "none", "marker": "|", "markersize": 7}
     return [
@@ -196,12 +196,12 @@ SENT, RESENT = "segment", "retransmission"
 ACK, SACKED, WINDOW = "cumulative ACK", "SACKed", "receive window"
 DROPPED, MARKED = "drop", "congestion mark"
 LENGTH_S = 1.0
-"""Time that is shown if nothing else is said."""
+"""Default length of the time span."""
 ROOM = 0.25
-"""The receiver's window is shown where it ends so little above what was sent, as a share of what is shown."""
+"""The receive window is shown if its edge is at most this share of the shown range above the sent data."""
 STROKE = 1.6
-"""Width of a stroke, which may be no higher than a pixel, in lines."""
+"""Width of a stroke in lines; it may be only a pixel high."""
 LARGE = 10_000_000
 """Sequence numbers above this are in MB."""
 UNBOUNDED = 1 << 60
-"""A window that is larger is none."""
+"""A larger window counts as unbounded."""

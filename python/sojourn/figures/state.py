@@ -29,20 +29,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Axis:
-    """How a variable is shown: label of its axis with the unit, factor to that unit, drawn as steps or as a line."""
+    """Axis of a variable: label with the unit, factor to that unit, drawn as steps or as a line."""
 
     label: str
     factor: float = 1.0
     steps: bool = False
     until: bool = False
-    """Whether it is an instant, shown as the time that is left until then."""
+    """Whether it is an instant, shown as the remaining time."""
 
 
 def draw(results: Sequence[Result], names: Sequence[Name], sheet: Sheet, variables: Sequence[str] = ()) -> None:
     """Fill `sheet` with one panel per variable and in each a curve per name, for its first seed.
 
-    Without `variables`, those that tell most about each queue manager; one without state, such as tail drop, is left
-    out.
+    Default `variables`: the most informative ones of each queue manager; stateless ones, such as tail drop, are
+    omitted.
     """
     firsts = first_of_each(results, names)
     tables = {name: forward_state(result) for name, result in firsts.items()}
@@ -51,7 +51,9 @@ def draw(results: Sequence[Result], names: Sequence[Name], sheet: Sheet, variabl
     if not shown:
         all_names = " and ".join(map(str, firsts))
         raise InputError(f"{all_names}: no state variable; give a result of e.g. codel")
-    chosen = list(dict.fromkeys(variables or [one for name in shown for one in usual(shown[name], tables[name])]))
+    chosen = list(
+        dict.fromkeys(variables or [one for name in shown for one in default_variables(shown[name], tables[name])])
+    )
     _check(chosen, list(tables.values()))
     panels = sheet.panels(len(chosen), height=1.4, sharey=False)[:, 0].tolist()
     channels = Channels(tables)
@@ -73,7 +75,7 @@ def draw(results: Sequence[Result], names: Sequence[Name], sheet: Sheet, variabl
 
 
 def draw_variable(tables: dict[Name, pl.DataFrame], variable: str, axis: Axis, axes: Axes, channels: Channels) -> None:
-    """Draw one variable over time in s, a curve per table that has it; the top is left to the drops."""
+    """Draw one variable over time in s, a curve per table that has it; the top is reserved for drops."""
     low, high = 0.0, 0.0
     for name, table in tables.items():
         if variable not in table.columns:
@@ -100,15 +102,15 @@ def forward_state(result: Result) -> pl.DataFrame:
     return table.select("time_s", *kept)
 
 
-def usual(result: Result, table: pl.DataFrame) -> list[str]:
-    """Return the variables that tell most about a result's queue manager; all of one that is not listed."""
+def default_variables(result: Result, table: pl.DataFrame) -> list[str]:
+    """The most informative variables of a result's queue manager; all if it is not listed."""
     name = re.split(r"[({]", result.setup["aqm"]["name"])[0].strip()
     found = [variable for variable in USUAL.get(name, table.columns[1:]) if variable in table.columns]
     return found or table.columns[1:]
 
 
 def axis_of(name: str, results: Sequence[Result]) -> Axis:
-    """How `name` is shown; an average backlog is in the unit in which the queue managers count."""
+    """Axis of `name`; an average backlog is in the unit in which the queue managers count."""
     if name != "avg":
         return AXES.get(name, Axis(name))
     in_bytes = {bool(result.setup["aqm"].get("queue_in_bytes")) for result in results}
@@ -133,7 +135,7 @@ def _draw_targets(results: Sequence[Result], axes: Axes, sheet: Sheet) -> None:
 
 
 def _draw_drops(result: Result, panels: Sequence[Axes], name: str) -> None:
-    """Draw the drops of a single run in every panel, and say in the first one's title whose they are."""
+    """Draw the drops of a single run in every panel, and name the run in the first one's title."""
     if "packets" in result.table_names:
         packets = result.packets.filter(pl.col("link") == result.link)
         times = packets.filter(dropped())["time_s"]
@@ -171,7 +173,7 @@ AXES = {
     "v_rate": Axis("v_rate [Mbit/s]", 8e-6),
     "v_queue": Axis("v_queue [kB]", 1e-3),
 }
-"""How the variables are shown; others under their name as they are."""
+"""Axes of the variables; others are shown under their name, unscaled."""
 
 _CODEL = ("count", "drop_next")
 _PIE = ("p", "qdelay")
@@ -194,4 +196,4 @@ USUAL = {
     "sfqcodel": (*_FLOWS, *_CODEL),
     "fq_pie": (*_FLOWS, *_PIE),
 }
-"""Variables that tell most, by queue manager."""
+"""Most informative variables, by queue manager."""

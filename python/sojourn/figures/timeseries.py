@@ -36,7 +36,7 @@ def draw(results: Sequence[Result], names: Sequence[Name], sheet: Sheet) -> None
 
 
 def note_bands(tables: Sequence[pl.DataFrame], duration: float, sheet: Sheet) -> None:
-    """Say what line and band of `draw_series` are, where there is a band."""
+    """Add a note that explains line and band of `draw_series`, if there is a band."""
     if any(table.height > 2 * STEPS for table in tables):
         sheet.note(f"line: median of {plain(float(f'{1000 * duration / STEPS:.3g}'))} ms, band: lowest to highest")
 
@@ -62,7 +62,7 @@ def draw_panels(runs: dict[Name, pl.DataFrame], panels: Sequence[Axes]) -> None:
 
 
 def sojourn_series(packets: pl.DataFrame, axes: Axes, **look: Any) -> Span:
-    """Sojourn time of sent packets in ms over time in s and a line per drop; give the span of the sojourn times."""
+    """Draw the sojourn time in ms over time in s and a line per drop; return the span of the sojourn times."""
     sent = packets.filter(~dropped())
     draw_series(sent, "sojourn_ms", axes, **look)
     draw_drops(packets.filter(dropped())["time_s"], axes)
@@ -71,7 +71,7 @@ def sojourn_series(packets: pl.DataFrame, axes: Axes, **look: Any) -> Span:
 
 
 def draw_series(table: pl.DataFrame, value: str, axes: Axes, *, name: str = "", **look: Any) -> None:
-    """Every `value` over `time_s` where they can be told apart; else the median over the span of many: a small file."""
+    """Draw every `value` over `time_s`; with many rows the median and range per step, which keeps files small."""
     if table.height <= 2 * STEPS:
         marks.line(axes, table["time_s"], table[value], name, **{"linewidth": thin(), **look})
         return
@@ -85,23 +85,23 @@ def draw_series(table: pl.DataFrame, value: str, axes: Axes, *, name: str = "", 
     marks.line(axes, spans["time_s"], spans["median"], name, **{"linewidth": thin(), **look})
 
 
-def draw_drops(times: pl.Series, axes: Axes, *, titled: bool = True, what: tuple[str, str] = ("drop", "drops")) -> None:
-    """Thin lines over the whole height, or, where they would cover the curve, in a strip at the top.
+def draw_drops(
+    times: pl.Series, axes: Axes, *, titled: bool = True, label: tuple[str, str] = ("drop", "drops")
+) -> None:
+    """Draw drops as thin lines over the whole height, or, if they would cover the curve, in a strip at the top.
 
-    `what` is what one and several of them are called.
-
-    With `titled`, their number is on the right above the axes.
+    `what` is the singular and plural of their name. With `titled`, their number is on the right above the axes.
     """
     many = len(times) > MANY_DROPS
     span = (1 - DROP_STRIP, 1.0) if many else (0.0, 1.0)
-    marks.events(axes, times, what[1], span=span, colors=muted(), linewidth=thin(0.25), alpha=0.6, zorder=0.5)
+    marks.events(axes, times, label[1], span=span, colors=muted(), linewidth=thin(0.25), alpha=0.6, zorder=0.5)
     if titled:
-        text = f"{len(times)} {what[1]}" if len(times) != 1 else f"1 {what[0]}"
-        scales.remark(axes, f"{text} (thin lines)" if len(times) else f"no {what[1]}")
+        text = f"{len(times)} {label[1]}" if len(times) != 1 else f"1 {label[0]}"
+        scales.remark(axes, f"{text} (thin lines)" if len(times) else f"no {label[1]}")
 
 
 MANY_DROPS = 150
 DROP_STRIP = 0.1
-"""Share of a panel's height that is kept for drops."""
+"""Share of a panel's height reserved for drops."""
 STEPS = 600
-"""Steps of time that a panel can show side by side."""
+"""Maximum number of time steps in a panel."""

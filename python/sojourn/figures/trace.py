@@ -23,8 +23,8 @@ def draw_traces(
     traces: Sequence[Opportunities], names: Sequence[Name], sheet: Sheet, *, step_ms: int = 100, mtu: int = 1500
 ) -> None:
     """Fill `sheet` with one panel per trace; the panels share both axes."""
-    if (steps := max(int(trace[-1]) for trace in traces) // step_ms) > MOST_STEPS:
-        raise InputError(f"--step: {step_ms} ms makes {steps} steps, more than {MOST_STEPS}; give a wider one")
+    if (steps := max(int(trace[-1]) for trace in traces) // step_ms) > MAX_STEPS:
+        raise InputError(f"--step: {step_ms} ms makes {steps} steps, more than {MAX_STEPS}; give a wider one")
     panels = sheet.panels(len(traces), height=1.7)[:, 0]
     channels = Channels(names)
     longest = max(float(trace[-1]) for trace in traces) / 1000
@@ -43,7 +43,7 @@ def draw_traces(
 
 
 def trace_rate(trace: Opportunities, axes: Axes, *, step_ms: int, mtu: int, color: str) -> None:
-    """Rate in Mbit/s per step."""
+    """Draw the rate in Mbit/s per step."""
     edges = np.arange(0, int(trace[-1]) + step_ms, step_ms)
     counts, _ = np.histogram(trace, bins=edges)
     rates = counts * mtu * 8 / step_ms / 1000
@@ -59,8 +59,8 @@ def draw_gaps(trace: Opportunities, axes: Axes) -> int:
     return len(long)
 
 
-MOST_STEPS = 2_000_000
-"""Steps of a curve: two days of 100 ms."""
+MAX_STEPS = 2_000_000
+"""Maximum number of steps of a curve: two days of 100 ms."""
 LONG_MS = 100
 """Gaps longer than this are outages."""
 RED = "#c1121f"

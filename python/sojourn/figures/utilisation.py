@@ -32,8 +32,8 @@ def draw(
 ) -> None:
     """Fill `sheet` with utilisation above and `metric` below, means over seeds with their 95 % intervals.
 
-    Lines are named by what runs differ in beside the parameter, not by `names`. Where the parameter has one value,
-    there is a point per queue manager instead.
+    Lines are named after the differences between runs beside the parameter, not by `names`. If the parameter has one
+    value, there is a point per queue manager instead.
     """
     [parameter] = choose(results, [x])
     metrics = [metric_of(results, column) for column in dict.fromkeys(("utilisation", metric))]
@@ -54,11 +54,11 @@ def _draw_lines(
 ) -> None:
     groups = facets(names)
     panels = sheet.blocks(len(groups), len(metrics), height=1.6)
-    channels = Channels(called for group in groups.values() for called in group.values())
+    channels = Channels(label for group in groups.values() for label in group.values())
     for one, row in zip(metrics, panels, strict=True):
         for group, axes in zip(groups.values(), row, strict=True):
-            for name, called in group.items():
-                draw_line(table.filter(pl.col("name") == str(name)), one, axes, str(called), **channels.marked(called))
+            for name, label in group.items():
+                draw_line(table.filter(pl.col("name") == str(name)), one, axes, str(label), **channels.marked(label))
             fit(table, one, axes)
         for axes in sheet.left_of(row):
             axes.set_ylabel(one.axis_label)
@@ -75,7 +75,7 @@ def _draw_lines(
 def _draw_points(
     table: pl.DataFrame, names: Sequence[Name], parameter: Parameter, metrics: Sequence[Metric], sheet: Sheet
 ) -> None:
-    """Draw a point per name, side by side, and say that there is nothing to draw a line over."""
+    """Draw a point per name, side by side, and note that there is no line to draw."""
     panels = sheet.blocks(1, len(metrics), height=1.6)[:, 0]
     channels = Channels(names)
     for one, axes in zip(metrics, panels, strict=True):
@@ -98,13 +98,13 @@ def draw_line(table: pl.DataFrame, metric: Metric, axes: Axes, name: str, **look
     """Draw a metric over `x` with the bars of its confidence interval."""
     line = table.filter(pl.col(metric.column).is_not_null()).sort("x")
     values, half = line[metric.column] * metric.scale, line[f"{metric.column}_ci95"].cast(float) * metric.scale
-    # No bar where there is no interval, not one of no length.
+    # No interval means no bar, not a bar of zero length.
     known = None if half.is_null().all() else half.fill_null(nan).to_numpy()
     marks.line(axes, line["x"].to_numpy(), values.to_numpy(), name, half=known, **look)
 
 
 def fit(table: pl.DataFrame, metric: Metric, axes: Axes) -> None:
-    """Fit the vertical axis to all values of a metric with their intervals."""
+    """Scale the vertical axis to all values of a metric with their intervals."""
     known = table.filter(pl.col(metric.column).is_not_null())
     values, half = known[metric.column] * metric.scale, known[f"{metric.column}_ci95"].fill_null(0) * metric.scale
     ends = [*(values - half).to_list(), *(values + half).to_list()]

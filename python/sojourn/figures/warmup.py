@@ -1,4 +1,4 @@
-"""What the statistics leave out, in figures over time: all of the run is drawn, that part on grey."""
+"""Warm-up in figures over time: the whole run is drawn, the warm-up on grey."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ NOTE = "grey: warm-up, not in the statistics"
 def shade_warmups(
     panels: Iterable[Axes], results: Sequence[Sequence[Result]], sheet: Sheet, *, areas: bool = False
 ) -> None:
-    """Shade the warm-ups of the results that each of `panels` shows, and say so below the figure.
+    """Shade the warm-ups of the results in each of `panels`, and add a note below the figure.
 
-    Panels with filled `areas`, which would hide it, are shaded on top of them.
+    Panels with filled `areas`, which would hide the shading, are shaded on top of them.
     """
     spans = [sorted({one.warmup_s for one in own}) for own in results]
     shaded = [_shade(axes, own, areas) for axes, own in zip(panels, spans, strict=True)]
@@ -30,7 +30,7 @@ def shade_warmups(
 
 
 def _shade(axes: Axes, warmups: Sequence[float], areas: bool) -> bool:
-    """Shade from 0 s to each of `warmups`, as far as the axis shows it: the longer ones are lighter."""
+    """Shade from 0 s to each of `warmups` within the axis; longer ones are lighter."""
     limits = axes.get_xlim()
     ends = [end for end in warmups if limits[0] < end]
     zorder, alpha = (1.5, 0.4) if areas else (0.0, 0.17)

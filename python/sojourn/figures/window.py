@@ -32,7 +32,7 @@ def draw(
 ) -> None:
     """Fill `sheet` with one panel per name, for its first seed; they share the axis of time.
 
-    Without `from_s` the window begins in the middle of the shortest run; without `to_s` it lasts a second.
+    Default `from_s`: the middle of the shortest run; default `to_s`: a second later.
     """
     shown = first_of_each(results, names)
     duration = min(result.duration_s for result in shown.values())
@@ -54,7 +54,7 @@ def draw(
 
 
 def check_span(start_s: float, end_s: float, duration_s: float) -> None:
-    """Refuse a span of time that is empty or not within a run."""
+    """Raise `InputError` for a span of time that is empty or not within a run."""
     if not start_s < end_s <= duration_s:
         middle = duration_s / 2
         remedy = f"choose a window such as --from {middle:g} --to {min(middle + 1, duration_s):g}"
@@ -77,6 +77,6 @@ def draw_window(
 
 
 def target_of(result: Result) -> float | None:
-    """The queue manager's target in ms, if it has one; a log does not say."""
+    """The queue manager's target in ms, if it has one; None for a log."""
     target = None if result.is_log else result.setup["aqm"].get("target")
     return 1e3 * seconds(target) if target else None
