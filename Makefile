@@ -56,7 +56,7 @@ bench-check: ## fail if the engine takes over 2 % more instructions than recorde
 	$(CARGO) run --release --locked --package sojourn-bench -- --check $(BENCH)
 
 .PHONY: bench-record
-bench-record: ## record what the engine costs: bench/engine.txt and docs/cost.md; BENCH=queues for queue disciplines in scorecards
+bench-record: ## record what the engine costs: bench/engine.txt and docs/data; BENCH=queues for queue disciplines in scorecards
 	$(CARGO) run --release --locked --package sojourn-bench -- --record $(BENCH)
 
 .PHONY: bench-peers
@@ -105,7 +105,7 @@ museum: $(VENV)/.made ## plant every historic error of the bug museum and see th
 	SOJOURN_MUSEUM=all $(CARGO) test --package sojourn-aqm --locked --test museum -- --nocapture
 
 .PHONY: museum-score
-museum-score: $(VENV)/.built ## which rows of the scorecard see which error of the bug museum; writes the table in docs/score/sees.md
+museum-score: $(VENV)/.built ## which rows of the scorecard see which error of the bug museum; writes docs/data/museum.csv
 	$(BIN)/python tests/score_museum.py
 
 .PHONY: docs
@@ -146,9 +146,10 @@ web: ## build the WebAssembly module and the page of `sojourn lab`; where it can
 	@web/build.sh && web/page.sh || { code=$$?; exit $$(( code == 4 ? 3 : code )); }
 
 .PHONY: pages
-pages: $(VENV)/.built ## write docs/aqm and docs/cc, a page for every queue discipline and congestion control, from the registry and the source, and docs/badges
+pages: $(VENV)/.built ## write docs/aqm and docs/cc, a page for every queue discipline and congestion control, the tables of keys in docs/scenario, and docs/badges
 	@$(BIN)/python docs/aqm/generate.py
 	@$(BIN)/python docs/cc/generate.py
+	@$(BIN)/python docs/scenario/generate.py
 	@$(BIN)/python docs/site/badges.py
 
 .PHONY: site

@@ -1,13 +1,14 @@
 """Which rows of the scorecard see an error: mutants of the bug museum as shared libraries beside the real thing.
 
 `make museum-score` builds `libsojourn_aqm.so` with one mutant of crates/aqm/tests/museum after the other (in a copy of
-the crates), scores it with the unchanged queue manager as the baseline, and writes the table in docs/score/sees.md.
+the crates), scores it with the unchanged queue manager as the baseline, and writes docs/data/museum.csv.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import csv
 import json
 import os
 import re
@@ -18,11 +19,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from sojourn.base.markdown import read_part, replace_part, table
-
 REPO = Path(__file__).parents[1]
-PAGE = REPO / "docs" / "score" / "sees.md"
-HEADINGS = ("mutant", "scored as", "rows with another grade", "rows with a significant difference")
+FILE = REPO / "docs" / "data" / "museum.csv"
+COLUMNS = ("mutant", "queue_manager", "rows_with_another_grade", "rows_with_a_significant_difference")
 OF = {
     "codel-time-inside-the-root": "codel",
     "codel-law-in-milliseconds": "codel",
@@ -140,8 +139,8 @@ def main() -> None:
             there.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(source, there)
     every = {one.name: one for one in mutants((REPO / "crates/aqm/tests/museum/mutants.rs").read_text("utf-8"))}
-    page = PAGE.read_text(encoding="utf-8")
-    lines = {cells[0]: cells for cells in rows_of(page)}
+    with FILE.open(encoding="utf-8", newline="") as file:
+        lines = {cells[0]: cells for cells in csv.reader(file)}
     for name in chosen.names or ["unchanged", *OF]:
         aqm = OF.get(name, "codel")
         library = build(copy, every[name] if name in OF else None)
@@ -149,21 +148,15 @@ def main() -> None:
         if name == "unchanged":
             assert same, "the unchanged library does not give the runs of the registered queue manager"
             continue
-        lines[f"`{name}`"] = [f"`{name}`", f"`{aqm}`", told(graded), told(different)]
-        print(f"{name}: {told(graded)} | {told(different)}", flush=True)
-        ordered = [lines[f"`{one}`"] for one in OF if f"`{one}`" in lines]
-        page = replace_part(PAGE.read_text(encoding="utf-8"), "table", "museum", table(HEADINGS, ordered))
-        PAGE.write_text(page, encoding="utf-8")
+        lines[name] = [name, aqm, joined(graded), joined(different)]
+        print(f"{name}: {joined(graded)} | {joined(different)}", flush=True)
+        with FILE.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerows([COLUMNS, *(lines[one] for one in OF if one in lines)])
 
 
-def rows_of(page: str) -> list[list[str]]:
-    """Cells of the table that is there."""
-    lines = read_part(page, "table", "museum").splitlines()[2:]
-    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
-
-
-def told(rows: list[str]) -> str:
-    """Rows in words."""
+def joined(rows: list[str]) -> str:
+    """Return rows as a cell."""
     return ", ".join(rows) or "none"
 
 
