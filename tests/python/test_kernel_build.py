@@ -19,7 +19,7 @@ from sojourn.base.errors import MissingError
 from sojourn.engines.kernel import build as build_module
 from sojourn.engines.kernel import cache, guest, needs, selftest, source
 from sojourn.engines.kernel.build import build
-from sojourn.engines.kernel.cache import INGREDIENTS, Kernel
+from sojourn.engines.kernel.cache import GUEST_SOURCES, Kernel
 from sojourn.engines.kernel.guest import processor
 from sojourn.engines.kernel.patch import Edit, apply_edits, read_edits
 from sojourn.studies.runs.runner import Run, Runner
@@ -27,7 +27,7 @@ from sojourn.studies.runs.runner import Run, Runner
 MAKEFILE = "# SPDX\nVERSION = 6\nPATCHLEVEL = 1\nSUBLEVEL = 7\nEXTRAVERSION =\nNAME = X\n"
 if cache.gpl_part() is None:
     pytest.skip("sojourn-kernel is not installed", allow_module_level=True)
-GPL = cache.needed_gpl_part()
+GPL = cache.require_gpl_part()
 TEXT_OF_EDITS = (GPL / "edits.toml").read_text(encoding="utf-8")
 EDITS = read_edits(TEXT_OF_EDITS, "6.1")
 
@@ -103,7 +103,7 @@ def test_what_becomes_part_of_the_kernel_stands_apart_under_its_licence() -> Non
     for path in parts:
         assert "SPDX-License-Identifier: GPL-2.0" in path.read_text(), path
     assert "Version 2, June 1991" in (REPO / "packages" / "kernel" / "LICENSE").read_text()
-    for path in [*INGREDIENTS.glob("tool/*"), *INGREDIENTS.parent.glob("*.py")]:
+    for path in [*GUEST_SOURCES.glob("tool/*"), *GUEST_SOURCES.parent.glob("*.py")]:
         assert "GPL-2.0" not in path.read_text(encoding="utf-8"), path
 
 
@@ -130,10 +130,10 @@ def test_an_installed_gpl_part_makes_the_same_kernel_if_it_is_of_this_version(
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setattr(cache, "distribution_version", lambda _name: _core.version())
     cache.recipe.cache_clear()
-    assert cache.needed_gpl_part() == installed and cache.recipe() == before
+    assert cache.require_gpl_part() == installed and cache.recipe() == before
     monkeypatch.setattr(cache, "distribution_version", lambda _name: "0.0.7")
     with pytest.raises(MissingError, match=r"sojourn-kernel 0\.0\.7 is not that of Sojourn"):
-        cache.needed_gpl_part()
+        cache.require_gpl_part()
 
 
 def test_what_is_missing_is_said_before_anything_begins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -222,7 +222,7 @@ def test_a_kernel_names_the_package_of_its_own_version(
     tools()
     for version in cache.VERSIONS:
         build(version, tmp_path)
-    abouts = [json.loads((cache.folder_of(one, tmp_path) / cache.ABOUT).read_text()) for one in cache.VERSIONS]
+    abouts = [json.loads((cache.folder_of(one, tmp_path) / cache.METADATA).read_text()) for one in cache.VERSIONS]
     assert [about["package"] for about in abouts] == ["6.1.7-1", "6.12.7-1", "7.3.7-1"]
 
 
@@ -262,9 +262,9 @@ def test_a_kernel_that_fails_its_test_is_not_kept(
 
 
 def test_two_builds_do_not_share_a_folder(tools: Callable[..., Path], tmp_path: Path) -> None:
-    place = build_module.Place("6.1", tmp_path)
+    place = build_module.BuildPaths("6.1", tmp_path)
     place.work.mkdir(parents=True)
-    with build_module._alone(place.work), pytest.raises(MissingError, match="another build is going on there"):
+    with build_module._locked(place.work), pytest.raises(MissingError, match="another build is going on there"):
         build("6.1", tmp_path)
 
 

@@ -8,9 +8,9 @@ import struct
 import pytest
 
 from sojourn import InputError, _core
-from sojourn.engines.kernel.made import Naming
 from sojourn.engines.kernel.netlink import is_set_by_netlink, job_line
-from sojourn.engines.kernel.patterns import NAMES, has, pattern
+from sojourn.engines.kernel.pattern import Naming
+from sojourn.engines.kernel.patterns import NAMES, pattern, supports
 
 F32 = struct.Struct("f")
 
@@ -78,7 +78,7 @@ def _options(line: str) -> list[str]:
 def test_a_kernel_has_what_came_before_it() -> None:
     newer = {"dualpi2", "cake_mq"}
     for kernel, lacks in (("6.1.192", newer), ("6.12.117", newer), ("6.17.2", {"cake_mq"}), ("7.3.4", set())):
-        assert {name for name in NAMES if not has(kernel, name)} == lacks, kernel
+        assert {name for name in NAMES if not supports(kernel, name)} == lacks, kernel
 
 
 def test_priorities_of_packets_choose_no_queue_of_dualpi2() -> None:

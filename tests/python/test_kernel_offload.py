@@ -9,7 +9,7 @@ import pytest
 
 from sojourn import Result, Scenario
 from sojourn.engines.kernel.cache import Kernel
-from sojourn.engines.kernel.network import CARRIES, NOT_TRACED, lay_out
+from sojourn.engines.kernel.network import CARRY_OVER, NOT_TRACED, lay_out
 from sojourn.engines.kernel.offload import OFFLOADS, SPLITS
 
 TCP = {"kind": "tcp", "cc": "reno", "stack": "linux-6.1"}
@@ -30,20 +30,20 @@ def test_without_super_packets_no_device_has_offloads_or_a_card() -> None:
     lines = job([{**TCP, "access_rate": "1 Gbit/s"}, {**WEB}])
     assert not told(lines, "card")
     flags = {int(rest.split()[5]) for rest in told(lines, "link").values()}
-    assert flags == {CARRIES}
+    assert flags == {CARRY_OVER}
 
 
 def test_a_sender_s_devices_and_the_bottlenecks_take_super_packets() -> None:
     lines = job([{**TCP, "gso": True, "access_rate": "1 Gbit/s"}, TCP], link={"aqm": "cake", "limit": "10240 packets"})
     flags = {device: int(rest.split()[5]) for device, rest in told(lines, "link").items()}
     # Also the routers' devices at either end, which so send the segments of a super-packet without copying them.
-    assert {flags[device] for device in ("a0_0", "a0_0.p", "b0", "b0.p")} == {CARRIES | OFFLOADS}
-    assert flags["a1"] == flags["a1.p"] == CARRIES and not {"b1", "b1.p"} & set(flags)
+    assert {flags[device] for device in ("a0_0", "a0_0.p", "b0", "b0.p")} == {CARRY_OVER | OFFLOADS}
+    assert flags["a1"] == flags["a1.p"] == CARRY_OVER and not {"b1", "b1.p"} & set(flags)
     # Both directions of the bottleneck have the same name, one is CAKE's, the other one a queue that splits nothing.
     ways = [line.split()[7] for line in lines if line.startswith("link f ")]
-    assert ways == [str(CARRIES | OFFLOADS | SPLITS), str(CARRIES | OFFLOADS)]
+    assert ways == [str(CARRY_OVER | OFFLOADS | SPLITS), str(CARRY_OVER | OFFLOADS)]
     whole = job([{**TCP, "gso": True}], link={"aqm": "cake no-split-gso", "limit": "10240 packets"})
-    assert {line.split()[7] for line in whole if line.startswith("link f ")} == {str(CARRIES | OFFLOADS)}
+    assert {line.split()[7] for line in whole if line.startswith("link f ")} == {str(CARRY_OVER | OFFLOADS)}
 
 
 def test_a_link_s_card_is_that_of_all_that_comes_to_its_queue() -> None:
@@ -71,7 +71,7 @@ def test_a_host_s_card_is_its_own() -> None:
     network = lay_out(Scenario.build({"duration": "1 s", "link": {"rate": "1 Mbit/s"}, "flows": flows}).document)
     assert "route add 10.1.0.1/32 dev b0_1" in network.files["k0.ip"]
     assert "route add 10.2.0.1/32 dev b0_1.p" in network.files["R.ip"]
-    assert told(lines, "link")["b1_0"] == f"0 0 0 0 0 {CARRIES | OFFLOADS} {NOT_TRACED}"
+    assert told(lines, "link")["b1_0"] == f"0 0 0 0 0 {CARRY_OVER | OFFLOADS} {NOT_TRACED}"
 
 
 def both(flow: dict[str, Any], **link: Any) -> tuple[Result, Result]:

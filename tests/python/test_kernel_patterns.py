@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from sojourn import _core
-from sojourn.engines.kernel.compare import DROPPED_CODE, SENT_CODE, UNKNOWN_CODE, leave_out_lost, with_tables
-from sojourn.engines.kernel.made import MTU
+from sojourn.engines.kernel.compare import DROPPED_CODE, SENT_CODE, UNKNOWN_CODE, mask_lost, with_tables
+from sojourn.engines.kernel.pattern import MTU
 from sojourn.engines.kernel.patterns import NAMES, pattern
 from sojourn.io.traces.arrivals import Arrivals
 
@@ -57,7 +57,7 @@ def test_patterns_are_untidy() -> None:
 def test_what_comes_after_a_lost_packet_is_not_compared() -> None:
     fates = {"fate": np.array([SENT_CODE, DROPPED_CODE, DROPPED_CODE, SENT_CODE], np.uint8)}
     arrivals = Arrivals("", {}, {}, {**fates, "fate_ns": np.array([5, 6, 0, 7], np.uint64)})
-    leave_out_lost(arrivals)
+    mask_lost(arrivals)
     assert fates["fate"].tolist() == [SENT_CODE, DROPPED_CODE, UNKNOWN_CODE, UNKNOWN_CODE]
-    leave_out_lost(Arrivals("", {}, {}, {**fates, "fate_ns": np.array([5, 6, 8, 7], np.uint64)}))
+    mask_lost(Arrivals("", {}, {}, {**fates, "fate_ns": np.array([5, 6, 8, 7], np.uint64)}))
     assert fates["fate"].tolist() == [SENT_CODE, DROPPED_CODE, UNKNOWN_CODE, UNKNOWN_CODE]

@@ -21,10 +21,10 @@ from sojourn import Result, Scenario
 from sojourn.base.errors import MissingError
 from sojourn.engines.kernel import selftest
 from sojourn.engines.kernel.cache import VERSIONS, Kernel, find
-from sojourn.engines.kernel.compare import compare, recorded
+from sojourn.engines.kernel.compare import compare, record
 from sojourn.engines.kernel.guest import boot, job_folder
-from sojourn.engines.kernel.made import Packet, Pattern
-from sojourn.engines.kernel.patterns import MAKERS, SINCE
+from sojourn.engines.kernel.pattern import Packet, Pattern
+from sojourn.engines.kernel.patterns import GENERATORS, SINCE
 from sojourn.engines.kernel.shares import CASES, Case, shares
 from sojourn.model.results.words import FATES
 from sojourn.studies.difference import compare_arrivals
@@ -243,7 +243,7 @@ def test_a_pattern_lasts_until_its_queue_is_empty(kernel: Kernel) -> None:
     packets = [Packet(1000 + 1_234_567 * number, 1487, number % 3, 0) for number in range(700)]
     slow = Pattern("droptail", "pfifo limit 900", 211_003, 24, 7, packets)
     assert slow.length_ns > 40e9
-    [arrivals] = recorded(kernel, [slow])
+    [arrivals] = record(kernel, [slow])
     assert compare_arrivals(arrivals, slow.aqm).agreeing == 700
 
 
@@ -323,7 +323,7 @@ def test_a_result_is_found_by_scenario_seed_and_engine(kernel: Kernel, cli: Cli,
 
 
 @pytest.mark.parametrize(
-    "aqm", ["codel", "fq_codel", "pfifo", "pie", "red", "fq_pie", *(name for name in MAKERS if name not in SINCE)]
+    "aqm", ["codel", "fq_codel", "pfifo", "pie", "red", "fq_pie", *(name for name in GENERATORS if name not in SINCE)]
 )
 def test_our_disciplines_do_as_the_kernel_s(kernel: Kernel, aqm: str) -> None:
     [found] = compare(kernel, [aqm], patterns=4, packets=300, seed=11, jobs=1)

@@ -88,7 +88,7 @@ def test_without_a_plugin_or_with_another_one_a_run_says_what_to_do(
     folder = tmp_path / "none" / "plugin"
     folder.mkdir(parents=True)
     (folder / plugin.PLUGIN).write_bytes(b"")
-    (folder / plugin.ABOUT).write_text(json.dumps({"digest": "x", "sojourn": "0.0.1", "recipe": "y"}))
+    (folder / plugin.METADATA).write_text(json.dumps({"digest": "x", "sojourn": "0.0.1", "recipe": "y"}))
     refused = cli(*command)
     assert refused.exit_code == 3 and refused.stderr.count("\n") == 1
     assert "is the plugin of another version (Sojourn 0.0.1); run sojourn ns2 build" in refused.stderr

@@ -87,11 +87,11 @@ def compare_command(
     from sojourn.base.progress import progress
     from sojourn.engines.kernel.cache import built
     from sojourn.engines.kernel.compare import compare
-    from sojourn.engines.kernel.patterns import NAMES, has
+    from sojourn.engines.kernel.patterns import NAMES, supports
     from sojourn.studies.runs.runner import cores
 
     kernel = built(version)
-    mine = [name for name in NAMES if has(kernel.version, name)]
+    mine = [name for name in NAMES if supports(kernel.version, name)]
     names = mine if aqms == "all" else [name.strip() for name in aqms.split(",")]
     with progress() as report:
         found = compare(

@@ -1,8 +1,7 @@
-"""What a kernel says with the three bits of ECN in TCP's header: ``python -m sojourn.kernel.accurate_ecn``.
+"""A kernel's ECN negotiation and feedback in the ACE field of TCP: ``python -m sojourn.kernel.accurate_ecn``.
 
-Each value of `net.ipv4.tcp_ecn` that newer kernels have, at either end: what the handshake says, and what data then
-carry. A queue that marks shows what the receiver counts. Accurate ECN is RFC 9768, here without its option
-(`tcp_ecn_option = 0`), as in `crates/tcp`.
+Handshake and codepoints of data for each pair of values of `net.ipv4.tcp_ecn` at both ends; a marking queue shows the
+receiver's counter. Accurate ECN is RFC 9768, here without its option (`tcp_ecn_option = 0`), as in `crates/tcp`.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 VALUES = range(6)
-"""Of `tcp_ecn`: no ECN; classic; classic if asked; accurate; accurate if asked, asks for classic; accurate if asked."""
+"""`tcp_ecn`: off; RFC 3168; RFC 3168 passive; accurate; accurate passive, RFC 3168 active; accurate passive."""
 CODEPOINTS = ("Not-ECT", "ECT(1)", "ECT(0)", "CE")
 SYN, ACE_SHIFT, ACE_MASK = 2, 6, 7
 RATE, DELAY_NS = 10_000_000, 10_000_000
@@ -41,48 +40,48 @@ DOCUMENT: dict[str, Any] = {
 }
 FORWARD, REVERSE = 0, 1
 HEADERS = 52
-"""Of IP and TCP with timestamps."""
+"""Bytes of the headers of IP and of TCP with timestamps."""
 
 
-def seen(kernel: Kernel, client: int, server: int) -> npt.NDArray[Any]:
-    """The trace of a flow whose ends have these values; the client sends the data."""
+def trace_flow(kernel: Kernel, client: int, server: int) -> npt.NDArray[Any]:
+    """Trace of a flow from client to server with these values of `tcp_ecn`."""
     scenario = Scenario.build(DOCUMENT)
     document = scenario.document
     network = lay_out(document)
     plan = _core.plan(scenario.canonical, 1)
-    told = traffic(document, plan, network.ends, _core.starts(scenario.canonical).tolist())
+    flows = traffic(document, plan, network.ends, _core.starts(scenario.canonical).tolist())
     values = iter((client, server))
     setup = []
     for line in network.job:
-        asked = line.startswith("write /proc/sys/net/ipv4/tcp_ecn ")
-        setup.append(f"write /proc/sys/net/ipv4/tcp_ecn {next(values)}" if asked else line)
-        if asked:
+        is_tcp_ecn = line.startswith("write /proc/sys/net/ipv4/tcp_ecn ")
+        setup.append(f"write /proc/sys/net/ipv4/tcp_ecn {next(values)}" if is_tcp_ecn else line)
+        if is_tcp_ecn:
             setup.append("write /proc/sys/net/ipv4/tcp_ecn_option 0")
     with job_folder() as folder:
         router, device = network.traced
         ends = [f"at {router}", f"trace {device} {folder}/trace", "at -", "run traffic out", f"at {router}"]
-        files: dict[str, str | bytes] = {**network.files, **told.files, "traffic": told.text}
+        files: dict[str, str | bytes] = {**network.files, **flows.files, "traffic": flows.text}
         files["job"] = "\n".join([*setup, *ends, f"flush {device}", "at -", ""])
         boot(kernel, folder, files, seed=1)
         return read_trace(folder / "trace")
 
 
 def ace(events: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """AE, CWR and ECE as a number."""
+    """ACE field: AE, CWR and ECE as a number (RFC 9768 §3.1)."""
     return events["flags"].astype(int) >> ACE_SHIFT & ACE_MASK
 
 
 def handshake(events: npt.NDArray[Any]) -> tuple[int, int, int, int]:
-    """The three bits of the SYN and of its answer, then the codepoint and the bits of the first data."""
+    """ACE of the SYN and of the SYN-ACK, then ECN codepoint and ACE of the first data packet."""
     offered = events[events["what"] == OFFERED]
-    there, back = (offered[offered["link"] == link] for link in (FORWARD, REVERSE))
-    asked, answer = (one[(one["flags"] & SYN) > 0][0] for one in (there, back))
-    data = there[there["bytes"] > HEADERS + 100][0]
-    return int(ace(asked)), int(ace(answer)), int(data["ecn"]), int(ace(data))
+    forward, back = (offered[offered["link"] == link] for link in (FORWARD, REVERSE))
+    syn, syn_ack = (one[(one["flags"] & SYN) > 0][0] for one in (forward, back))
+    data = forward[forward["bytes"] > HEADERS + 100][0]
+    return int(ace(syn)), int(ace(syn_ack)), int(data["ecn"]), int(ace(data))
 
 
 def feedback(events: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """When data arrive at the receiver, with codepoint and payload; when it sends acknowledgments, with their bits."""
+    """Arrivals of data at the receiver (time, codepoint, payload), and its acknowledgments (time, ACE)."""
     sent = events[(events["what"] == SENT) & (events["link"] == FORWARD)]
     sizes = {row["id"]: row["bytes"] for row in events[(events["what"] == OFFERED) & (events["link"] == FORWARD)]}
     size = np.array([sizes[number] for number in sent["id"]], np.int64)
@@ -94,8 +93,8 @@ def feedback(events: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[An
 
 
 def vector(kernel: Kernel) -> str:
-    """Lines `data AT CODEPOINT BYTES` and `ack AT BITS`, in the order of time; data come first."""
-    data, acks = feedback(seen(kernel, 3, 3))
+    """Lines `data AT CODEPOINT BYTES` and `ack AT ACE` in order of time; data first at equal times."""
+    data, acks = feedback(trace_flow(kernel, 3, 3))
     lines = [(at, 0, f"data {at} {ecn} {size}") for at, ecn, size in data.tolist()]
     lines += [(at, 1, f"ack {at} {bits}") for at, bits in acks.tolist()]
     return "".join(f"{text}\n" for _, _, text in sorted(lines))
@@ -105,20 +104,20 @@ def vector(kernel: Kernel) -> str:
 @click.option(
     "--vector", "to", type=click.Path(path_type=Path, dir_okay=False), help="Write what a receiver counts there."
 )
-def main(to: Path | None) -> None:
-    """Print the table of handshakes; or write a vector of what a receiver counts."""
+def main(path: Path | None) -> None:
+    """Print the table of handshakes, or write a vector of a receiver's feedback."""
     kernel = built(VERSIONS[-1])
-    if to:
+    if path:
         text = vector(kernel)
-        write_file(to, lambda file: file.write(text.encode()))
+        write_file(path, lambda file: file.write(text.encode()))
         return
     click.echo("| client | server | SYN | answer | data | bits of data |\n|---|---|---|---|---|---|")
     pairs = list(product(VALUES, VALUES))
-    with progress() as tell:
+    with progress() as report:
         for done, (client, server) in enumerate(pairs, 1):
-            asked, answer, codepoint, bits = handshake(seen(kernel, client, server))
-            tell(done / len(pairs), done, len(pairs))
-            click.echo(f"| {client} | {server} | {asked:03b} | {answer:03b} | {CODEPOINTS[codepoint]} | {bits:03b} |")
+            syn, syn_ack, codepoint, bits = handshake(trace_flow(kernel, client, server))
+            report(done / len(pairs), done, len(pairs))
+            click.echo(f"| {client} | {server} | {syn:03b} | {syn_ack:03b} | {CODEPOINTS[codepoint]} | {bits:03b} |")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Where built kernels are kept: a folder for each version of Linux and each recipe."""
+"""Cache of built kernels, with a folder per Linux version and recipe."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ from sojourn.base.caches import cache_folder
 from sojourn.base.errors import MissingError
 
 VERSIONS = ("6.1", "6.12", "7.3")
-"""That can be built; the first one is meant where none is named."""
-ABOUT = "build.json"
-INGREDIENTS = Path(__file__).parent / "guest"
-"""What a kernel is made with beside its source; compilers read it where it lies."""
-MADE_WITH = ("config*", "tool/*.c", "tool/*.h")
-GPL_MADE_WITH = ("edits.toml", "Makefile", "*.[ch]")
-"""The same of what becomes part of the kernel, which is a package of its own."""
+"""Linux versions that can be built; the first one is the default."""
+METADATA = "build.json"
+GUEST_SOURCES = Path(__file__).parent / "guest"
+"""Kernel configuration and source of the guest's program."""
+GUEST_FILES = ("config*", "tool/*.c", "tool/*.h")
+GPL_FILES = ("edits.toml", "Makefile", "*.[ch]")
+"""Files of sojourn-kernel, a package of its own, that become part of the kernel."""
 GPL_PACKAGE, GPL_MODULE = "sojourn-kernel", "sojourn_kernel"
 CHECKOUT = Path(__file__).parents[4] / "packages" / "kernel" / GPL_MODULE
-"""Where that package is in a checkout."""
+"""Folder of that package in a checkout."""
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel that can run."""
+    """A built kernel."""
 
     image: Path
     program: Path
-    """What runs in it as its only process."""
+    """The guest's program, which runs as init."""
     version: str
-    """Of Linux, in full."""
+    """Full Linux version."""
     digest: str
-    """Of both files: equal ones give equal results."""
+    """Digest of both files; equal digests give equal results."""
 
     @property
     def identity(self) -> str:
@@ -47,30 +47,30 @@ class Kernel:
 
 
 def root(given: Path | None = None) -> Path:
-    """Folder of all kernels: the given one, $SOJOURN_KERNEL, or one in the user's cache."""
+    """Root folder of all kernels: the given one, $SOJOURN_KERNEL, or one in the user's cache."""
     return cache_folder("kernel", "SOJOURN_KERNEL", given)
 
 
 def folder_of(version: str, place: Path) -> Path:
-    """Folder of a kernel: what it is made with is part of its name, so a new recipe makes a new kernel."""
+    """Folder of a kernel; the recipe is part of its name, so that a new recipe needs a new build."""
     return place / f"linux-{version}-{recipe()}"
 
 
 def find(version: str = VERSIONS[0], place: Path | None = None) -> Kernel | None:
-    """Return the built kernel of a version, if there is one of this recipe."""
+    """Built kernel of a version with the current recipe, if there is one."""
     if gpl_part() is None:
         return None
     folder = folder_of(version, root(place))
     try:
-        about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
-        return Kernel(folder / "linux", folder / "guest", about["linux"], about["digest"])
+        metadata = json.loads((folder / METADATA).read_text(encoding="utf-8"))
+        return Kernel(folder / "linux", folder / "guest", metadata["linux"], metadata["digest"])
     except (OSError, ValueError, KeyError):
         return None
 
 
 def built(version: str = VERSIONS[0], place: Path | None = None) -> Kernel:
-    """Return the built kernel of a version; refused if there is none."""
-    needed_gpl_part()
+    """Built kernel of a version; raises `MissingError` if there is none."""
+    require_gpl_part()
     found = find(version, place)
     if found is None:
         option = "" if version == VERSIONS[0] else f" --version {version}"
@@ -79,15 +79,15 @@ def built(version: str = VERSIONS[0], place: Path | None = None) -> Kernel:
 
 
 def gpl_part() -> Path | None:
-    """Folder of what becomes part of the kernel: that of the checkout, or of the installed package; None without it."""
+    """Folder of sojourn-kernel, in the checkout or installed; None if missing."""
     if (CHECKOUT / "edits.toml").is_file():
         return CHECKOUT
     found = find_spec(GPL_MODULE)
     return Path(found.origin).parent if found and found.origin else None
 
 
-def needed_gpl_part() -> Path:
-    """Return the same; refused where it is missing, or belongs to another version of Sojourn."""
+def require_gpl_part() -> Path:
+    """Folder of sojourn-kernel; raises `MissingError` if it is missing or of another version of Sojourn."""
     found, own = gpl_part(), _core.version()
     if found is None:
         raise MissingError(
@@ -101,9 +101,9 @@ def needed_gpl_part() -> Path:
 
 @cache
 def recipe() -> str:
-    """Digest of everything that a kernel is made with beside its source."""
-    own = {str(path.relative_to(INGREDIENTS)): path for path in _files(INGREDIENTS, MADE_WITH)}
-    own |= {f"gpl2/{path.name}": path for path in _files(needed_gpl_part(), GPL_MADE_WITH)}
+    """Digest of all our inputs of a kernel build, without the Linux source."""
+    own = {str(path.relative_to(GUEST_SOURCES)): path for path in _files(GUEST_SOURCES, GUEST_FILES)}
+    own |= {f"gpl2/{path.name}": path for path in _files(require_gpl_part(), GPL_FILES)}
     digest = hashlib.sha256()
     for name, path in sorted(own.items(), key=lambda one: Path(one[0])):
         text = path.read_bytes()

@@ -1,6 +1,6 @@
-"""`[[changes]]` in the guest: at its instant each becomes a `tc qdisc change`, or for another manager `replace`.
+"""`[[changes]]` in the guest: each becomes a timed `tc qdisc change`, or `replace` for another queue manager.
 
-Changes of rates are part of a link's schedule and never come here.
+Changes of rates are part of a link's schedule and are not handled here.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 from sojourn.base.errors import MissingError
 from sojourn.engines.kernel import guest_change
 from sojourn.engines.kernel.network import START_NS, Network
-from sojourn.engines.kernel.parents import holds
+from sojourn.engines.kernel.parents import is_parent
 from sojourn.engines.kernel.qdisc import DISCIPLINES, queue
 from sojourn.engines.kernel.refuse import refuse
 from sojourn.engines.kernel.routers import Direction, directions
@@ -24,14 +24,14 @@ from sojourn.engines.kernel.trace import BEFORE_NS
 from sojourn.engines.values import nanoseconds
 from sojourn.model.scenarios.scenario import changed_directions
 
-RIGID = ("sfq",)
-"""Disciplines without a way to change them."""
+UNCHANGEABLE = ("sfq",)
+"""Disciplines without a change operation."""
 FIRST_HANDLE, INNER = 0x10, 0x1000
-"""Number of a link's first discipline; the next ones count up, and what is inside of one has so much more."""
+"""Handle of a link's first discipline, counted up per replacement, and the offset of an inner discipline's handle."""
 
 
 def add(document: Mapping[str, Any], network: Network) -> None:
-    """Add the changes of a canonical scenario to what the guest does; what the kernel cannot do is refused."""
+    """Add the changes of a canonical scenario to the guest's job; raises `InputError` for those the kernel lacks."""
     links = {link.place: link for link in directions(document)}
     now = {place: dict(link.keys) for place, link in links.items()}
     duration = nanoseconds("duration", document["duration"])
@@ -55,16 +55,16 @@ def add(document: Mapping[str, Any], network: Network) -> None:
                 name = f"change{len(network.changes)}.tc"
                 network.files[name] = f"{line}\n"
                 network.changes.append(name)
-                network.job += [f"at {links[place].router}", _waiting(START_NS + at - BEFORE_NS, name), "at -"]
+                network.job += [f"at {links[place].router}", _wait_command(START_NS + at - BEFORE_NS, name), "at -"]
 
 
 def check_done(folder: Path, network: Network) -> None:
-    """See that every change was made."""
+    """Raise `MissingError` unless the guest made every change."""
     for name in network.changes:
         code = folder / f"{name}.code"
         if not code.exists() or code.read_text() != "0":
-            said = folder / f"{name}.said"
-            reason = said.read_text(errors="replace").strip() if said.exists() else "it was not reached"
+            output = folder / f"{name}.said"
+            reason = output.read_text(errors="replace").strip() if output.exists() else "it was not reached"
             line = network.files[name].strip()
             raise MissingError(f"the kernel did not change a queue discipline ({line}): {reason}; leave the change out")
 
@@ -72,7 +72,7 @@ def check_done(folder: Path, network: Network) -> None:
 def _changed(
     number: int, entry: Mapping[str, Any], document: Mapping[str, Any]
 ) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """The directions that an entry changes: the place of each, where that is written, the keys."""
+    """Yield for each direction that an entry changes: its place, its path in the entry, the keys."""
     names = [link["name"] for link in document.get("links", [])]
     for path, keys in changed_directions(entry):
         place = path if path[0] != "links" else (f"links[{names.index(path[1])}]", *path[2:])
@@ -80,35 +80,35 @@ def _changed(
 
 
 def _is_other(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
-    """Whether another discipline takes the place of one, without what waits there."""
+    """Whether the change replaces the discipline and loses its backlog."""
     return (old["name"], old["profile"]) != (new["name"], new["profile"])
 
 
 def _replacement(link: Direction, where: str, states: tuple[Mapping[str, Any], Mapping[str, Any]], handle: int) -> str:
-    """Words of tc for another queue discipline: it has a new handle, and the old one goes with its packets."""
+    """Lines of tc that replace the discipline under a new handle; the old one is deleted with its packets."""
     old, new = (state["aqm"] for state in states)
-    for held in (old, new):
-        if holds(held):
-            refuse(f"{where}.aqm", f"does not replace {held['name'].split()[0]} while it runs", "simulate it")
-    made = queue(where, states[1])
-    lines = [f"qdisc replace dev {link.device} parent 1:1 handle {handle:x}: {made.line}"]
-    if made.inner:
-        lines.append(f"qdisc add dev {link.device} parent {handle:x}:1 handle {handle + INNER:x}: {made.inner}")
+    for aqm in (old, new):
+        if is_parent(aqm):
+            refuse(f"{where}.aqm", f"does not replace {aqm['name'].split()[0]} while it runs", "simulate it")
+    qdisc = queue(where, states[1])
+    lines = [f"qdisc replace dev {link.device} parent 1:1 handle {handle:x}: {qdisc.line}"]
+    if qdisc.inner:
+        lines.append(f"qdisc add dev {link.device} parent {handle:x}:1 handle {handle + INNER:x}: {qdisc.inner}")
     return "\n".join(lines)
 
 
 def _line(link: Direction, where: str, states: tuple[Mapping[str, Any], Mapping[str, Any]], handle: int) -> str:
-    """Words of tc for a change of a queue discipline."""
+    """Line of tc that changes a discipline's parameters."""
     before, after = states
     old = before["aqm"]
     at = f"{where}.{'aqm' if after['aqm'] != old else 'limit'}"
-    if holds(old) or DISCIPLINES[old["name"]].limit == "inside" or old["name"] in RIGID:
+    if is_parent(old) or DISCIPLINES[old["name"]].limit == "inside" or old["name"] in UNCHANGEABLE:
         refuse(at, f"does not change {old['name']} while it runs", "leave it as it is, or simulate it")
-    # Linux refuses a number of flows in a change, also the one that there is.
+    # Linux refuses `flows` in a change, even if it is the current number.
     line = re.sub(r" flows \d+", "", queue(where, after).line)
     return f"qdisc change dev {link.device} parent 1:1 handle {handle:x}: {line}"
 
 
-def _waiting(at_ns: int, file: str) -> str:
+def _wait_command(at_ns: int, file: str) -> str:
     python = Path(os.path.realpath(sys.executable))
     return f"exec {python} -I -S {guest_change.__file__} {at_ns} {file}"

@@ -1,4 +1,4 @@
-"""Our queue disciplines beside the kernel's, packet by packet, on arrivals made up now."""
+"""Comparison of our queue disciplines with the kernel's, packet by packet, on random arrivals."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from sojourn.base.errors import MissingError
 from sojourn.base.files import temporary_folder
 from sojourn.engines.kernel.cache import VERSIONS, Kernel
 from sojourn.engines.kernel.guest import boot, job_folder
-from sojourn.engines.kernel.made import MTU, Naming, Pattern
 from sojourn.engines.kernel.netlink import is_set_by_netlink, job_line
-from sojourn.engines.kernel.patterns import has, pattern
+from sojourn.engines.kernel.pattern import MTU, Naming, Pattern
+from sojourn.engines.kernel.patterns import pattern, supports
 from sojourn.engines.kernel.trace import OFFERED, SENT, read_trace
 from sojourn.io.traces.arrivals import TOLD_OF_ALL, Arrivals
 from sojourn.model.aqms.spelling import escape
@@ -26,67 +26,67 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 BATCH = 50
-"""Patterns that one guest plays."""
+"""Patterns per guest."""
 FIRST_NS = 2_000_333_333
 REST_NS = 20 * 10**9
-"""From when a queue has run empty to the end of its pattern, on the guest's clock: what runs by timers runs on."""
+"""Guest time from an empty queue to the end of its pattern, during which timers go on."""
 BETWEEN_NS = 10 * 10**9
-"""From there to the next pattern: the queue is replaced."""
+"""Guest time until the next pattern, for replacing the queue."""
 SENT_CODE, MARKED_CODE, DROPPED_CODE, UNKNOWN_CODE = 0, 1, 9, 10
-"""As `_core.diff` takes recorded fates."""
+"""Codes of recorded fates for `_core.diff`."""
 CE = 3
-NAMED = 8
-"""Flag of a link, as sojourn-kernel's sojourn.h has it: a packet's mark is its hash, and its memory its size."""
+NAMED_FLOWS = 8
+"""Link flag of sojourn-kernel (sojourn.h): a packet's mark is its hash, and its truesize is its length."""
 PROFILES = {"6.1": ("@linux-6.1", ("cake", "cobalt", "fq")), "7.3": ("@linux-7.3", ("cake", "cobalt"))}
-"""By version of the kernel: the profile for it, and those of ours that have it, which their patterns call @linux."""
+"""By kernel version: our profile for it, and the queue managers that have this profile (@linux in their patterns)."""
 LOSES_PACKETS = ("choke",)
-"""Disciplines whose queue in the kernel may never give packets back.
+"""Disciplines that may lose packets in the kernel.
 
-CHOKe's is a ring in which a packet drawn and dropped leaves a hole. It looks at the number of packets only, so where
-holes abound its tail can come round to its head, and what lies between is forgotten. From the first packet on that is,
-nothing can be compared: the kernel also counts what it has forgotten as its backlog.
+CHOKe's queue is a ring in which a randomly dropped packet leaves a hole. It checks only the number of packets, so with
+many holes its tail can wrap around to its head, and the packets in between are lost. From the first lost packet on
+nothing can be compared, because the kernel still counts lost packets in its backlog.
 """
 
 
 @dataclass
 class Agreement:
-    """How far one discipline of ours agrees with the kernel's."""
+    """Agreement of one of our disciplines with the kernel's."""
 
     aqm: str
-    """The kernel's name."""
+    """Name in the kernel."""
     patterns: int = 0
     agreeing_patterns: int = 0
     packets: int = 0
     agreeing: int = 0
     first: Difference | None = None
-    """Of the first pattern that differs, in the order of their numbers."""
+    """First difference of the pattern with the lowest number that differs."""
     first_pattern: int | None = None
     left_out: dict[int, int] = field(default_factory=dict)
-    """By pattern: packets from the first one on that the kernel's own queue lost (`LOSES_PACKETS`)."""
+    """Packets by pattern from the first one that the kernel's queue lost (`LOSES_PACKETS`)."""
     lines: dict[int, str] = field(default_factory=dict)
-    """tc's words of the patterns that differ, by their number."""
+    """tc configuration of the patterns that differ, by number."""
 
     @property
     def percent(self) -> float:
-        """Packets with the same fate at the same instant, in percent."""
+        """Packets with the same fate at the same time, in percent."""
         return 100 * self.agreeing / self.packets if self.packets else 100.0
 
-    def add(self, number: int, made: Pattern, found: Difference) -> None:
-        """Count a pattern."""
+    def add(self, number: int, random_patterns: Pattern, results: Difference) -> None:
+        """Count the result of a pattern."""
         self.patterns += 1
-        if found.packets < len(made.packets):
-            self.left_out[number] = len(made.packets) - found.packets
-        self.packets += found.packets
-        self.agreeing += found.agreeing
-        if found.agreeing == found.packets:
+        if results.packets < len(random_patterns.packets):
+            self.left_out[number] = len(random_patterns.packets) - results.packets
+        self.packets += results.packets
+        self.agreeing += results.agreeing
+        if results.agreeing == results.packets:
             self.agreeing_patterns += 1
             return
-        self.lines[number] = made.line
+        self.lines[number] = random_patterns.line
         if self.first_pattern is None or number < self.first_pattern:
-            self.first, self.first_pattern = found, number
+            self.first, self.first_pattern = results, number
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, for `--json`."""
+        """All fields, for `--json`."""
         return {
             "aqm": self.aqm,
             "agreement": self.percent,
@@ -111,25 +111,28 @@ def compare(
     jobs: int,
     progress: Callable[[float, int, int], None] | None = None,
 ) -> list[Agreement]:
-    """Play made-up patterns through the kernel's disciplines, then the same arrivals through ours."""
+    """Send random patterns through the kernel's disciplines and the same arrivals through ours.
+
+    Raises `MissingError` if the kernel lacks a discipline.
+    """
     for aqm in aqms:
-        if not has(kernel.version, aqm):
+        if not supports(kernel.version, aqm):
             newest = VERSIONS[-1]
             raise MissingError(f"{aqm}: Linux {kernel.version} does not have it; take --version {newest}, built before")
-    made = {(aqm, number): pattern(aqm, seed, number, packets) for aqm in aqms for number in range(patterns)}
-    keys = list(made)
+    random_patterns = {(aqm, number): pattern(aqm, seed, number, packets) for aqm in aqms for number in range(patterns)}
+    keys = list(random_patterns)
     batches = [keys[first : first + BATCH] for first in range(0, len(keys), BATCH)]
-    found = {aqm: Agreement(aqm) for aqm in aqms}
+    results = {aqm: Agreement(aqm) for aqm in aqms}
     with temporary_folder("sojourn-tables-") as folder, ThreadPoolExecutor(jobs) as pool:
-        futures = {pool.submit(recorded, kernel, [made[key] for key in batch]): batch for batch in batches}
+        futures = {pool.submit(record, kernel, [random_patterns[key] for key in batch]): batch for batch in batches}
         try:
             for done, future in enumerate(as_completed(futures), 1):
                 for (aqm, number), arrivals in zip(futures[future], future.result(), strict=True):
-                    one = made[aqm, number]
+                    one = random_patterns[aqm, number]
                     if aqm in LOSES_PACKETS:
-                        leave_out_lost(arrivals)
-                    found[aqm].add(
-                        number, one, compare_arrivals(arrivals, with_tables(ours(one.aqm, kernel), one, folder))
+                        mask_lost(arrivals)
+                    results[aqm].add(
+                        number, one, compare_arrivals(arrivals, with_tables(our_aqm(one.aqm, kernel), one, folder))
                     )
                 if progress:
                     progress(done / len(batches), done, len(batches))
@@ -137,36 +140,33 @@ def compare(
             for future in futures:
                 future.cancel()
             raise
-    return list(found.values())
+    return list(results.values())
 
 
-def ours(aqm: str, kernel: Kernel) -> str:
-    """Our queue manager as this kernel has it."""
+def our_aqm(aqm: str, kernel: Kernel) -> str:
+    """Our queue manager with the profile of this kernel."""
     profile, names = PROFILES.get(".".join(kernel.version.split(".")[:2]), ("@linux", ()))
     return aqm.replace("@linux", profile, 1) if aqm.split("@")[0] in names else aqm
 
 
 def with_tables(aqm: str, one: Pattern, folder: Path) -> str:
-    """Our queue manager with the tables of its pattern in files of `folder`."""
+    """Our queue manager with its pattern's distribution tables written to `folder`."""
     for name, text in one.tables.items():
         (folder / name).write_text(text)
         aqm = aqm.replace(f"distribution {name}", f"distribution {escape(str(folder / name))}")
     return aqm
 
 
-def recorded(kernel: Kernel, patterns: Sequence[Pattern]) -> list[Arrivals]:
-    """What the kernel's disciplines make of patterns, one after the other in one guest."""
+def record(kernel: Kernel, patterns: Sequence[Pattern]) -> list[Arrivals]:
+    """Arrivals and fates of patterns in the kernel's disciplines, one after the other in one guest."""
     with job_folder() as folder:
         files = _files(patterns, folder)
         boot(kernel, folder, files, seed=1)
         return [_arrivals(folder, number, one) for number, one in enumerate(patterns)]
 
 
-def leave_out_lost(arrivals: Arrivals) -> None:
-    """Say of the first packet that never left the kernel's queue, and of all after it, that nothing is known.
-
-    Those before it were decided before the queue lost it.
-    """
+def mask_lost(arrivals: Arrivals) -> None:
+    """Set the fate of the first packet that the kernel's queue lost, and of all later ones, to unknown."""
     assert arrivals.recorded is not None
     lost = np.flatnonzero(arrivals.recorded["fate_ns"] == 0)
     if len(lost):
@@ -175,19 +175,19 @@ def leave_out_lost(arrivals: Arrivals) -> None:
 
 def _files(patterns: Sequence[Pattern], folder: Path) -> dict[str, str | bytes]:
     files: dict[str, str | bytes] = {}
-    # Until its first tick the kernel fires a timer of nanoseconds at the next tick only (`hrtimer_switch_to_hres`).
+    # Before its first tick the kernel's hrtimers have only tick resolution (`hrtimer_switch_to_hres`).
     job = ["exec sleep 0.01"]
     queues = 0
     for number, (one, start) in enumerate(zip(patterns, _starts(patterns), strict=True)):
         files[f"arrivals.{number}"] = "".join(one.arrivals(start))
         if one.queues == queues:
-            # What draws when it is made begins with the first draws, and what is deleted may draw as well.
+            # Delete the old queue before seeding, since deletion may draw; the new queue takes the first draws.
             job.append("exec tc qdisc del dev f root")
         else:
             job += ["exec ip link del f"] if queues else []
             job += _device(one.queues)
             queues = one.queues
-        # A device with several queues has a link that does not limit.
+        # The link of a multiqueue device has no rate limit.
         rate = f" 0 {one.rate}" if one.queues == 1 else ""
         job += [
             f"link f 0 {one.overhead} 0 0 0 {_flags(one)} 0{rate}",
@@ -196,7 +196,7 @@ def _files(patterns: Sequence[Pattern], folder: Path) -> dict[str, str | bytes]:
         ]
         files[f"tc.{number}"], lines = _queue(one)
         files |= {f"{name}.dist": text for name, text in one.tables.items()}
-        # Where tc looks for tables.
+        # TC_LIB_DIR: tc's folder of distribution tables.
         tc = "env TC_LIB_DIR=. tc" if one.tables else "tc"
         job += [f"exec {tc} -batch tc.{number}"] if files[f"tc.{number}"] else []
         job += [
@@ -219,26 +219,27 @@ def _device(queues: int) -> list[str]:
 
 
 def _queue(one: Pattern) -> tuple[str, list[str]]:
-    """A discipline as a batch for tc, and lines of the job behind it.
+    """A discipline as a tc batch, and further lines of the job.
 
-    It is the only class of a root that is never passed by, or itself the root of several queues.
+    It is the only class of a `prio` root, because `TCQ_F_CAN_BYPASS` applies to roots only, or the root of a multiqueue
+    device.
     """
     if one.queues > 1:
         return "", [job_line("f", "root", "10:", one.line)]
     root = f"qdisc add dev f root handle 1: prio bands 2 priomap {' '.join('0' * 16)}\n"
-    behind = "".join(one.behind("f"))
+    after_qdisc = "".join(one.after_qdisc("f"))
     if is_set_by_netlink(one.line):
-        return root + behind, [job_line("f", "1:1", "10:", one.line)]
-    return f"{root}qdisc add dev f parent 1:1 handle 10: {one.line}\n{behind}", []
+        return root + after_qdisc, [job_line("f", "1:1", "10:", one.line)]
+    return f"{root}qdisc add dev f parent 1:1 handle 10: {one.line}\n{after_qdisc}", []
 
 
 def _flags(one: Pattern) -> int:
-    """Where flows are named by priority, all is as on any link."""
-    return 0 if one.naming == Naming.PRIORITY else NAMED
+    """Link flags; patterns that identify flows by priority need none."""
+    return 0 if one.naming == Naming.PRIORITY else NAMED_FLOWS
 
 
 def _starts(patterns: Sequence[Pattern]) -> Iterator[int]:
-    """Start of each pattern on the guest's clock, at different phases of its ticks."""
+    """Yield the start of each pattern on the guest's clock, at different phases of its ticks."""
     at = FIRST_NS
     for one in patterns:
         yield at
@@ -247,10 +248,10 @@ def _starts(patterns: Sequence[Pattern]) -> Iterator[int]:
 
 def _arrivals(folder: Path, number: int, one: Pattern) -> Arrivals:
     events = read_trace(folder / f"trace.{number}")
-    came = events[events["what"] == OFFERED]
-    fates, times = _fates(events, came)
-    copy = _copies(came) if one.copies else np.zeros(len(came), bool)
-    if (sent := len(came) - int(copy.sum())) != len(one.packets):
+    offered = events[events["what"] == OFFERED]
+    fates, times = _fates(events, offered)
+    copy = _copies(offered) if one.copies else np.zeros(len(offered), bool)
+    if (sent := len(offered) - int(copy.sum())) != len(one.packets):
         raise MissingError(f"the guest sent {sent} of {len(one.packets)} packets of pattern {number}")
     of = np.cumsum(~copy) - 1
     flow, dscp, from_host, to_host = (
@@ -258,10 +259,10 @@ def _arrivals(folder: Path, number: int, one: Pattern) -> Arrivals:
         for name in ("flow", "dscp", "source", "destination")
     )
     columns: dict[str, npt.NDArray[Any]] = {
-        "time_ns": came["at"].copy(),
-        "bytes": came["bytes"].copy(),
+        "time_ns": offered["at"].copy(),
+        "bytes": offered["bytes"].copy(),
         "flow": flow,
-        "ecn": came["ecn"].copy(),
+        "ecn": offered["ecn"].copy(),
         "from_host": from_host,
         "to_host": to_host,
         "dscp": dscp.astype(np.uint8),
@@ -277,28 +278,28 @@ def _arrivals(folder: Path, number: int, one: Pattern) -> Arrivals:
         "kernel": True,
         "told": TOLD_OF_ALL,
         "drops_on_arrival": False,
-        "origin_ns": int(came["at"][0]),
+        "origin_ns": int(offered["at"][0]),
     }
     created = int((folder / f"created.{number}").read_text().split()[1])
-    source = f"{len(came)} made-up arrivals"
+    source = f"{len(offered)} made-up arrivals"
     recorded_fates = {"fate": fates, "fate_ns": times}
     line = None if one.complete else one.line
     return Arrivals(source, columns, setup, recorded_fates, line, f"the kernel's {one.line}", created)
 
 
-def _copies(came: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Which of the packets are the second of two: those that come at the instant of the one before, as no others do."""
-    copy = np.zeros(len(came), bool)
-    copy[1:] = came["at"][1:] == came["at"][:-1]
+def _copies(offered: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Mask of duplicates: only they arrive at the same time as the packet before."""
+    copy = np.zeros(len(offered), bool)
+    copy[1:] = offered["at"][1:] == offered["at"][:-1]
     return copy
 
 
-def _fates(events: npt.NDArray[Any], came: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """Code and instant of each packet's end."""
+def _fates(events: npt.NDArray[Any], offered: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Code and time of each packet's fate."""
     ends = events[events["what"] != OFFERED]
-    fates = np.full(len(came), DROPPED_CODE, np.uint8)
-    times = np.zeros(len(came), np.uint64)
-    marked = (ends["ecn"] == CE) & (came["ecn"][ends["id"]] != CE)
+    fates = np.full(len(offered), DROPPED_CODE, np.uint8)
+    times = np.zeros(len(offered), np.uint64)
+    marked = (ends["ecn"] == CE) & (offered["ecn"][ends["id"]] != CE)
     fates[ends["id"]] = np.where(ends["what"] == SENT, np.where(marked, MARKED_CODE, SENT_CODE), DROPPED_CODE)
     times[ends["id"]] = ends["at"]
     return fates, times

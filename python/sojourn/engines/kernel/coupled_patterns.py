@@ -1,25 +1,25 @@
-"""Patterns for what only newer kernels have: `dualpi2`, and `cake_mq` with its shared rate. tc need not know them."""
+"""Patterns for disciplines of newer kernels, set by netlink since tc may lack them: `dualpi2`, `cake_mq`."""
 
 from __future__ import annotations
 
 import random
 
-from sojourn.engines.kernel.made import Naming, Pattern, random_packets, random_rate, random_time
+from sojourn.engines.kernel.pattern import Naming, Pattern, random_packets, random_rate, random_time
 
-FASTEST = 10**12
-"""In bit/s: what stands for a link that does not limit."""
-MOST_QUEUES = 8
+UNLIMITED_RATE = 10**12
+"""Rate in bit/s of a link that never limits."""
+MAX_QUEUES = 8
 
 
 def dualpi2(draw: random.Random, count: int) -> Pattern:
-    """DualPI2 with tc's words: gains or round-trip times, a step in time or packets, either way to drop, limits."""
+    """DualPI2 with random options: gains or RTTs, a step in time or packets, drop at enqueue or dequeue, limits."""
     rate = random_rate(draw)
     words = [
         f"limit {draw.choice((2, 10, 50, 127, 1000, draw.randint(1, 300)))}" if draw.random() < 0.6 else "",
         f"memlimit {draw.choice((draw.randint(2000, 30_000), draw.randint(3000, 300_000)))}"
         if draw.random() < 0.3
         else "",
-        _steering(draw),
+        _controller(draw),
         f"coupling_factor {draw.choice((1, 2, 3, draw.randint(1, 255)))}" if draw.random() < 0.6 else "",
         draw.choice(("", f"step_thresh {random_time(draw, 100, 20_000)}", f"step_thresh {draw.randint(1, 30)}p")),
         f"min_qlen_step {draw.randint(0, 10)}" if draw.random() < 0.4 else "",
@@ -33,12 +33,12 @@ def dualpi2(draw: random.Random, count: int) -> Pattern:
     return Pattern("dualpi2@linux", line, rate, overhead, seed, random_packets(draw, rate, count), Naming.STACK)
 
 
-def _steering(draw: random.Random) -> str:
-    """Delays and gains, or the round-trip times that they follow from. Gains are large where a pattern is short."""
+def _controller(draw: random.Random) -> str:
+    """Delays and gains, or the RTTs that they are derived from. Gains are large, because a pattern is short."""
     if draw.random() < 0.2:
-        most = round(10 ** draw.uniform(3.3, 5.7))
-        usual = draw.choice(("", f" typical_rtt {draw.randint(most // 10, most)}us"))
-        return f"max_rtt {most}us{usual}" if draw.random() < 0.8 else f"typical_rtt {most // 8}us"
+        longest = round(10 ** draw.uniform(3.3, 5.7))
+        typical = draw.choice(("", f" typical_rtt {draw.randint(longest // 10, longest)}us"))
+        return f"max_rtt {longest}us{typical}" if draw.random() < 0.8 else f"typical_rtt {longest // 8}us"
     words = [
         f"target {random_time(draw, 500, 50_000)}" if draw.random() < 0.8 else "",
         f"tupdate {random_time(draw, 200, 40_000)}" if draw.random() < 0.8 else "",
@@ -49,10 +49,10 @@ def _steering(draw: random.Random) -> str:
 
 
 def cake_mq(draw: random.Random, count: int) -> Pattern:
-    """CAKE on several hardware queues that share one rate; a flow's number chooses its queue. The link limits nothing.
+    """CAKE on several hardware queues that share one rate; a flow's number selects its queue. The link never limits.
 
-    Each queue is `flowblind`, so that quanta, for which all instances draw from one stream there and from one each
-    here, decide nothing. There are no overflows, in which BLUE would draw. What flows and hosts do is `cake`'s.
+    Each queue is `flowblind`, so that quanta have no effect: in the kernel all instances draw them from one random
+    stream, here each from its own. There are no overflows, since BLUE would draw. `cake` covers flows and hosts.
     """
     shaped = random_rate(draw)
     words = [
@@ -65,11 +65,11 @@ def cake_mq(draw: random.Random, count: int) -> Pattern:
         "memlimit 100000000",
     ]
     line = " ".join(["cake_mq", *filter(None, words)])
-    queues = draw.randint(2, MOST_QUEUES)
+    queues = draw.randint(2, MAX_QUEUES)
     codes = [draw.randrange(64) for _ in range(64)]
     packets = [packet._replace(dscp=codes[packet.flow]) for packet in random_packets(draw, shaped, count)]
-    # All packets through one of the queues that all were active.
+    # Bound: all packets pass one queue while all queues are active.
     slowest = 2 * queues * sum(packet.bytes for packet in packets) * 8 * 10**9 // shaped
     seed = draw.randrange(2**63)
-    ours = f"cake_mq queues {queues} hash modulo"
-    return Pattern(ours, line, FASTEST, 0, seed, packets, Naming.HASH, slowest, queues=queues)
+    aqm = f"cake_mq queues {queues} hash modulo"
+    return Pattern(aqm, line, UNLIMITED_RATE, 0, seed, packets, Naming.HASH, slowest, queues=queues)

@@ -1,4 +1,4 @@
-"""A scenario on the real kernel."""
+"""The engine `kernel`: a scenario on the real kernel."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ NO_PROBES = {
 
 
 def identity(version: str = cache.VERSIONS[0]) -> str:
-    """Name of this engine in the hash of a run: the build is part of it."""
+    """Name in the hash of a run, with the build's digest."""
     return cache.built(version).identity
 
 
 def check(scenario: Scenario) -> None:
-    """Refuse what the kernel cannot express."""
+    """Raise `InputError` for what the kernel cannot express."""
     _job(scenario, 0, "")
 
 
@@ -42,24 +42,24 @@ def run(
     *,
     version: str = cache.VERSIONS[0],
 ) -> Result:
-    """Run a scenario once in a guest of its own, on the built kernel of a version."""
+    """Run a scenario once in its own guest, on the built kernel of a version."""
     kernel = cache.built(version)
     with job_folder() as folder:
         network, files, flows, groups, limits = _job(scenario, seed, str(folder))
         boot(kernel, folder, files, seed=seed, tick=progress)
         changes.check_done(folder, network)
-        heard = EndpointLog.read((folder / "out").read_text().splitlines())
+        log = EndpointLog.read((folder / "out").read_text().splitlines())
         events = read_trace(folder / "trace")
-    ends = Endpoints(heard, flows, groups, timeouts(events, heard.opened), len(events))
-    found = entries(events, START_NS, heard.opened, groups, network.replacements)
-    output = _core.summarise(scenario.canonical, seed, limits, found)
+    ends = Endpoints(log, flows, groups, timeouts(events, log.opened), len(events))
+    columns = entries(events, START_NS, log.opened, groups, network.replacements)
+    output = _core.summarise(scenario.canonical, seed, limits, columns)
     return result(scenario, seed, output, ends)
 
 
 def _job(
     scenario: Scenario, seed: int, folder: str
 ) -> tuple[Network, dict[str, str | bytes], list[int | None], list[int], list[tuple[str, bool]]]:
-    """The network, files of the job, flows and groups of the sources, limits of the queues."""
+    """Network, files of the job, flows and groups of the sources, limits of the queues."""
     document = scenario.document
     for name, reason in NO_PROBES.items():
         if document["probes"].get(name):
@@ -67,7 +67,7 @@ def _job(
     network = lay_out(document)
     changes.add(document, network)
     plan = _core.plan(scenario.canonical, seed)
-    told = traffic(document, plan, network.ends, _core.starts(scenario.canonical).tolist())
+    sources = traffic(document, plan, network.ends, _core.starts(scenario.canonical).tolist())
     router, device = network.traced
     job = [
         *network.job,
@@ -81,14 +81,14 @@ def _job(
         f"flush {device}",
         "at -",
     ]
-    files: dict[str, str | bytes] = {**network.files, **told.files, "traffic": told.text}
+    files: dict[str, str | bytes] = {**network.files, **sources.files, "traffic": sources.text}
     files["job"] = "\n".join([*job, ""])
     limits = [(queue.limit, queue.drops_early) for queue in network.queues]
-    return network, files, told.flows, [ends.group for ends in network.ends], limits
+    return network, files, sources.flows, [ends.group for ends in network.ends], limits
 
 
 def _streams(document: Mapping[str, Any], seed: int) -> list[str]:
-    """Lines of the job by which each queue draws what it draws in the simulator."""
+    """Lines of the job that seed each queue's random generator as in the simulator."""
     return [
         line
         for link in directions(document)

@@ -1,4 +1,4 @@
-"""A scenario on Linux 6.12."""
+"""The engine `kernel-6.12`."""
 
 from __future__ import annotations
 

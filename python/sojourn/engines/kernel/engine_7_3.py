@@ -1,4 +1,4 @@
-"""A scenario on Linux 7.3."""
+"""The engine `kernel-7.3`."""
 
 from __future__ import annotations
 

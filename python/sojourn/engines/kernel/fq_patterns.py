@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from sojourn.engines.kernel.made import FLOWS, MTU, Naming, Packet, Pattern, random_packets, random_rate, random_time
+from sojourn.engines.kernel.pattern import FLOWS, MTU, Naming, Packet, Pattern, random_packets, random_rate, random_time
 
 GOLDEN_RATIO_64 = 0x61C8864680B583EB
 """Multiplier of the kernel's `hash_64`."""
@@ -13,17 +13,17 @@ SMALL_QUANTUM, LARGE_QUANTUM = 256, 20_000
 
 
 def fq(draw: random.Random, count: int) -> Pattern:
-    """Flows in turn, paced by `maxrate` or not, in bands by the priority that follows from the DSCP.
+    """Round-robin flows, paced by `maxrate` or not, in bands by the priority of the DSCP.
 
-    Packets have no departure times of their own, so the horizon has no part. No two flows are in one tree: the kernel
-    forgets an idle flow when another one of its tree comes, which ours does not.
+    Packets have no departure times (EDT), so the horizon has no effect. Each flow has its own tree: the kernel garbage
+    collects an idle flow when another one of its tree arrives, ours does not.
     """
     rate = random_rate(draw)
     paced = round(rate * 10 ** draw.uniform(-2, 0.1)) if draw.random() < 0.6 else 0
     quantum = draw.choice((0, MTU, draw.randint(SMALL_QUANTUM, LARGE_QUANTUM)))
     mask, buckets = draw.choice((0, 255, 65_535)), draw.choice((0, 512, 4096))
     words = [
-        # Without slack: the host's timer is exact in the guest.
+        # No timer slack: timers in the guest are exact.
         "timer_slack 0",
         f"limit {_limit(draw)}" if draw.random() < 0.6 else "",
         f"flow_limit {draw.choice((2, 20, draw.randint(1, 100)))}" if draw.random() < 0.6 else "",
@@ -41,13 +41,13 @@ def fq(draw: random.Random, count: int) -> Pattern:
     ]
     share = draw.choice((1, 2, 4))
     numbers = _flow_numbers(draw, FLOWS * share, mask or DEFAULT_MASK, buckets or DEFAULT_BUCKETS)
-    # Where flows are few and fast they fall idle between; else queues build up behind the pace.
+    # At a low load flows become idle in between; at a high load queues build up due to pacing.
     load = min(rate, paced * draw.choice((1, 3, FLOWS))) if paced else rate
-    packets = _named(draw, random_packets(draw, load, count), numbers)
+    packets = _assign_flows(draw, random_packets(draw, load, count), numbers)
     slowest = 0
     if paced:
-        held = sum(packet.bytes for packet in packets) + len(numbers) * max(quantum, 2 * MTU)
-        slowest = 2 * held * 8 * 10**9 // paced
+        credit = sum(packet.bytes for packet in packets) + len(numbers) * max(quantum, 2 * MTU)
+        slowest = 2 * credit * 8 * 10**9 // paced
     line = " ".join(["fq", *filter(None, words)])
     overhead, seed = draw.choice((0, 24, draw.randint(1, 60))), draw.randrange(2**63)
     return Pattern("fq@linux", line, rate, overhead, seed, packets, Naming.ORPHAN, slowest)
@@ -58,7 +58,7 @@ def _limit(draw: random.Random) -> int:
 
 
 def _flow_numbers(draw: random.Random, count: int, mask: int, buckets: int) -> list[int]:
-    """Numbers of flows up to `mask`, each in a tree of its own."""
+    """Flow numbers up to `mask`, each in its own tree."""
     by_tree: dict[int, int] = {}
     for number in draw.sample(range(mask + 1), mask + 1 if mask < DEFAULT_MASK else DEFAULT_MASK):
         by_tree.setdefault(_tree(number, buckets), number)
@@ -68,19 +68,19 @@ def _flow_numbers(draw: random.Random, count: int, mask: int, buckets: int) -> l
 
 
 def _tree(number: int, buckets: int) -> int:
-    """Where the kernel keeps the flow of a packet without a socket (`fq_classify`, `hash_ptr`)."""
+    """Tree of a packet without a socket (`fq_classify`, `hash_ptr`)."""
     bits = buckets.bit_length() - 1
     return (2 * number + 1) * GOLDEN_RATIO_64 % 2**64 >> 64 - bits
 
 
-def _named(draw: random.Random, packets: list[Packet], numbers: list[int]) -> list[Packet]:
-    """Gives the packets flows of those numbers, and a DSCP by flow or by packet."""
+def _assign_flows(draw: random.Random, packets: list[Packet], numbers: list[int]) -> list[Packet]:
+    """Assign flow numbers and DSCPs, by flow or by packet, to the packets."""
     share = len(numbers) // FLOWS
     codes = draw.choice(((0,), (0, 2, 4, 6), range(64)))
     code_of_flow = {number: draw.choice(codes) for number in numbers}
     mixed = draw.random() < 0.3
-    made = []
+    named = []
     for packet in packets:
         number = numbers[packet.flow + FLOWS * draw.randrange(share)]
-        made.append(packet._replace(flow=number, dscp=draw.choice(codes) if mixed else code_of_flow[number]))
-    return made
+        named.append(packet._replace(flow=number, dscp=draw.choice(codes) if mixed else code_of_flow[number]))
+    return named

@@ -1,4 +1,4 @@
-"""The grid on which the simulator runs beside the real kernel: its points, both engines' numbers, and what agrees."""
+"""Grid of scenarios on which the simulator is compared with the real kernel: points, metrics, agreement."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ AQMS = {
     "pie": "pie@linux",
     "ared": "ared@linux-5.7 target 5ms",
 }
-"""By the name in the table."""
+"""Queue managers by name in the table."""
 MARKING = ("codel", "fq_codel", "pie", "ared")
 RATES, RTTS_MS, FLOWS, CONTROLS = (10, 100, 50), (10, 50, 200), (1, 8, 64), ("reno", "cubic")
-"""Rates in the order in which they are run."""
+"""Axes of the grid; rates in the order of the runs."""
 DURATION_S = {10: 60, 50: 30, 100: 30}
-"""By rate; a faster link sends as much in less time."""
+"""Duration by rate; a faster link needs less time for as many packets."""
 WARMUP_S = 10
 LIMIT = "1000 packets"
 BANDS = Bands(delivered=0.03, delay_key="delay", delay=0.15, delay_ms=1.0)
 SEEDS_THERE, SEEDS_HERE = 4, 10
-"""Of the repetitions of cells that do not agree; a simulation costs a hundredth of a kernel's run."""
+"""Seeds for cells that do not agree; a simulation costs a hundredth of a kernel run."""
 KERNEL = "kernel"
 
 
 class AnyPoint(Protocol):
-    """A cell of a grid of this kind."""
+    """Interface of a grid's points."""
 
     @property
     def aqm(self) -> str:
@@ -46,31 +46,31 @@ class AnyPoint(Protocol):
 
     @property
     def rate(self) -> int:
-        """Of the bottleneck, in Mbit/s."""
+        """Bottleneck rate in Mbit/s."""
 
     @property
     def rtt(self) -> int:
-        """Round-trip time without queues, in ms."""
+        """Base RTT in ms."""
 
     @property
     def flows(self) -> int:
-        """How many."""
+        """Number of flows."""
 
     @property
     def ecn(self) -> bool:
-        """Whether they have ECN."""
+        """Whether the flows use ECN."""
 
     @property
     def duration_s(self) -> int:
-        """How long it runs."""
+        """Duration of a run."""
 
     def scenario(self) -> Scenario:
-        """What both engines run."""
+        """Scenario of both engines."""
 
 
 @dataclass(frozen=True)
 class Point:
-    """A cell of the grid."""
+    """Parameters of a cell of the grid."""
 
     aqm: str
     control: str
@@ -81,11 +81,11 @@ class Point:
 
     @property
     def duration_s(self) -> int:
-        """How long it runs."""
+        """Duration of a run."""
         return DURATION_S[self.rate]
 
     def scenario(self) -> Scenario:
-        """What both engines run."""
+        """Scenario of both engines."""
         marks = " ecn" if self.ecn else " ecn off" if self.aqm in MARKING else ""
         return Scenario.build(
             {
@@ -116,33 +116,33 @@ class Point:
 
 @dataclass(frozen=True)
 class Cell:
-    """What both engines make of a point."""
+    """Metrics of a point on both engines."""
 
     point: AnyPoint
     there: Metrics
-    """The kernel's."""
+    """Metrics of the kernel's run."""
     here: Metrics
 
     @property
     def distance(self) -> float:
-        """How far apart, in bands: what is delivered within 3 %, and the median delay within 15 % or 1 ms."""
+        """Distance in bands: 3 % of the delivered payload, and 15 % or 1 ms of the median delay."""
         return BANDS.distance(self.here, self.there)
 
     @property
     def agrees(self) -> bool:
-        """Within both bands."""
+        """Whether the metrics are within both bands."""
         return self.distance <= 1.0
 
 
 @dataclass(frozen=True)
-class Repeated:
-    """Means over the seeds that were run of a cell that does not agree."""
+class RepeatedCell:
+    """Means over several seeds of a cell that does not agree with one."""
 
     mean: Cell
     seeds_there: int
     seeds_here: int
     spread: Mapping[str, tuple[float, float]]
-    """Least and largest of the simulator's runs, by number."""
+    """Minimum and maximum of the simulator's runs, by metric."""
 
     @property
     def is_chance(self) -> bool:
@@ -150,20 +150,20 @@ class Repeated:
         return self.mean.agrees
 
     @property
-    def is_told_apart(self) -> bool:
-        """Whether the kernel's mean lies outside of what the simulator's seeds give."""
+    def is_outside_spread(self) -> bool:
+        """Whether the kernel's mean lies outside of the range of the simulator's seeds."""
         return any(not low <= self.mean.there[key] <= high for key, (low, high) in self.spread.items())
 
 
 def grid() -> list[Point]:
-    """Every combination; the usual queue of one flow to many, rate by rate."""
+    """All combinations, rate by rate."""
     ecn = {aqm: (False, True) if aqm in MARKING else (False,) for aqm in AQMS}
     axes = product(RATES, RTTS_MS, FLOWS, AQMS, CONTROLS)
     return [Point(aqm, cc, rate, rtt, flows, e) for rate, rtt, flows, aqm, cc in axes for e in ecn[aqm]]
 
 
 class Grid:
-    """Runs on both engines; the kernel's are kept in a folder of results, simulations are made anew each time."""
+    """Runs on both engines; the kernel's results are stored in a folder, simulations are repeated each time."""
 
     def __init__(
         self,
@@ -174,33 +174,33 @@ class Grid:
         progress: Callable[[float, int, int], None] | None = None,
         runner: Any = None,
     ) -> None:
-        self.sides = EnginePair(root, jobs, progress=progress, runner=runner)
+        self.pair = EnginePair(root, jobs, progress=progress, runner=runner)
         self.only_finished = only_finished
 
     def cells(self, points: Iterable[AnyPoint], seed: int = 1) -> list[Cell]:
-        """Cells of the points; without those that the kernel has not run if none is to be run now."""
-        wanted = [point for point in points if self._is_wanted(point, seed)]
-        there, here = (self._numbers(wanted, seed, engine) for engine in (KERNEL, SIMULATE))
-        return [Cell(*row) for row in zip(wanted, there, here, strict=True)]
+        """Cells of the points; with `only_finished`, only those whose kernel runs are stored."""
+        selected = [point for point in points if self._is_selected(point, seed)]
+        there, here = (self._metrics(selected, seed, engine) for engine in (KERNEL, SIMULATE))
+        return [Cell(*row) for row in zip(selected, there, here, strict=True)]
 
-    def repeated(self, cells: Sequence[Cell]) -> dict[AnyPoint, Repeated]:
-        """The cells that do not agree again, with other seeds."""
+    def repeated(self, cells: Sequence[Cell]) -> dict[AnyPoint, RepeatedCell]:
+        """Repeat the cells that do not agree with further seeds."""
         return {cell.point: self._repeat(cell.point) for cell in cells if not cell.agrees}
 
-    def _repeat(self, point: AnyPoint) -> Repeated:
-        seeds = [seed for seed in range(1, SEEDS_THERE + 1) if self._is_wanted(point, seed)]
-        there = [self._numbers([point], seed, KERNEL)[0] for seed in seeds]
-        here = [self._numbers([point], seed, SIMULATE)[0] for seed in range(1, SEEDS_HERE + 1)]
-        return merged(point, there, here)
+    def _repeat(self, point: AnyPoint) -> RepeatedCell:
+        seeds = [seed for seed in range(1, SEEDS_THERE + 1) if self._is_selected(point, seed)]
+        there = [self._metrics([point], seed, KERNEL)[0] for seed in seeds]
+        here = [self._metrics([point], seed, SIMULATE)[0] for seed in range(1, SEEDS_HERE + 1)]
+        return merge(point, there, here)
 
-    def _is_wanted(self, point: AnyPoint, seed: int) -> bool:
-        return not self.only_finished or self.sides.is_finished(point.scenario(), seed, KERNEL)
+    def _is_selected(self, point: AnyPoint, seed: int) -> bool:
+        return not self.only_finished or self.pair.is_finished(point.scenario(), seed, KERNEL)
 
-    def _numbers(self, points: Sequence[AnyPoint], seed: int, engine: str) -> list[dict[str, float]]:
-        return self.sides.metrics([point.scenario() for point in points], seed, engine)
+    def _metrics(self, points: Sequence[AnyPoint], seed: int, engine: str) -> list[dict[str, float]]:
+        return self.pair.metrics([point.scenario() for point in points], seed, engine)
 
 
-def merged(point: AnyPoint, there: Sequence[Metrics], here: Sequence[Metrics]) -> Repeated:
-    """Means over the seeds of both sides, and the simulator's spread of what is judged."""
+def merge(point: AnyPoint, there: Sequence[Metrics], here: Sequence[Metrics]) -> RepeatedCell:
+    """Means over the seeds of both engines, and the range of the simulator's seeds."""
     spread = {key: (min(run[key] for run in here), max(run[key] for run in here)) for key in ("delivered", "delay")}
-    return Repeated(Cell(point, means(there), means(here)), len(there), len(here), spread)
+    return RepeatedCell(Cell(point, means(there), means(here)), len(there), len(here), spread)

@@ -1,4 +1,4 @@
-"""Booting a kernel on a job, and waiting for it."""
+"""Boot of a kernel with a job."""
 
 from __future__ import annotations
 
@@ -21,41 +21,41 @@ from sojourn.engines.kernel import needs
 from sojourn.engines.kernel.cache import Kernel
 
 MEMORY = "1G"
-ROOM_BYTES = 1_200_000_000
-"""What the guest's memory and its files may come to."""
+MAX_BYTES = 1_200_000_000
+"""Maximum size of the guest's memory and its files."""
 CONSOLE_LINES = 12
 """Lines of a crashed guest's console that its error shows."""
 
 _free: list[int] = []
-_given = threading.Condition()
-_known = False
+_cpu_freed = threading.Condition()
+_is_initialised = False
 
 
 @contextlib.contextmanager
 def processor() -> Iterator[int]:
-    """A processor of this process's own: a guest that changes between two is five times slower."""
-    global _known
-    with _given:
-        if not _known:
+    """Reserve a CPU, since a guest that migrates between CPUs is five times slower."""
+    global _is_initialised
+    with _cpu_freed:
+        if not _is_initialised:
             numbers = sorted(os.sched_getaffinity(0))
-            turn = os.getpid() % len(numbers)  # another program that runs guests begins with another one
-            _free.extend(numbers[turn:] + numbers[:turn])
-            _known = True
+            first = os.getpid() % len(numbers)  # spread the guests of several processes over the CPUs
+            _free.extend(numbers[first:] + numbers[:first])
+            _is_initialised = True
         while not _free:
-            _given.wait()
-        mine = _free.pop()
+            _cpu_freed.wait()
+        cpu = _free.pop()
     try:
-        yield mine
+        yield cpu
     finally:
-        with _given:
-            _free.append(mine)
-            _given.notify()
+        with _cpu_freed:
+            _free.append(cpu)
+            _cpu_freed.notify()
 
 
 @contextlib.contextmanager
 def job_folder() -> Iterator[Path]:
-    """A folder for one job, in memory where there is such a place; its name has no space in it."""
-    with temporary_folder("sojourn-kernel-", _fast_place()) as folder:
+    """Folder for one job, in memory if possible; its path has no spaces."""
+    with temporary_folder("sojourn-kernel-", _memory_folder()) as folder:
         yield folder
 
 
@@ -67,9 +67,9 @@ def boot(
     seed: int,
     tick: Callable[[float], None] | None = None,
 ) -> None:
-    """Run the job that `files` are, in `folder`; what it leaves there is its result.
+    """Run the job given by `files` in `folder`, where it leaves its results.
 
-    The same kernel, job and seed leave the same results. `tick` gets the share done; what it raises ends the guest.
+    Equal kernels, jobs and seeds give equal results. `tick` gets the fraction done; an exception of it ends the guest.
     """
     _check_machine()
     for name, content in files.items():
@@ -87,7 +87,7 @@ def _check_machine() -> None:
 
 def _command(kernel: Kernel, folder: Path, number: int) -> list[str]:
     return [
-        # However this process ends, by a signal too, the system ends the guest with it.
+        # The kernel kills the guest when this process ends, even by a signal.
         "setpriv",
         "--pdeathsig",
         "KILL",
@@ -119,9 +119,9 @@ def _run(command: list[str], folder: Path, seed: int, tick: Callable[[float], No
     environment = {
         "PATH": "/usr/bin:/bin",
         "HOME": str(folder),
-        "TMPDIR": str(_fast_place() or tempfile.gettempdir()),
+        "TMPDIR": str(_memory_folder() or tempfile.gettempdir()),
         "SOJOURN_SEED": str(seed % 2**64),
-        # A guest's program would be registered twice, by itself and by the kernel under it.
+        # rseq would be registered twice, by the guest's program and by the User Mode Linux process.
         "GLIBC_TUNABLES": "glibc.pthread.rseq=0",
     }
     try:
@@ -138,12 +138,12 @@ def _run(command: list[str], folder: Path, seed: int, tick: Callable[[float], No
 
 
 def _crash(folder: Path) -> str:
-    """What a guest that did not finish its job said last."""
+    """Error message with the last console lines of a guest that did not finish its job."""
     text = (folder / "console").read_text(errors="replace")
     lines = [line.rstrip() for line in text.splitlines() if line.strip()]
-    said = next((line[2:] for line in lines if line.startswith("! ")), None)
-    if said:
-        reason = f"the guest gave up: {said}"
+    message = next((line[2:] for line in lines if line.startswith("! ")), None)
+    if message:
+        reason = f"the guest gave up: {message}"
     elif "ptrace" in text and ("Operation not permitted" in text or "EPERM" in text):
         reason = "the guest may not use ptrace; allow it (in a container --cap-add SYS_PTRACE)"
     elif os.strerror(errno.ENOSPC) in text:
@@ -153,9 +153,9 @@ def _crash(folder: Path) -> str:
     return "\n  ".join([f"{reason}; its console:", *lines[-CONSOLE_LINES:]])
 
 
-def _fast_place() -> str | None:
-    """Memory as a folder, if it is large enough: a container's often is not."""
+def _memory_folder() -> str | None:
+    """/dev/shm if it is large enough; in containers it often is not."""
     place = Path("/dev/shm")
-    if not os.access(place, os.W_OK | os.X_OK) or shutil.disk_usage(place).free < ROOM_BYTES:
+    if not os.access(place, os.W_OK | os.X_OK) or shutil.disk_usage(place).free < MAX_BYTES:
         return None
     return str(place)

@@ -1,7 +1,7 @@
-"""What runs in the guest to change a queue discipline at an instant: ``guest_change.py NANOSECONDS FILE``.
+"""Timed change of a queue discipline inside the guest: ``guest_change.py NANOSECONDS FILE``.
 
-It waits until its clock, the monotonic one, is there, and has tc do what is in the file; what became of that is in
-`FILE.code`, tc's exit code, and `FILE.said`. It needs nothing but Python's own modules.
+Waits until that time of the monotonic clock and runs tc with the batch file; `FILE.code` gets tc's exit code and
+`FILE.said` its output. Needs only Python's standard library.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ class _Timespec(ctypes.Structure):
 
 
 def wait_until(at_ns: int) -> None:
-    """Sleep until the monotonic clock shows so many nanoseconds, to the nanosecond."""
+    """Sleep until a time of the monotonic clock, without timer slack."""
     libc = ctypes.CDLL(None, use_errno=True)
     libc.prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0)
     at = _Timespec(*divmod(at_ns, 10**9))
     while libc.clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, ctypes.byref(at), None):
-        pass  # a signal came
+        pass  # EINTR
 
 
 def main() -> None:
-    """Do it, in the background: the job goes on at once."""
+    """Wait in the background; the job continues at once."""
     at_ns, file = int(sys.argv[1]), sys.argv[2]
     if os.fork():
         return
     wait_until(at_ns)
     code = os.system(f"tc -batch {file} > {file}.said 2>&1")
-    with open(f"{file}.code", "w", encoding="ascii") as told:  # noqa: PTH123 (no more is loaded than has to be)
-        told.write(str(code))
+    with open(f"{file}.code", "w", encoding="ascii") as status:  # noqa: PTH123 (avoids the import of pathlib)
+        status.write(str(code))
     os._exit(0)
 
 

@@ -1,4 +1,4 @@
-"""What building and running a kernel takes, and what of it this machine lacks."""
+"""Prerequisites of building and running a kernel, and checks for them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TOOLS = {
     "apt-get": "apt",
     "dpkg-deb": "dpkg",
 }
-"""Programs that a build needs, and the packages that have them."""
+"""Programs that a build needs, with their Debian packages."""
 RUN_TOOLS = {
     "ip": "iproute2",
     "tc": "iproute2",
@@ -31,24 +31,24 @@ RUN_TOOLS = {
     "setarch": "util-linux",
     "setpriv": "util-linux",
 }
-"""Programs that a run needs."""
+"""Programs that a run needs, with their Debian packages."""
 DISK_BYTES = 3 * 10**9
-"""Space that a build takes while it goes on."""
+"""Disk space that a build needs."""
 _TRACE_ME = "import ctypes, sys; sys.exit(ctypes.CDLL(None).ptrace(0, 0, 0, 0) != 0)"
 
 
 def missing(place: Path) -> list[str]:
-    """What a build in `place` lacks, as sentences that name the remedy."""
+    """Missing prerequisites of a build in `place`, as sentences with the remedy."""
     return [*_machine(), *_programs(TOOLS | RUN_TOOLS), *_static_library(), *_ptrace(), *_disk(place)]
 
 
 def missing_for_run() -> list[str]:
-    """What a run lacks."""
+    """Missing prerequisites of a run."""
     return [*_machine(), *_programs(RUN_TOOLS), *_ptrace()]
 
 
 def refuse(lacking: Sequence[str], what: str) -> None:
-    """Raise an error that names everything that is missing."""
+    """Raise `MissingError` if prerequisites are missing."""
     if lacking:
         raise MissingError("\n  ".join([f"{what} lacks:", *lacking]))
 
@@ -69,17 +69,17 @@ def _programs(tools: dict[str, str]) -> list[str]:
 
 
 def _static_library() -> list[str]:
-    """The guest's program and the kernel are linked statically."""
+    """Check for libc.a: the guest's program and the kernel are linked statically."""
     if shutil.which("gcc") is None:
         return []
-    told = subprocess.run(
+    path = subprocess.run(
         ["gcc", "-print-file-name=libc.a"], capture_output=True, text=True, check=False
     ).stdout.strip()
-    return [] if Path(told).is_file() else ["libc.a: install the package libc6-dev"]
+    return [] if Path(path).is_file() else ["libc.a: install the package libc6-dev"]
 
 
 def _ptrace() -> list[str]:
-    """A guest's processes are traced by its kernel."""
+    """Check for ptrace: User Mode Linux traces the guest's processes."""
     if sys.platform != "linux":
         return []
     done = subprocess.run([sys.executable, "-c", _TRACE_ME], check=False, capture_output=True)
@@ -87,8 +87,8 @@ def _ptrace() -> list[str]:
 
 
 def _disk(place: Path) -> list[str]:
-    there = next((folder for folder in (place, *place.parents) if folder.exists()), Path("/"))
-    free = shutil.disk_usage(there).free
+    existing = next((folder for folder in (place, *place.parents) if folder.exists()), Path("/"))
+    free = shutil.disk_usage(existing).free
     if free >= DISK_BYTES:
         return []
-    return [f"space in {there}: {free / 1e9:.1f} of {DISK_BYTES / 1e9:.0f} GB; free some or give --cache"]
+    return [f"space in {existing}: {free / 1e9:.1f} of {DISK_BYTES / 1e9:.0f} GB; free some or give --cache"]

@@ -1,4 +1,4 @@
-"""Patterns for `netem`: delays, losses by every model, duplicates, damage, reordering, rates with cells, and slots."""
+"""Patterns for `netem`: delay, all loss models, duplication, corruption, reordering, rate with cells, and slots."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import math
 import random
 import re
 
-from sojourn.engines.kernel.made import MTU, Naming, Pattern, random_packets, random_rate, random_time
-from sojourn.engines.kernel.parent_patterns import random_held
+from sojourn.engines.kernel.parent_patterns import random_child
+from sojourn.engines.kernel.pattern import MTU, Naming, Pattern, random_packets, random_rate, random_time
 
 DISTRIBUTIONS = ("normal", "pareto", "paretonormal")
 TICK_NS = 64
-"""tc counts delays and jitters in whole microseconds, and tells the kernel of them in ticks."""
-FARTHEST = 5
-"""A table's values reach 4 jitters from the mean."""
+"""tc converts delays and jitters, in whole microseconds, to ticks for the kernel."""
+MAX_JITTERS = 5
+"""Bound of a delay's deviation in jitters; a table's values reach 4."""
 
 
 def netem(draw: random.Random, count: int) -> Pattern:
-    """One line of tc's words, which ours takes with the times as tc sends them, with something in the braces or not."""
+    """Random options of netem and, optionally, a child; ours gets the times as tc converts them."""
     rate = random_rate(draw)
     delay, as_sent, longest = _delay(draw)
     paced, slowest = _rate(draw, rate, count)
@@ -33,17 +33,17 @@ def netem(draw: random.Random, count: int) -> Pattern:
         slots,
     ]
     line = " ".join(["netem", *filter(None, words)])
-    own = line.replace(delay, as_sent, 1).replace(slots, slots_as_sent, 1)
-    child = random_held(draw, limits=(10_240,)) if draw.random() < 0.3 else None
+    ours = line.replace(delay, as_sent, 1).replace(slots, slots_as_sent, 1)
+    child = random_child(draw, limits=(10_240,)) if draw.random() < 0.3 else None
     packets = random_packets(draw, rate, count)
-    # Drawn behind all else, so that a pattern without a table is what it always was.
+    # Drawn last, so that patterns without tables do not change.
     tables = _tables(draw) if "distribution" in line and draw.random() < 0.3 else {}
     if tables:
-        own, line = (_by_tables(text, list(tables)) for text in (own, line))
-    # What is in the braces is the only class.
+        ours, line = (_with_tables(text, list(tables)) for text in (ours, line))
+    # The child is the only class.
     more = (f"qdisc add dev f parent 10:1 handle 20: {child.line}\n",) if child else ()
     return Pattern(
-        f"{own}{child.braces if child else ''}",
+        f"{ours}{child.braces if child else ''}",
         line,
         rate,
         draw.randint(0, 60),
@@ -59,22 +59,22 @@ def netem(draw: random.Random, count: int) -> Pattern:
 
 
 def _tables(draw: random.Random) -> dict[str, str]:
-    """A file for the delay and one for slots, each with any numbers of 16 bits; 16,000 in all fit into tc's message."""
-    name, most = f"made{draw.randrange(2**48)}", draw.choice((100, 8192, 32_767))
+    """Files for the delay and the slots, each of random 16-bit numbers; tc's message has room for 16,000 in all."""
+    name, largest = f"made{draw.randrange(2**48)}", draw.choice((100, 8192, 32_767))
     sizes = [draw.choice((1, 3, 500, 4096, 7000)) for _ in range(2)]
-    texts = ("\n".join(str(draw.randint(-most - 1, most)) for _ in range(size)) for size in sizes)
+    texts = ("\n".join(str(draw.randint(-largest - 1, largest)) for _ in range(size)) for size in sizes)
     return {f"{name}{part}": f"# made up\n{text}\n" for part, text in zip("ds", texts, strict=True)}
 
 
-def _by_tables(line: str, names: list[str]) -> str:
-    """The line with files in place of every distribution."""
+def _with_tables(line: str, names: list[str]) -> str:
+    """Replace the distributions of a line by files."""
     return re.sub(
         r"(slot )?distribution \w+", lambda found: f"{found[1] or ''}distribution {names[found[1] is not None]}", line
     )
 
 
-def _percent(draw: random.Random, least: float = 0.1, most: float = 60) -> str:
-    percent = 10 ** draw.uniform(math.log10(least), math.log10(most))
+def _percent(draw: random.Random, low: float = 0.1, high: float = 60) -> str:
+    percent = 10 ** draw.uniform(math.log10(low), math.log10(high))
     return f"{percent:.{draw.choice((0, 1, 4)) if percent >= 1 else 4}f}%"
 
 
@@ -83,31 +83,31 @@ def _correlation(draw: random.Random) -> str:
 
 
 def _delay(draw: random.Random) -> tuple[str, str, int]:
-    """A delay or none, in tc's words and as the kernel hears of it, and the longest there may be."""
+    """A delay or none: in tc's syntax, as tc converts it, and an upper bound in ns."""
     if draw.random() < 0.2:
         return "", "", 0
     mean, jitter = random_time(draw, 50, 200_000), random_time(draw, 10, 100_000)
     if draw.random() < 0.3:
-        return f"delay {mean}", f"delay {_sent(mean)}ns", _sent(mean)
+        return f"delay {mean}", f"delay {_to_ticks(mean)}ns", _to_ticks(mean)
     more = _correlation(draw)
     if draw.random() < 0.6:
         more += f" distribution {draw.choice(DISTRIBUTIONS)}"
     return (
         f"delay {mean} {jitter}{more}",
-        f"delay {_sent(mean)}ns {_sent(jitter)}ns{more}",
-        _sent(mean) + FARTHEST * _sent(jitter),
+        f"delay {_to_ticks(mean)}ns {_to_ticks(jitter)}ns{more}",
+        _to_ticks(mean) + MAX_JITTERS * _to_ticks(jitter),
     )
 
 
-def _sent(time: str) -> int:
-    """In ns: what tc makes of a time."""
+def _to_ticks(time: str) -> int:
+    """Time in ns after tc's conversion to ticks."""
     number = time.rstrip("mus")
     us = int(float(number) * {"s": 1e6, "ms": 1e3, "us": 1.0}[time[len(number) :]])
     return us * 1000 // TICK_NS * TICK_NS
 
 
 def _loss(draw: random.Random) -> str:
-    """Any model, with every number of its parameters."""
+    """Any loss model, with any number of its parameters."""
     ecn = draw.choice(("", " ecn"))
     kind = draw.choice(("", "random", "state", "gemodel"))
     if not kind:
@@ -115,8 +115,8 @@ def _loss(draw: random.Random) -> str:
     if kind == "random":
         return f"loss {_percent(draw)}{_correlation(draw)}{ecn}"
     more = [_percent(draw, 1, 60) for _ in range({"state": 4, "gemodel": 3}[kind])]
-    given = more[: draw.randint(0, len(more))]
-    return " ".join([f"loss {kind} {_percent(draw)}", *given]) + ecn
+    parameters = more[: draw.randint(0, len(more))]
+    return " ".join([f"loss {kind} {_percent(draw)}", *parameters]) + ecn
 
 
 def _chance(draw: random.Random, word: str, share: float) -> str:
@@ -129,7 +129,7 @@ def _reorder(draw: random.Random) -> str:
 
 
 def _rate(draw: random.Random, link: int, count: int) -> tuple[str, int]:
-    """A rate of its own or none, and how long that takes for all packets, twice."""
+    """A rate or none, and twice the time that all packets take at it."""
     if draw.random() < 0.6:
         return "", 0
     paced = round(link * 10 ** draw.uniform(-0.7, 0.5))
@@ -140,22 +140,22 @@ def _rate(draw: random.Random, link: int, count: int) -> tuple[str, int]:
 
 
 def _slots(draw: random.Random) -> tuple[str, str, int]:
-    """Slots or none, in tc's words and as the kernel hears of them, and the longest time between two."""
+    """Slots or none: in tc's syntax, as tc converts them, and the maximum time between two slots."""
     if draw.random() < 0.7:
         return "", "", 0
     packets = f" packets {draw.randint(1, 20)}" if draw.random() < 0.6 else ""
     size = f" bytes {draw.randint(500, 20_000)}" if draw.random() < 0.4 else ""
-    least, most = random_time(draw, 20, 3000), random_time(draw, 3000, 20_000)
+    low, high = random_time(draw, 20, 3000), random_time(draw, 3000, 20_000)
     if draw.random() < 0.5:
-        words, longest = ["slot", *draw.choice(((most,), (least, most)))], _cut(most)
+        words, longest = ["slot", *draw.choice(((high,), (low, high)))], _to_ns(high)
     else:
-        words = ["slot", "distribution", draw.choice(DISTRIBUTIONS), most, least]
-        longest = _cut(most) + FARTHEST * _cut(least)
-    sent = [f"{_cut(word)}ns" if word in (least, most) else word for word in words]
+        words = ["slot", "distribution", draw.choice(DISTRIBUTIONS), high, low]
+        longest = _to_ns(high) + MAX_JITTERS * _to_ns(low)
+    sent = [f"{_to_ns(word)}ns" if word in (low, high) else word for word in words]
     return " ".join(words) + packets + size, " ".join(sent) + packets + size, longest
 
 
-def _cut(time: str) -> int:
-    """In ns: a time of which tc sends these, cut off where its product is a hair below."""
+def _to_ns(time: str) -> int:
+    """Time in ns as tc converts it, truncated in floating point."""
     number = time.rstrip("mus")
     return int(float(number) * {"s": 1e9, "ms": 1e6, "us": 1e3}[time[len(number) :]])

@@ -1,7 +1,7 @@
-"""Queue disciplines that the host's tc may be too old for: their words as options of a netlink message.
+"""Netlink attributes of queue disciplines that the host's tc may be too old for.
 
-The numbers of the options are those of `include/uapi/linux/pkt_sched.h`; what the words stand for is what iproute2
-makes of them (`tc/q_dualpi2.c`, `tc/q_cake.c`). The guest's program sends the message (`guest/tool/qdisc.c`).
+Attribute numbers are those of `include/uapi/linux/pkt_sched.h`; the syntax and its meaning are iproute2's
+(`tc/q_dualpi2.c`, `tc/q_cake.c`). The guest's program sends the message (`guest/tool/qdisc.c`).
 """
 
 from __future__ import annotations
@@ -16,47 +16,50 @@ from sojourn.base.errors import InputError
 
 
 class Option(NamedTuple):
-    """An option of a discipline: its number, its length, and what a word's value is as a number."""
+    """A netlink attribute: its number, its length, and the conversion of a word's value."""
 
     number: int
     bytes: int
     value: Callable[[str], int] | int
-    """A number for a word without a value."""
+    """Converter of the value, or the constant for a keyword without a value."""
 
 
-class Kind(NamedTuple):
-    """What a discipline's words say."""
+class Syntax(NamedTuple):
+    """Syntax of a discipline."""
 
     options: Mapping[str, Option]
-    """Of the words that say one thing."""
-    others: tuple[str, ...]
-    """Words that say several things, or depend on each other."""
-    say: Callable[[Mapping[str, str]], Iterator[tuple[Option, int]]]
-    """What those say."""
+    """Words that set one attribute."""
+    dependent: tuple[str, ...]
+    """Words that set several attributes or depend on each other."""
+    derive: Callable[[Mapping[str, str]], Iterator[tuple[Option, int]]]
+    """Attributes of the dependent words."""
 
 
 def job_line(device: str, parent: str, handle: str, line: str) -> str:
-    """The line of a job that adds a discipline in tc's words to a class of `device`, or to its `root`."""
+    """Line of a job that adds a discipline, given in tc's syntax, to a class of `device` or to its `root`.
+
+    Raises `InputError` for an unknown word.
+    """
     kind, *words = line.split()
     options = [f"{option.number}:{option.bytes}:{value}" for option, value in _options(kind, words)]
     return " ".join(["qdisc", device, parent, handle, kind, *options])
 
 
 def is_set_by_netlink(line: str) -> bool:
-    """Whether a discipline in tc's words is one of these."""
+    """Whether a discipline, given in tc's syntax, must be set by netlink."""
     return line.split()[0] in KINDS
 
 
 def _options(kind: str, words: list[str]) -> Iterator[tuple[Option, int]]:
-    options, others, say = KINDS[kind]
+    options, dependent, derive = KINDS[kind]
     rest = iter(words)
-    given: dict[str, str] = {}
+    values: dict[str, str] = {}
     for word in rest:
         option = options.get(word)
         if option is not None and isinstance(option.value, int):
             yield option, option.value
             continue
-        if option is None and word not in others:
+        if option is None and word not in dependent:
             raise InputError(f"{kind}: {word} is unknown")
         text = next(rest, None)
         if text is None:
@@ -64,8 +67,8 @@ def _options(kind: str, words: list[str]) -> Iterator[tuple[Option, int]]:
         if option is not None and callable(option.value):
             yield option, option.value(text)
         else:
-            given[word] = text
-    yield from say(given)
+            values[word] = text
+    yield from derive(values)
 
 
 def _count(text: str) -> int:
@@ -73,7 +76,7 @@ def _count(text: str) -> int:
 
 
 def microseconds(text: str) -> int:
-    """A time as tc reads it (`get_time`): what is below a microsecond is cut off."""
+    """Time as tc reads it (`get_time`), truncated to microseconds."""
     found = re.fullmatch(r"([\d.]+)(us|ms|s|)", text)
     if found is None:
         raise InputError(f"{text!r} is no time")
@@ -81,7 +84,7 @@ def microseconds(text: str) -> int:
 
 
 def _gain(text: str) -> int:
-    """In 1/256 per second, in single precision (`parse_alpha_beta`)."""
+    """Gain in 1/256 per second, in single precision (`parse_alpha_beta`)."""
     return int(np.float32(text) * np.float32(GAIN_UNITS))
 
 
@@ -89,28 +92,28 @@ def _percent(text: str) -> int:
     return round(float(text.removesuffix("%")))
 
 
-def _of_dualpi2(words: Mapping[str, str]) -> Iterator[tuple[Option, int]]:
-    """A threshold in time or in packets, and what follows from round-trip times (`dualpi2_parse_opt`)."""
+def _dualpi2_attributes(words: Mapping[str, str]) -> Iterator[tuple[Option, int]]:
+    """A step threshold in time or packets, and parameters derived from RTTs (`dualpi2_parse_opt`)."""
     if step := words.get("step_thresh"):
         packets = re.fullmatch(r"(\d+)(p|pkts?|packets?)", step)
         yield (Option(7, 4, 0), int(packets[1])) if packets else (Option(8, 4, 0), microseconds(step))
-    most, usual = (microseconds(words.get(name, "0")) for name in ("max_rtt", "typical_rtt"))
-    if not most and not usual:
+    longest, typical = (microseconds(words.get(name, "0")) for name in ("max_rtt", "typical_rtt"))
+    if not longest and not typical:
         return
-    if not usual:
-        usual = max(most // TYPICAL_TO_MAX, 1)
-    elif not most:
-        most = usual * TYPICAL_TO_MAX
-    tupdate = max(int(min(float(usual), most / 3)), 1)
-    alpha = tupdate / most / most * 1e6 * float(np.float32(0.1))
-    beta = float(np.float32(0.3)) / most * 1e6
-    values = {"target": usual, "tupdate": tupdate, "alpha": int(alpha * GAIN_UNITS), "beta": int(beta * GAIN_UNITS)}
+    if not typical:
+        typical = max(longest // TYPICAL_TO_MAX, 1)
+    elif not longest:
+        longest = typical * TYPICAL_TO_MAX
+    tupdate = max(int(min(float(typical), longest / 3)), 1)
+    alpha = tupdate / longest / longest * 1e6 * float(np.float32(0.1))
+    beta = float(np.float32(0.3)) / longest * 1e6
+    values = {"target": typical, "tupdate": tupdate, "alpha": int(alpha * GAIN_UNITS), "beta": int(beta * GAIN_UNITS)}
     for name, value in values.items():
         yield DUALPI2[name], value
 
 
-def _of_cake(words: Mapping[str, str]) -> Iterator[tuple[Option, int]]:
-    """A round-trip time, a twentieth of which is the target."""
+def _cake_attributes(words: Mapping[str, str]) -> Iterator[tuple[Option, int]]:
+    """The RTT, and the target, a twentieth of it."""
     if rtt := microseconds(words.get("rtt", "0")):
         yield Option(7, 4, 0), rtt
         yield Option(8, 4, 0), max(rtt // 20, 1)
@@ -124,7 +127,7 @@ def _bytes_per_second(text: str) -> int:
 
 
 GAIN_UNITS = 256.0
-"""So many of tc's units are one per second."""
+"""Units of a gain of one per second."""
 TYPICAL_TO_MAX = 6
 DUALPI2: Mapping[str, Option] = {
     "limit": Option(1, 4, _count),
@@ -159,9 +162,9 @@ CAKE: Mapping[str, Option] = {
     "egress": Option(15, 4, 0),
     "ingress": Option(15, 4, 1),
 }
-"""Of CAKE's words some of those that say one thing."""
+"""CAKE's words that set one attribute, as far as patterns use them."""
 KINDS = {
-    "dualpi2": Kind(DUALPI2, ("step_thresh", "max_rtt", "typical_rtt"), _of_dualpi2),
-    "cake_mq": Kind(CAKE, ("rtt",), _of_cake),
+    "dualpi2": Syntax(DUALPI2, ("step_thresh", "max_rtt", "typical_rtt"), _dualpi2_attributes),
+    "cake_mq": Syntax(CAKE, ("rtt",), _cake_attributes),
 }
-"""By name."""
+"""Syntax by name of the discipline."""

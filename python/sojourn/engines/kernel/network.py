@@ -1,14 +1,13 @@
-"""A scenario's network in the guest: who sits where, and how the links are made.
+"""A scenario's network in the guest: namespaces, addresses, routes and links.
 
-Sources and sinks of each group of flows have a network namespace of their own. Those of forward data sit behind the
-routers L and R:
+Sources and sinks of each flow group have their own network namespaces, attached to the routers L and R:
 
     s0 ──access──┐                        ┌── k0        group 0, forward
                  L ══ bottleneck (f) ══ R
     k1 ──────────┘                        └──access── s1   group 1, reverse
 
-Each flow has an address at either end, and links of its own where access has a rate or its host's card joins segments.
-Several bottlenecks lie between more routers (routers.py), which know the next one of every address.
+Each flow has an address at each end, and its own links if its access link has a rate or its host uses GRO. Several
+bottlenecks lie between further routers (routers.py), which have a route for each address.
 """
 
 from __future__ import annotations
@@ -25,28 +24,27 @@ from sojourn.engines.kernel.routers import Direction, Path, directions, paths
 from sojourn.engines.values import bits, nanoseconds, octets, steps
 
 START_NS = _core.UPTIME_NS
-"""When the scenario begins on the guest's clock, as the simulator's queues have it: just after a tick, at which the
-kernel's own work would come between; timers expire at the simulator's instants, 100 ns earlier."""
-MADE_NS = START_NS - 50
-"""When the queues are made: timers of PIE and RED and tokens of shapers count from then on. The tick is over."""
+"""Start of the scenario on the guest's clock, as in the simulator's queues: just after a tick, so that the kernel's
+work at ticks does not interfere; timers expire at the simulator's times, 100 ns earlier."""
+CREATION_NS = START_NS - 50
+"""Creation of the queues, from which PIE's and RED's timers and shapers' tokens count; after the tick."""
 NOT_TRACED = 255
-LATCHED, CARRIES, BELOW_PACKETS = 1, 2, 4
-"""Flags of a link, as sojourn-kernel's sojourn.h has them."""
+STEP_LATCHED, CARRY_OVER, BELOW_PACKETS = 1, 2, 4
+"""Link flags of sojourn-kernel (sojourn.h)."""
 ROOT_OF_PARENTS = "f000:"
-MOST_ACCESS_LINKS = 1000
-MOST_FLOWS = 65_000
+MAX_ACCESS_LINKS = 1000
+MAX_FLOWS = 65_000
 TCP_PAGES = "100000 150000 200000"
-"""Memory of all connections, in pages: fine, under pressure, and most. By Linux's own share of the guest's, 64 MB,
-windows shrink where much is in flight."""
+"""`tcp_mem` in pages. With Linux's default, 64 MB of the guest's memory, windows shrink when much data is in flight."""
 
 
 @dataclass(frozen=True)
-class Ends:
-    """Where the two ends of a source of traffic are."""
+class FlowEndpoints:
+    """Namespaces and addresses of a flow's endpoints."""
 
     group: int
     source: str
-    """Namespace of the data's source."""
+    """Namespace of the data sender."""
     sink: str
     source_address: str
     sink_address: str
@@ -54,24 +52,24 @@ class Ends:
 
 @dataclass
 class Network:
-    """What the guest does to make the network."""
+    """Commands and files that make the network in the guest."""
 
-    ends: list[Ends] = field(default_factory=list)
-    """One for each source of traffic, in the order of their numbers."""
+    ends: list[FlowEndpoints] = field(default_factory=list)
+    """Endpoints of each source, in order of their numbers."""
     traced: tuple[str, str] = ("", "")
-    """Namespace and name of a device that is traced."""
+    """Namespace and name of the traced device."""
     queues: list[Queue] = field(default_factory=list)
-    """Of each link, by its number."""
+    """Queues by link number."""
     files: dict[str, str] = field(default_factory=dict)
     job: list[str] = field(default_factory=list)
     changes: list[str] = field(default_factory=list)
-    """Files with what tc changes while the run goes on."""
+    """tc batch files of changes during the run."""
     replacements: list[tuple[int, int]] = field(default_factory=list)
-    """When another discipline takes the place of a link's, on the guest's clock, and the link's number."""
+    """Time on the guest's clock and link number of each replacement of a discipline."""
 
 
 def lay_out(document: Mapping[str, Any]) -> Network:
-    """Make the network of a canonical scenario; what the kernel cannot express is refused."""
+    """Make the network of a canonical scenario; raises `InputError` for what the kernel cannot express."""
     listed = {f"links[{index}].": hop for index, hop in enumerate(document.get("links", []))}
     for place, keys in {"": document, **listed}.items():
         if keys.get("wlan"):
@@ -87,10 +85,10 @@ def lay_out(document: Mapping[str, Any]) -> Network:
     for link in links[::2]:
         lines[""] += _pair(link.device, link.router, link.next, link.device)
     for link in links:
-        mtu = octets(f"{link.place}.mtu", link.keys["mtu"]) + _accounted(link)
+        mtu = octets(f"{link.place}.mtu", link.keys["mtu"]) + _accounted_bytes(link)
         lines[link.router] += [f"link set {link.device} mtu {mtu}", f"link set {link.device} up"]
     if len(links) == 2:
-        # Either router has one other, so that two prefixes lead there.
+        # Each router has one neighbour, so two prefixes suffice.
         for link, nets in zip(links, ((2, 3), (1, 4)), strict=True):
             lines[link.router] += [f"route add 10.{net}.0.0/16 dev {link.device}" for net in nets]
     configure = [_bottleneck(link, offloads.flags(link)) for link in links]
@@ -100,8 +98,8 @@ def lay_out(document: Mapping[str, Any]) -> Network:
     network.files = {f"{name or 'machine'}.ip": "\n".join([*text, ""]) for name, text in lines.items()}
     network.files |= {
         f"{router}.tc": "".join(
-            _tc(link, made, _named(document, network.ends))
-            for link, made in zip(links, network.queues, strict=True)
+            _tc(link, qdisc, _class_addresses(document, network.ends))
+            for link, qdisc in zip(links, network.queues, strict=True)
             if link.router == router
         )
         for router in routers
@@ -114,7 +112,7 @@ def lay_out(document: Mapping[str, Any]) -> Network:
         *(f"exec ip -n {name} -batch {name}.ip" for name in lines if name),
     ]
     network.job += [line for block in configure for line in block]
-    network.job.append(f"until {MADE_NS}")
+    network.job.append(f"until {CREATION_NS}")
     for router in routers:
         network.job += [f"at {router}", "write /proc/sys/net/ipv4/ip_forward 1", f"exec tc -batch {router}.tc", "at -"]
     return network
@@ -130,30 +128,30 @@ def _add_group(
     *,
     routed: bool,
 ) -> Iterator[list[str]]:
-    """Add the two namespaces of a group, and yield what configures its links and its TCP.
+    """Add the two namespaces of a group, and yield the lines that configure its links and its TCP.
 
-    `routed`: the routers on the path learn the next one for each address.
+    `routed`: add a route for each address to the routers on the path.
     """
     place, forward = f"flows[{group}]", flow["direction"] == "forward"
     near, far = path.data[0].router, path.acks[0].router
-    here, there = (1, 2) if forward else (3, 4)
+    source_net, sink_net = (1, 2) if forward else (3, 4)
     source, sink = f"s{group}", f"k{group}"
     first, count = len(network.ends), int(flow["count"])
-    if first + count > MOST_FLOWS:
-        refuse(f"{place}.count", f"has room for {MOST_FLOWS} flows", "lower it")
+    if first + count > MAX_FLOWS:
+        refuse(f"{place}.count", f"has room for {MAX_FLOWS} flows", "lower it")
     rate = flow.get("access_rate")
-    own = {"access_rate": rate, "gro": "gro" in flow}
-    for key in own:
-        if own[key] and count > MOST_ACCESS_LINKS:
-            refuse(f"{place}.count", f"has at most {MOST_ACCESS_LINKS} access links in a group", f"leave out {key}")
+    per_flow = {"access_rate": rate, "gro": "gro" in flow}
+    for key in per_flow:
+        if per_flow[key] and count > MAX_ACCESS_LINKS:
+            refuse(f"{place}.count", f"has at most {MAX_ACCESS_LINKS} access links in a group", f"leave out {key}")
     mtu = octets(f"{path.data[0].place}.mtu", path.data[0].keys["mtu"])
     lines[""] += [f"netns add {source}", f"netns add {sink}"]
     lines[source], lines[sink] = ["link set lo up"], ["link set lo up"]
     window = f" initcwnd {flow['initial_window']}" if flow.get("initial_window") else ""
     devices, ports = ([f"{end}{group}_{number}" for number in range(count)] for end in "ab")
-    if not rate and not offloads.joins_at_source(flow):
+    if not rate and not offloads.merges_at_source(flow):
         devices = [f"a{group}"]
-    if not own["gro"]:
+    if not per_flow["gro"]:
         ports = [f"b{group}"]
     delay = nanoseconds(f"{place}.access_delay", flow["access_delay"])
     serving = f" 0 {bits(f'{place}.access_rate', rate)}" if rate else ""
@@ -164,7 +162,7 @@ def _add_group(
         lines[router] += [f"link set {device}.p mtu {mtu}", f"link set {device}.p up"]
     for number in range(count):
         index = first + number
-        addresses = [f"10.{net}.{index >> 8}.{index & 255}" for net in (here, there)]
+        addresses = [f"10.{net}.{index >> 8}.{index & 255}" for net in (source_net, sink_net)]
         device, port = devices[number % len(devices)], ports[number % len(ports)]
         lines[source] += [
             f"addr add {addresses[0]}/32 dev {device}",
@@ -178,26 +176,26 @@ def _add_group(
         for crossed, address in ((path.acks, addresses[0]), (path.data, addresses[1])) if routed else ():
             for link in crossed:
                 lines[link.router].append(f"route add {address}/32 dev {link.device}")
-        network.ends.append(Ends(group, source, sink, *addresses))
+        network.ends.append(FlowEndpoints(group, source, sink, *addresses))
     if len(ports) == 1:
-        lines[sink].append(f"route add 10.{here}.0.0/16 dev {ports[0]}")
+        lines[sink].append(f"route add 10.{source_net}.0.0/16 dev {ports[0]}")
     access = f"{delay} 0 0 0 0 {{}} {NOT_TRACED}{serving}"
-    sends = access.format(CARRIES | OFFLOADS * bool(flow.get("gso")))
+    sends = access.format(CARRY_OVER | OFFLOADS * bool(flow.get("gso")))
     yield [f"at {source}", *(f"link {device} {sends}" for device in devices), *_queues(devices, rate), *_tcp(flow)]
-    yield offloads.of_hosts(flow, devices) if offloads.joins_at_source(flow) else []
+    yield offloads.host_cards(flow, devices) if offloads.merges_at_source(flow) else []
     yield [f"at {near}", *(f"link {device}.p {sends}" for device in devices)]
-    yield [*(_queues([f"{device}.p" for device in devices], rate)), *offloads.of_link(path.data[0], devices)]
-    # A device without scatter-gather would copy each segment of a super-packet into a page of its own, and a receiver,
-    # which counts memory, would raise its window to an eighth of the limit only (`__tcp_grow_window`).
-    plain = f"0 0 0 0 0 {CARRIES | OFFLOADS} {NOT_TRACED}"
+    yield [*(_queues([f"{device}.p" for device in devices], rate)), *offloads.link_cards(path.data[0], devices)]
+    # Without scatter-gather a device would copy each segment of a super-packet to its own page, and the receiver,
+    # which counts truesize, would grow its window to an eighth of the limit only (`__tcp_grow_window`).
+    plain = f"0 0 0 0 0 {CARRY_OVER | OFFLOADS} {NOT_TRACED}"
     yield [f"at {far}", *(f"link {port}.p {plain}" for port in ports if flow.get("gso"))]
-    yield [*offloads.of_link(path.acks[0], ports), f"at {sink}", *_tcp(flow)]
+    yield [*offloads.link_cards(path.acks[0], ports), f"at {sink}", *_tcp(flow)]
     yield [f"link {port} {plain}" for port in ports] if flow.get("gso") else []
-    yield [*offloads.of_hosts(flow, ports), "at -"]
+    yield [*offloads.host_cards(flow, ports), "at -"]
 
 
 def _pair(device: str, namespace: str, other: str, renamed: str = "") -> list[str]:
-    """Both ends of a link, each in its namespace."""
+    """Create a link with each end in its namespace."""
     name = f" name {renamed}" if renamed else ""
     return [
         f"link add {device} type sojourn",
@@ -207,12 +205,12 @@ def _pair(device: str, namespace: str, other: str, renamed: str = "") -> list[st
 
 
 def _queues(devices: Sequence[str], rate: str | None) -> list[str]:
-    """Queues in front of access links with a rate, which nobody else uses: they never drop."""
+    """Queues of access links with a rate, which never drop."""
     return [f"exec tc qdisc add dev {device} root pfifo limit 1000000" for device in devices] if rate else []
 
 
 def _tcp(flow: Mapping[str, Any]) -> list[str]:
-    """Settings of a namespace's TCP."""
+    """TCP sysctls of a namespace."""
     if "cc" not in flow:
         return []
     settings = {
@@ -226,18 +224,18 @@ def _tcp(flow: Mapping[str, Any]) -> list[str]:
 
 
 def _send_buffer(flow: Mapping[str, Any]) -> int:
-    """Most memory of a send buffer; without the key more than any flow needs."""
+    """Maximum send buffer in bytes; by default more than any flow needs."""
     return octets("send_buffer", flow["send_buffer"]) if flow.get("send_buffer") else 67_108_864
 
 
 def _bottleneck(direction: Direction, offloads: int) -> list[str]:
     place, link = direction.place, direction.keys
-    lacks = {
+    reasons = {
         "loss": "loses no packets behind the queue",
         "reorder": "keeps the order of packets",
         "tick": "delays by the nanosecond",
     }
-    refuse_links(place, link, lacks)
+    refuse_links(place, link, reasons)
     if "@" in link["delay"]:
         refuse(f"{place}.delay", "has constant delays", 'write e.g. "20 ms"')
     if link.get("change") == "opportunity":
@@ -245,7 +243,7 @@ def _bottleneck(direction: Direction, offloads: int) -> list[str]:
     if link["framing"] != "ethernet":
         refuse(f"{place}.framing", f"does not know {link['framing']}", "choose ethernet, with an overhead")
     stop, wake, flags = _below(place, link)
-    flags |= LATCHED * (link.get("change") == "latch") | CARRIES | offloads
+    flags |= STEP_LATCHED * (link.get("change") == "latch") | CARRY_OVER | offloads
     delay = nanoseconds(f"{place}.delay", link["delay"])
     overhead, mpu = (octets(f"{place}.{key}", link[key]) for key in ("overhead", "mpu"))
     scheduled = ((at, bits(f"{place}.rate", rate)) for at, rate in steps(f"{place}.rate", link["rate"]))
@@ -255,7 +253,7 @@ def _bottleneck(direction: Direction, offloads: int) -> list[str]:
 
 
 def _below(place: str, link: Mapping[str, Any]) -> tuple[int, int, int]:
-    """Where the buffer below the queue stops and wakes, and its flag; without one nothing waits there."""
+    """Stop and wake thresholds of the buffer below the queue (BQL, NIC ring) and its flag; zeros without a buffer."""
     if not link.get("below"):
         return 0, 0, 0
     if "bql" in link["below"]:
@@ -266,41 +264,41 @@ def _below(place: str, link: Mapping[str, Any]) -> tuple[int, int, int]:
     return octets(f"{place}.below", stop), octets(f"{place}.below", wake), 0
 
 
-def _accounted(link: Direction) -> int:
-    """Bytes of framing that the queue counts."""
+def _accounted_bytes(link: Direction) -> int:
+    """Framing bytes that the queue accounts for."""
     adjusted = link.keys["account"] == "adjusted"
     return octets(f"{link.place}.overhead", link.keys["overhead"]) if adjusted else 0
 
 
-def _named(document: Mapping[str, Any], ends: Sequence[Ends]) -> dict[str, list[str]]:
-    """By the class that flow groups name: the addresses of their hosts, at either end."""
-    named: dict[str, list[str]] = {}
+def _class_addresses(document: Mapping[str, Any], ends: Sequence[FlowEndpoints]) -> dict[str, list[str]]:
+    """Host addresses, at both ends, of the flow groups that set `class`, by class."""
+    by_class: dict[str, list[str]] = {}
     for end in ends:
         if class_id := document["flows"][end.group].get("class"):
-            named.setdefault(class_id, []).extend((end.source_address, end.sink_address))
-    return named
+            by_class.setdefault(class_id, []).extend((end.source_address, end.sink_address))
+    return by_class
 
 
-def _tc(direction: Direction, made: Queue, named: Mapping[str, Sequence[str]]) -> str:
-    """The queue of a bottleneck.
+def _tc(direction: Direction, qdisc: Queue, by_class: Mapping[str, Sequence[str]]) -> str:
+    """Batch of tc for the queue of a bottleneck.
 
-    It is the only class of a root that is never passed by: a packet that finds an AQM at the root empty while the link
-    is busy would wait outside of it.
+    It is the only class of a `prio` root: an empty AQM at the root would be bypassed (`TCQ_F_CAN_BYPASS`), and the
+    packet would wait outside of it while the link is busy.
     """
     place, link, dev = direction.place, direction.keys, direction.device
-    size, mpu = _accounted(direction), octets(f"{place}.mpu", link["mpu"])
+    size, mpu = _accounted_bytes(direction), octets(f"{place}.mpu", link["mpu"])
     counted = link["account"] == "adjusted" and (size or mpu)
     table = f" mpu {mpu} mtu 2048 tsize 2048" if mpu else ""
     stab = f" stab overhead {size}{table} linklayer ethernet" if counted else ""
-    # The handle of what holds others is in the scenario.
-    root, handle = (ROOT_OF_PARENTS, made.parent.handle) if made.parent else ("1:", "10:")
+    # The scenario sets the handle of a parent.
+    root, handle = (ROOT_OF_PARENTS, qdisc.parent.handle) if qdisc.parent else ("1:", "10:")
     lines = [
         f"qdisc add dev {dev} root handle {root}{stab} prio bands 2 priomap {' '.join('0' * 16)}",
-        f"qdisc add dev {dev} parent {root}1 handle {handle} {made.line}",
+        f"qdisc add dev {dev} parent {root}1 handle {handle} {qdisc.line}",
     ]
-    if made.parent:
-        filters = [line for name, addresses in named.items() for line in made.parent.filters(name, addresses)]
-        lines += [line.format(dev=dev) for line in (*made.parent.more, *filters)]
-    if made.inner:
-        lines.append(f"qdisc add dev {dev} parent 10:1 handle 20: {made.inner}")
+    if qdisc.parent:
+        filters = [line for name, addresses in by_class.items() for line in qdisc.parent.filters(name, addresses)]
+        lines += [line.format(dev=dev) for line in (*qdisc.parent.more, *filters)]
+    if qdisc.inner:
+        lines.append(f"qdisc add dev {dev} parent 10:1 handle 20: {qdisc.inner}")
     return "\n".join([*lines, ""])

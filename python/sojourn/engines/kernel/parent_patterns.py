@@ -1,4 +1,4 @@
-"""Patterns for queue disciplines that hold others: `tbf`, `prio` and `htb`, with filters by DSCP."""
+"""Patterns for classful queue disciplines: `tbf`, `prio` and `htb`, with filters by DSCP."""
 
 from __future__ import annotations
 
@@ -6,39 +6,40 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sojourn.engines.kernel.made import MTU, Naming, Packet, Pattern, random_packets, random_rate, random_time
+from sojourn.engines.kernel.pattern import MTU, Naming, Packet, Pattern, random_packets, random_rate, random_time
 
 CODES = (46, 34, 26, 18, 10, 8, 48, 12)
-"""Of filters; what has none of them goes to the default."""
+"""DSCPs of filters; other packets go to the default class."""
 HANDLE = 0x10
 FIRST_CHILD = 0x20
-"""Handles of what the classes hold, from here on."""
+"""First handle of the classes' child disciplines."""
 
 
 @dataclass(frozen=True)
-class Held:
-    """A queue in a class: ours, and the kernel's in tc's words; neither for the one that is there anyway."""
+class Child:
+    """Child of a class: our queue manager and the kernel's discipline in tc's syntax; both empty for the default."""
 
     ours: str = ""
     line: str = ""
 
     @property
     def braces(self) -> str:
-        """As ours is written behind its class."""
+        """Our syntax after the class."""
         return f" {{ {self.ours} }}" if self.ours else ""
 
-    def within(self, most: int) -> Held:
-        """Where each class may hold `most` packets, 0 for any number: the kernel's limit is in its words."""
-        if not self.line or not most:
+    def limited_to(self, max_packets: int) -> Child:
+        """Limit the child to `max_packets` packets in the kernel's syntax; 0 is unlimited."""
+        if not self.line or not max_packets:
             return self
         kind, _, own, *rest = self.line.split(" ")
-        return Held(self.ours, " ".join([kind, "limit", str(min(most, int(own))), *rest]))
+        return Child(self.ours, " ".join([kind, "limit", str(min(max_packets, int(own))), *rest]))
 
 
 def tbf(draw: random.Random, count: int) -> Pattern:
-    """A token bucket with a limit or a latency, with a peak rate or without, and something in it or not.
+    """A token bucket with limit or latency, and optionally a peak rate and a child.
 
-    The limit of `fq_codel` is never reached: in the kernel the packet that the bucket looks at counts, here not.
+    The limit of `fq_codel` is never reached, because the kernel counts the packet that tbf has peeked at and ours does
+    not.
     """
     rate, shaped = _rates(draw)
     burst = draw.choice((draw.randint(MTU, 4 * MTU), draw.randint(300, 40_000)))
@@ -48,11 +49,11 @@ def tbf(draw: random.Random, count: int) -> Pattern:
         peak = f" peakrate {round(shaped * draw.uniform(1.05, 8)) + 8}bit mtu {draw.randint(MTU, 2 * MTU)}"
     framing = draw.choice(("", f" overhead {draw.randint(0, 60)}", f" mpu {draw.randint(0, 200)}", " linklayer atm"))
     line = f"tbf rate {shaped}bit burst {burst} {waits}{peak}{framing}"
-    held, most = random_held(draw, limits=(10_240,)) if draw.random() < 0.5 else Held(), _most(draw)
-    most = most if held.line.startswith("codel") else 0
-    held = held.within(most)
+    child, max_packets = random_child(draw, limits=(10_240,)) if draw.random() < 0.5 else Child(), _random_limit(draw)
+    max_packets = max_packets if child.line.startswith("codel") else 0
+    child = child.limited_to(max_packets)
     return Pattern(
-        f"{_with_units(line, ('burst', 'limit', 'mtu'))}{held.braces}",
+        f"{_with_units(line, ('burst', 'limit', 'mtu'))}{child.braces}",
         line,
         rate,
         draw.randint(0, 60),
@@ -60,40 +61,43 @@ def tbf(draw: random.Random, count: int) -> Pattern:
         random_packets(draw, min(rate, shaped), count),
         Naming.STACK,
         2 * _longest(count, shaped),
-        tuple(_child(1, held)),
+        tuple(_child(1, child)),
         complete=True,
-        limit=_limit(most),
+        limit=_limit(max_packets),
     )
 
 
 def prio(draw: random.Random, count: int) -> Pattern:
-    """Bands by DSCP or by the priority that follows from it."""
-    rate, most = random_rate(draw), _most(draw)
+    """Bands by DSCP filter, or by the skb priority of the DSCP."""
+    rate, max_packets = random_rate(draw), _random_limit(draw)
     bands = draw.randint(2, 6)
     priomap = [str(draw.randrange(bands)) for _ in range(16)]
     ours, more = [], []
     for band in range(1, bands + 1):
-        held, codes = random_held(draw).within(most) if draw.random() < 0.6 else _fifo(most), CODES[band - 1 : band]
+        child, codes = (
+            random_child(draw).limited_to(max_packets) if draw.random() < 0.6 else _fifo(max_packets),
+            CODES[band - 1 : band],
+        )
         codes = codes if draw.random() < 0.7 else ()
-        ours.append(f"band {band}{_matches(codes)}{held.braces}")
-        more += [*_child(band, held), *_filters(band, codes)]
+        ours.append(f"band {band}{_matches(codes)}{child.braces}")
+        more += [*_child(band, child), *_filters(band, codes)]
     return Pattern(
         f"prio handle {HANDLE:x} bands {bands} priomap {','.join(priomap)} {{ {'; '.join(ours)} }}",
         f"prio bands {bands} priomap {' '.join(priomap)}",
         rate,
         draw.randint(0, 60),
         draw.randrange(2**63),
-        _sorted_out(draw, random_packets(draw, rate, count)),
+        _assign_dscps(draw, random_packets(draw, rate, count)),
         Naming.STACK,
         more=tuple(more),
         complete=True,
-        limit=_limit(most),
+        limit=_limit(max_packets),
     )
 
 
 def htb(draw: random.Random, count: int) -> Pattern:
-    """A tree of one level or two: rates, ceilings, depths, turns and priorities; leaves by DSCP, or directly."""
-    (rate, shaped), most = _rates(draw), _most(draw)
+    """A class tree of one or two levels with random rates, ceilings, bursts, quanta and priorities; leaves by DSCP."""
+    (rate, shaped), max_packets = _rates(draw), _random_limit(draw)
     leaves = draw.randint(1, 5)
     parents = [0] if draw.random() < 0.3 else list(range(1, draw.randint(1, 2) + 1))
     ours, more = [], []
@@ -105,11 +109,14 @@ def htb(draw: random.Random, count: int) -> Pattern:
         number, parent = 0x20 + leaf, draw.choice(parents)
         words = _class(draw, shaped * draw.uniform(0.05, 0.7), shaped)
         turns = f" prio {draw.randrange(4)}{draw.choice(('', f' quantum {draw.randint(300, 20_000)}'))}"
-        held, codes = random_held(draw).within(most) if draw.random() < 0.5 else _fifo(most), CODES[leaf : leaf + 1]
+        child, codes = (
+            random_child(draw).limited_to(max_packets) if draw.random() < 0.5 else _fifo(max_packets),
+            CODES[leaf : leaf + 1],
+        )
         above = f" parent {parent:x}" if parent else ""
-        ours.append(f"class {number:x}{above} {words}{turns}{_matches(codes)}{held.braces}")
+        ours.append(f"class {number:x}{above} {words}{turns}{_matches(codes)}{child.braces}")
         place = f"parent {HANDLE:x}:{f'{parent:x}' if parent else ''} classid {HANDLE:x}:{number:x}"
-        more += [f"class add dev f {place} htb {words}{turns}\n", *_child(number, held), *_filters(number, codes)]
+        more += [f"class add dev f {place} htb {words}{turns}\n", *_child(number, child), *_filters(number, codes)]
     default = draw.choice((0x20, 0x20 + leaves - 1, 0))
     words = f"default {default:x} r2q {draw.choice((10, draw.randint(1, 100)))}"
     if draw.random() < 0.5:
@@ -120,40 +127,42 @@ def htb(draw: random.Random, count: int) -> Pattern:
         rate,
         draw.randint(0, 60),
         draw.randrange(2**63),
-        _sorted_out(draw, random_packets(draw, min(rate, shaped), count)),
+        _assign_dscps(draw, random_packets(draw, min(rate, shaped), count)),
         Naming.STACK,
         100 * _longest(count, shaped),
         tuple(more),
         complete=True,
-        limit=_limit(most),
+        limit=_limit(max_packets),
     )
 
 
 def _rates(draw: random.Random) -> tuple[int, int]:
-    """Of the link and of what shapes."""
+    """Rates of the link and of the shaper."""
     rate = random_rate(draw)
     return rate, round(rate * 10 ** draw.uniform(-0.8, 0.1))
 
 
 def _longest(count: int, rate: int) -> int:
-    """Time for packets of the largest size in cells of ATM."""
+    """Time in ns for packets of maximum size in ATM cells."""
     return count * 2 * MTU * 8 * 10**9 // rate
 
 
-def _class(draw: random.Random, rate: float, most: int) -> str:
-    """Words of a class.
+def _class(draw: random.Random, rate: float, max_packets: int) -> str:
+    """Parameters of an htb class.
 
-    Both depths are given. Of its own tc adds what the rate carries in a tick: in the guest a millisecond, elsewhere a
+    Both bursts are explicit, because tc's defaults depend on the tick: a millisecond in the guest, elsewhere a
     nanosecond.
     """
-    promised = max(round(rate), 1000)
-    ceiling = draw.choice(("", f" ceil {max(promised, most)}bit", f" ceil {round(promised * draw.uniform(1, 3))}bit"))
+    assured = max(round(rate), 1000)
+    ceiling = draw.choice(
+        ("", f" ceil {max(assured, max_packets)}bit", f" ceil {round(assured * draw.uniform(1, 3))}bit")
+    )
     burst, cburst = (draw.choice((1600, draw.randint(MTU, 20_000))) for _ in range(2))
-    return f"rate {promised}bit{ceiling} burst {burst} cburst {cburst}"
+    return f"rate {assured}bit{ceiling} burst {burst} cburst {cburst}"
 
 
 def _with_units(words: str, sizes: Sequence[str] = ("burst", "cburst", "quantum")) -> str:
-    """Sizes as ours takes them, behind these words."""
+    """Append our unit to the sizes after these words."""
     parts = words.split(" ")
     for i, word in enumerate(parts[:-1]):
         if word in sizes and parts[i + 1].isdigit():
@@ -161,37 +170,37 @@ def _with_units(words: str, sizes: Sequence[str] = ("burst", "cburst", "quantum"
     return " ".join(parts)
 
 
-def _most(draw: random.Random) -> int:
-    """Packets that each class may hold, a few of them mostly; 0 for more than ever wait."""
+def _random_limit(draw: random.Random) -> int:
+    """Limit of each class in packets, mostly small; 0 is unlimited."""
     return draw.choice((0, 1, draw.randint(2, 12), draw.randint(2, 100)))
 
 
-def _limit(most: int) -> str:
-    """The limit of the link that has the same effect on ours."""
-    return f"{most} packets" if most else "unlimited"
+def _limit(max_packets: int) -> str:
+    """Limit of our link that has the same effect."""
+    return f"{max_packets} packets" if max_packets else "unlimited"
 
 
-def _fifo(most: int) -> Held:
-    """What a class holds by itself; its limit would be that of the device's queue."""
-    return Held("", f"pfifo limit {most}") if most else Held()
+def _fifo(max_packets: int) -> Child:
+    """Child `pfifo`; the default one would have the limit of the device's tx queue."""
+    return Child("", f"pfifo limit {max_packets}") if max_packets else Child()
 
 
-def random_held(draw: random.Random, limits: Sequence[int] = (10, 10_240)) -> Held:
-    """A queue whose flows have numbers and that draws nothing at random."""
+def random_child(draw: random.Random, limits: Sequence[int] = (10, 10_240)) -> Child:
+    """A child without random draws and with numbered flows."""
     target, interval = draw.randint(500, 15_000), draw.randint(16_000, 200_000)
     times, ecn = f"target {target}us interval {interval}us", draw.choice(("ecn", "noecn"))
     if draw.random() < 0.5:
-        return Held(f"codel@linux {times} {ecn}", f"codel limit 100000 {times} {ecn}")
+        return Child(f"codel@linux {times} {ecn}", f"codel limit 100000 {times} {ecn}")
     quantum, limit = draw.randint(256, 4000), draw.choice(limits)
     line = f"fq_codel limit {limit} flows 1024 quantum {quantum} {times} {ecn}"
-    return Held(f"fq_codel@linux limit {limit} quantum {quantum}B {times} {ecn} hash modulo", line)
+    return Child(f"fq_codel@linux limit {limit} quantum {quantum}B {times} {ecn} hash modulo", line)
 
 
-def _child(number: int, held: Held) -> list[str]:
-    """What a class of the kernel holds."""
-    if not held.line:
+def _child(number: int, child: Child) -> list[str]:
+    """Line of tc for the child of a class."""
+    if not child.line:
         return []
-    return [f"qdisc add dev f parent {HANDLE:x}:{number:x} handle {FIRST_CHILD + number:x}: {held.line}\n"]
+    return [f"qdisc add dev f parent {HANDLE:x}:{number:x} handle {FIRST_CHILD + number:x}: {child.line}\n"]
 
 
 def _matches(codes: Sequence[int]) -> str:
@@ -203,7 +212,7 @@ def _filters(number: int, codes: Sequence[int]) -> list[str]:
     return [f"{start} {code << 2:#x} 0xfc flowid {HANDLE:x}:{number:x}\n" for code in codes]
 
 
-def _sorted_out(draw: random.Random, packets: list[Packet]) -> list[Packet]:
-    """Gives each flow a DSCP, and some none."""
+def _assign_dscps(draw: random.Random, packets: list[Packet]) -> list[Packet]:
+    """Assign a DSCP to each flow, to some the default."""
     code_of_flow = [draw.choice((0, *CODES, *CODES)) for _ in range(64)]
     return [packet._replace(dscp=code_of_flow[packet.flow]) for packet in packets]

@@ -1,8 +1,7 @@
-"""Queue disciplines that hold others, in tc's words: `tbf`, `prio` and `htb` with what is in their braces.
+"""Translation of classful queue disciplines to tc: `tbf`, `prio` and `htb` with the children in their braces.
 
-What holds others is the class of a root that is never passed by, as any other queue, but with the handle that the
-scenario gives it. A class that a flow group names is found by a filter for its addresses: Linux forgets the priority of
-a packet that it forwards.
+A parent is the class of a `prio` root, as any other queue, but with the scenario's handle. A filter by address selects
+the class that a flow group sets, because Linux clears the skb priority of forwarded packets.
 """
 
 from __future__ import annotations
@@ -17,80 +16,82 @@ from sojourn import _core
 from sojourn.engines.kernel.refuse import refuse
 from sojourn.engines.values import bits, nanoseconds, octets
 
-Make = Callable[[str, Mapping[str, Any]], Any]
-"""Translates a link without a parent: its place and its keys."""
-NAMED, FILTERED, ELSE = 1, 2, 3
-"""Which filters are asked first: those for classes that senders name, those of the classes, those for all the rest."""
+TranslateQueue = Callable[[str, Mapping[str, Any]], Any]
+"""Translator of a link's queue without a parent, given place and keys."""
+PREFER_BY_CLASS, PREFER_BY_DSCP, PREFER_DEFAULT = 1, 2, 3
+"""Preference of tc filters: for classes set by flow groups, by DSCP, and for the default."""
 FIRST_CHILD = 0xE000
-"""Handles of what is in the classes, from here on."""
-USUAL_DEPTH = 1600
-"""Depth of a bucket without a word, in bytes: tc's `mtu` of classes of htb."""
+"""First handle of the classes' children."""
+DEFAULT_BURST = 1600
+"""Default bucket depth in bytes: tc's default `mtu` of htb classes."""
 _RATE = re.compile(r"([\d.]+)((?:k|M|G)?bit/s)")
 
 
 @dataclass(frozen=True)
-class Part:
-    """A class or a band: its words, and the text in its braces."""
+class ClassSpec:
+    """A class or band: its parameters and the text in its braces."""
 
     kind: str
     """`class` or `band`."""
     number: int
     values: Mapping[str, str]
     codes: Sequence[int]
-    """Code points of its filters."""
+    """DSCPs of its filters."""
     child: str
 
 
 @dataclass(frozen=True)
 class Parent:
-    """A discipline that holds others, in tc's words."""
+    """A classful discipline in tc's syntax."""
 
     line: str
     handle: str
-    """As `1:`."""
-    parts: Sequence[Part] = ()
+    """Handle, such as `1:`."""
+    parts: Sequence[ClassSpec] = ()
     more: Sequence[str] = ()
-    """Lines of tc behind that of the discipline, with `{dev}` for the device."""
+    """tc lines after the discipline's, with `{dev}` for the device."""
     bands: Mapping[int, int] = field(default_factory=dict)
-    """Of `prio`: the class of each priority."""
+    """Class of each priority, for `prio`."""
 
     def filters(self, class_id: str, addresses: Sequence[str]) -> Iterator[str]:
-        """Filters for the packets of hosts that name a class, or the priority of `0:6`."""
+        """Yield filters for the hosts' packets of a class such as `1:2`, or of a priority such as `0:6`."""
         major, minor = (int(part or "0", 16) for part in class_id.split(":"))
-        own = f"{major:x}:" == self.handle
-        place = NAMED
+        is_own = f"{major:x}:" == self.handle
+        preference = PREFER_BY_CLASS
         if self.bands:
-            named = minor if own else self.bands.get(minor, 1) if major == 0 else 0
-            if named not in self.bands.values() and not 1 <= named <= len(self.parts):
-                named = self.bands[0]
-            place = NAMED if own else ELSE
-        elif own and (minor == 0 or minor in {part.number for part in self.parts}):
-            named = minor
+            target = minor if is_own else self.bands.get(minor, 1) if major == 0 else 0
+            if target not in self.bands.values() and not 1 <= target <= len(self.parts):
+                target = self.bands[0]
+            preference = PREFER_BY_CLASS if is_own else PREFER_DEFAULT
+        elif is_own and (minor == 0 or minor in {part.number for part in self.parts}):
+            target = minor
         else:
             return
         for address in addresses:
-            yield _filter(self.handle, place, f"ip src {address}/32", named)
+            yield _filter(self.handle, preference, f"ip src {address}/32", target)
 
 
-def holds(aqm: Mapping[str, Any]) -> bool:
-    """Whether a queue manager is one that holds others."""
-    return aqm["name"].split("{")[0].strip() in MAKERS
+def is_parent(aqm: Mapping[str, Any]) -> bool:
+    """Whether a queue manager is classful."""
+    return aqm["name"].split("{")[0].strip() in TRANSLATORS
 
 
-def parent(place: str, link: Mapping[str, Any], make: Make) -> Parent:
-    """Translate a link's parent; `make` translates what it holds."""
+def parent(place: str, link: Mapping[str, Any], make: TranslateQueue) -> Parent:
+    """Translate a link's parent; `make` translates its children."""
     aqm = link["aqm"]
     name, brace, inside = aqm["name"].partition("{")
-    parts = [_part(text) for text in _texts(inside.rpartition("}")[0])] if brace and name.strip() != "tbf" else []
+    parts = (
+        [_parse_class(text) for text in _split(inside.rpartition("}")[0])] if brace and name.strip() != "tbf" else []
+    )
     if name.strip() == "tbf":
-        parts = [Part("tbf", 1, {}, (), inside.rpartition("}")[0].strip())]
-    made = MAKERS[name.strip()](place, link, parts, make)
-    if int(made.handle.rstrip(":"), 16) >= FIRST_CHILD:
+        parts = [ClassSpec("tbf", 1, {}, (), inside.rpartition("}")[0].strip())]
+    translated = TRANSLATORS[name.strip()](place, link, parts, make)
+    if int(translated.handle.rstrip(":"), 16) >= FIRST_CHILD:
         refuse(f"{place}.aqm.handle", f"has handles of its own from {FIRST_CHILD:x}: on", "take a smaller one")
-    return made
+    return translated
 
 
-def _tbf(place: str, link: Mapping[str, Any], parts: Sequence[Part], make: Make) -> Parent:
+def _tbf(place: str, link: Mapping[str, Any], parts: Sequence[ClassSpec], make: TranslateQueue) -> Parent:
     aqm = link["aqm"]
     rate = bits(f"{place}.aqm.rate", aqm["rate"])
     if not rate:
@@ -101,7 +102,7 @@ def _tbf(place: str, link: Mapping[str, Any], parts: Sequence[Part], make: Make)
     if latency and not limit:
         words.append(f"latency {latency / 1000:g}us")
     else:
-        # With braces it has no effect, but tc wants one.
+        # Ignored with a child, but tc requires it.
         words.append(f"limit {limit or octets(place, aqm['burst'])}")
         if not limit and not child:
             refuse(f"{place}.aqm", "has no tbf without a limit", "add limit 50kB")
@@ -109,25 +110,25 @@ def _tbf(place: str, link: Mapping[str, Any], parts: Sequence[Part], make: Make)
         words.append(f"peakrate {peak}bit mtu {octets(place, aqm['mtu'])}")
     words += _framing(aqm)
     children = _Children(place, link, "10:", make)
-    more = children.held(1, child) if child else []
+    more = children.add(1, child) if child else []
     return Parent(f"tbf {' '.join(words)}", children.handle, more=more)
 
 
-def _prio(place: str, link: Mapping[str, Any], parts: Sequence[Part], make: Make) -> Parent:
+def _prio(place: str, link: Mapping[str, Any], parts: Sequence[ClassSpec], make: TranslateQueue) -> Parent:
     aqm = link["aqm"]
     priomap = [int(band) for band in aqm["priomap"].split(",")]
     handle, count = f"{aqm['handle']}:", int(aqm["bands"])
     by_number = {part.number: part for part in parts}
-    bands = [by_number.get(number, Part("band", number, {}, (), "")) for number in range(1, count + 1)]
+    bands = [by_number.get(number, ClassSpec("band", number, {}, (), "")) for number in range(1, count + 1)]
     more: list[str] = []
     children = _Children(place, link, handle, make)
     for band in bands:
-        more += [*children.held(band.number, band.child), *_by_code(handle, band)]
+        more += [*children.add(band.number, band.child), *_by_code(handle, band)]
     line = f"prio bands {count} priomap {' '.join(map(str, priomap))}"
     return Parent(line, handle, bands, more, {number: band + 1 for number, band in enumerate(priomap)})
 
 
-def _htb(place: str, link: Mapping[str, Any], parts: Sequence[Part], make: Make) -> Parent:
+def _htb(place: str, link: Mapping[str, Any], parts: Sequence[ClassSpec], make: TranslateQueue) -> Parent:
     aqm = link["aqm"]
     handle = f"{aqm['handle']}:"
     inner = {int(part.values["parent"], 16) for part in parts if "parent" in part.values}
@@ -135,33 +136,33 @@ def _htb(place: str, link: Mapping[str, Any], parts: Sequence[Part], make: Make)
     children = _Children(place, link, handle, make)
     for part in _parents_first(parts):
         above = part.values.get("parent", "")
-        words = " ".join(_of_class(f"{place}.aqm", part))
+        words = " ".join(_class_parameters(f"{place}.aqm", part))
         more.append(f"class add dev {{dev}} parent {handle}{above} classid {handle}{part.number:x} htb {words}")
         if part.number not in inner:
-            more += [*children.held(part.number, part.child), *_by_code(handle, part)]
+            more += [*children.add(part.number, part.child), *_by_code(handle, part)]
     leaves = [part for part in parts if part.number not in inner]
     line = f"htb default {int(aqm['default'], 16):x} r2q {aqm['r2q']} direct_qlen {aqm['direct_qlen']}"
     return Parent(line, handle, leaves, more)
 
 
-def _parents_first(parts: Sequence[Part]) -> Iterator[Part]:
-    """Classes behind those that they are in, else in the order in which they stand."""
-    known = {0}
+def _parents_first(parts: Sequence[ClassSpec]) -> Iterator[ClassSpec]:
+    """Classes in order, but each after its parent."""
+    placed = {0}
     left = list(parts)
     while left:
-        ready = next(part for part in left if int(part.values.get("parent", "0"), 16) in known)
-        known.add(ready.number)
+        ready = next(part for part in left if int(part.values.get("parent", "0"), 16) in placed)
+        placed.add(ready.number)
         left.remove(ready)
         yield ready
 
 
-def _of_class(place: str, part: Part) -> Iterator[str]:
-    """A class of htb. Its depths are always given: tc adds to its own what the rate carries in a tick of the guest."""
+def _class_parameters(place: str, part: ClassSpec) -> Iterator[str]:
+    """Parameters of an htb class, always with bursts: tc's defaults depend on the guest's tick."""
     values = part.values
     rate = _bits(place, values["rate"])
     yield f"rate {rate}bit ceil {_bits(place, values.get('ceil', values['rate']))}bit"
     for word in ("burst", "cburst"):
-        yield f"{word} {octets(place, values[word]) if word in values else USUAL_DEPTH}"
+        yield f"{word} {octets(place, values[word]) if word in values else DEFAULT_BURST}"
     for word in ("prio", "overhead", "mpu", "linklayer"):
         if word in values:
             yield f"{word} {values[word]}"
@@ -179,47 +180,47 @@ def _framing(aqm: Mapping[str, Any]) -> Iterator[str]:
 
 @dataclass
 class _Children:
-    """What the classes of a parent hold."""
+    """Children of a parent's classes."""
 
     place: str
     link: Mapping[str, Any]
     handle: str
-    """The parent's."""
-    make: Make
+    """The parent's handle."""
+    make: TranslateQueue
     count: int = 0
 
-    def held(self, number: int, text: str) -> list[str]:
-        """What a class holds; without braces a queue with the limit of the link, as here, not of the device."""
+    def add(self, number: int, text: str) -> list[str]:
+        """Line of tc for a class's child; by default a FIFO with the link's limit, as ours, not the device's."""
         where = f"{self.place}.aqm"
         if "{" in text:
             refuse(where, "has no parent inside of another one", "leave one of them out")
         parsed = json.loads(_core.parse_aqm(text or "droptail"))
         aqm = {"name": parsed["name"], "profile": parsed["profile"], **parsed["parameters"]}
-        made = self.make(self.place, {**self.link, "aqm": aqm})
-        if made.inner:
+        qdisc = self.make(self.place, {**self.link, "aqm": aqm})
+        if qdisc.inner:
             refuse(where, f"has no {parsed['name']} in a class", "choose codel, fq_codel, pie, cake or droptail")
-        own = f"{FIRST_CHILD + self.count:x}:"
+        handle = f"{FIRST_CHILD + self.count:x}:"
         self.count += 1
-        return [f"qdisc add dev {{dev}} parent {self.handle}{number:x} handle {own} {made.line}"]
+        return [f"qdisc add dev {{dev}} parent {self.handle}{number:x} handle {handle} {qdisc.line}"]
 
 
-def _by_code(handle: str, part: Part) -> list[str]:
-    return [_filter(handle, FILTERED, f"ip dsfield {code << 2:#x} 0xfc", part.number) for code in part.codes]
+def _by_code(handle: str, part: ClassSpec) -> list[str]:
+    return [_filter(handle, PREFER_BY_DSCP, f"ip dsfield {code << 2:#x} 0xfc", part.number) for code in part.codes]
 
 
-def _filter(handle: str, place: int, match: str, minor: int) -> str:
-    start = f"filter add dev {{dev}} parent {handle} protocol ip prio {place}"
+def _filter(handle: str, preference: int, match: str, minor: int) -> str:
+    start = f"filter add dev {{dev}} parent {handle} protocol ip prio {preference}"
     return f"{start} u32 match {match} flowid {handle}{minor:x}"
 
 
 def _bits(place: str, text: str) -> int:
-    """A rate as it stands in braces, without a space."""
+    """Rate as written in braces, without a space."""
     found = _RATE.fullmatch(text)
     return bits(place, f"{found[1]} {found[2]}" if found else text)
 
 
-def _texts(inside: str) -> Iterator[str]:
-    """What semicolons part, but for those in inner braces."""
+def _split(inside: str) -> Iterator[str]:
+    """Split at semicolons outside of inner braces."""
     depth, text = 0, ""
     for sign in f"{inside};":
         depth += (sign == "{") - (sign == "}")
@@ -231,9 +232,9 @@ def _texts(inside: str) -> Iterator[str]:
             text += sign
 
 
-def _part(text: str) -> Part:
-    own, _, inside = text.partition("{")
-    kind, number, *words = own.split()
+def _parse_class(text: str) -> ClassSpec:
+    head, _, inside = text.partition("{")
+    kind, number, *words = head.split()
     values: dict[str, str] = {}
     codes: list[int] = []
     rest = iter(words)
@@ -247,8 +248,8 @@ def _part(text: str) -> Part:
         else:
             values[word] = value
     base = 16 if kind == "class" else 10
-    return Part(kind, int(number.rpartition(":")[2], base), values, codes, inside.rpartition("}")[0].strip())
+    return ClassSpec(kind, int(number.rpartition(":")[2], base), values, codes, inside.rpartition("}")[0].strip())
 
 
-MAKERS = {"tbf": _tbf, "prio": _prio, "htb": _htb}
-"""By name."""
+TRANSLATORS = {"tbf": _tbf, "prio": _prio, "htb": _htb}
+"""Translators by name."""

@@ -1,4 +1,4 @@
-"""Anchored edits of a source tree: each finds its place exactly as often as it says, or nothing is changed."""
+"""Anchored edits of a source tree: each anchor must match exactly `count` times, or nothing is changed."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ class Edit:
     anchor: str
     """Regular expression; `.` matches newlines."""
     new: str
-    """What takes its place; groups of the anchor by `\\g<1>`."""
+    """Replacement; groups of the anchor by `\\g<1>`."""
     why: str
     count: int = 1
-    """How often the anchor has to be found."""
+    """Number of matches that the anchor must have."""
     versions: Sequence[str] = ()
-    """Of Linux, for which it is; all if empty."""
+    """Linux versions of the edit; all if empty."""
 
     def apply(self, text: str) -> str:
-        """Return the text with the edit; an anchor that is not there as often as it should be is an error."""
+        """Apply the edit; raises `MissingError` if the anchor does not match `count` times."""
         edited, found = re.subn(self.anchor, self.new, text, flags=re.DOTALL)
         if found != self.count:
             raise MissingError(
@@ -44,14 +44,14 @@ class Edit:
 
 
 def read_edits(text: str, version: str) -> list[Edit]:
-    """Edits of a TOML file for a version of Linux."""
+    """Read the edits for a Linux version from TOML."""
     tables: list[dict[str, Any]] = tomllib.loads(text)["edit"]
     edits = [Edit(**table) for table in tables]
     return [edit for edit in edits if version in (edit.versions or (version,))]
 
 
 def apply_edits(edits: Iterable[Edit], tree: Path) -> list[str]:
-    """Edit the files of a tree, all or none of them; their names."""
+    """Edit all files of a tree, or none if an edit fails; returns their names."""
     texts: dict[str, str] = {}
     for edit in edits:
         if edit.file not in texts:

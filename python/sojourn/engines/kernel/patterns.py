@@ -1,7 +1,7 @@
-"""Arrivals and parameters made up to bring out differences between a queue discipline of ours and the kernel's.
+"""Random arrivals and parameters that expose differences between our queue disciplines and the kernel's.
 
-Nothing is round on purpose: rates at which no packet takes whole microseconds, odd sizes, thresholds that are no
-multiples of a packet, times with fractions, and parameters that tc has to find itself.
+Values are deliberately not round: rates at which no packet takes whole microseconds, odd sizes, thresholds that are no
+multiples of a packet, times with fractions, and parameters that tc derives itself.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ from sojourn.base.errors import known_name
 from sojourn.engines.kernel.cake_patterns import cake, cobalt
 from sojourn.engines.kernel.coupled_patterns import cake_mq, dualpi2
 from sojourn.engines.kernel.fq_patterns import fq
-from sojourn.engines.kernel.made import FLOWS, MTU, Naming, Pattern, random_packets, random_rate, random_time
 from sojourn.engines.kernel.netem_patterns import netem
 from sojourn.engines.kernel.parent_patterns import htb, prio, tbf
+from sojourn.engines.kernel.pattern import FLOWS, MTU, Naming, Pattern, random_packets, random_rate, random_time
 
 
 def pattern(aqm: str, seed: int, number: int, packets: int) -> Pattern:
-    """Pattern `number` of a seed: the same every time."""
+    """Pattern `number` of a seed; deterministic."""
     known = known_name("queue manager", aqm, [*NAMES, *ALIASES])
     name = ALIASES.get(known, known)
     draw = random.Random(f"{name} {seed} {number}")
-    if name in MAKERS:
-        return MAKERS[name](draw, packets)
+    if name in GENERATORS:
+        return GENERATORS[name](draw, packets)
     rate = random_rate(draw)
-    ours, line = LINES[name]
+    profile, line = LINES[name]
     return Pattern(
-        ours,
+        profile,
         line(draw, rate),
         rate,
         draw.choice((0, 24, draw.randint(1, 60))),
@@ -37,8 +37,8 @@ def pattern(aqm: str, seed: int, number: int, packets: int) -> Pattern:
     )
 
 
-def has(kernel: str, aqm: str) -> bool:
-    """Whether a version of Linux has a discipline."""
+def supports(kernel: str, aqm: str) -> bool:
+    """Whether a Linux version has a discipline."""
     since = SINCE.get(ALIASES.get(aqm, aqm), "0.0")
     this, first = ([int(part) for part in version.split(".")[:2]] for version in (kernel, since))
     return this >= first
@@ -75,25 +75,27 @@ def _pie(draw: random.Random) -> str:
 
 
 def _average(draw: random.Random) -> int:
-    """The average packet that RED is told of."""
+    """RED's `avpkt`."""
     return draw.choice((1000, 1500, draw.randint(40, MTU)))
 
 
-def _thresholds(draw: random.Random, unit: int, least: int, most: int) -> tuple[int, int]:
-    """`min` and `max` in parts of `unit`, `min` at least `least` and at most `most` of them."""
-    low = draw.randint(least * unit, most * unit)
+def _thresholds(draw: random.Random, unit: int, lowest: int, highest: int) -> tuple[int, int]:
+    """`min` and `max`, with `min` from `lowest` to `highest` times `unit`."""
+    low = draw.randint(lowest * unit, highest * unit)
     return low, max(low + 1, round(low * draw.choice((2, 3, 5, draw.uniform(1.1, 5)))))
 
 
 def _weight(draw: random.Random, low: int, high: int, unit: int) -> str:
-    """A burst for which tc finds a weight; or none where tc's own is as long as `min`, which it demands."""
+    """A burst that tc accepts; possibly none if tc's default is at least `min`, as tc requires."""
     burst = -(-(2 * low + high) // (3 * unit))
-    own = "" if (2 * low + high) // (3 * unit) * unit >= low else f" burst {burst}"
-    return draw.choice((own, f" burst {burst + draw.randint(0, 20)}", f" burst {burst + draw.randint(0, 3 * burst)}"))
+    shortest = "" if (2 * low + high) // (3 * unit) * unit >= low else f" burst {burst}"
+    return draw.choice(
+        (shortest, f" burst {burst + draw.randint(0, 20)}", f" burst {burst + draw.randint(0, 3 * burst)}")
+    )
 
 
 def _bandwidth(draw: random.Random, rate: int) -> str:
-    """The link's in whole bits or kilobits, or another one."""
+    """The link's rate in bit/s or kbit/s, or another one."""
     other = round(10 ** draw.uniform(5, 9))
     return f" bandwidth {draw.choice((f'{rate}bit', f'{rate // 1000}kbit', f'{rate / 1e6:.4f}mbit', f'{other}bit'))}"
 
@@ -105,31 +107,31 @@ def _probability(draw: random.Random) -> str:
 def _red(draw: random.Random, rate: int, flags: str = "") -> str:
     average = _average(draw)
     low, high = _thresholds(draw, average, 4, 40)
-    most = round(high * draw.uniform(1.05, 8))
+    limit = round(high * draw.uniform(1.05, 8))
     more = draw.choice(("", " ecn", " ecn harddrop", " ecn nodrop", " ecn harddrop nodrop"))
-    given = f" min {low} max {high}{_weight(draw, low, high, average)}"
+    thresholds = f" min {low} max {high}{_weight(draw, low, high, average)}"
     if draw.random() < 0.1:
-        most, given = max(most, 48 * average), draw.choice(("", f" max {most // 3}"))
+        limit, thresholds = max(limit, 48 * average), draw.choice(("", f" max {limit // 3}"))
     bandwidth = draw.choice(("", *3 * (_bandwidth(draw, rate),)))
-    return f"red limit {most}{given} avpkt {average}{bandwidth}{_probability(draw)}{more}{flags}"
+    return f"red limit {limit}{thresholds} avpkt {average}{bandwidth}{_probability(draw)}{more}{flags}"
 
 
 def _choke(draw: random.Random, rate: int) -> str:
     low, high = _thresholds(draw, 1, 6, 40)
-    given = f" min {low} max {high}{_weight(draw, low, high, 1)}"
-    most = round(high * draw.uniform(1.05, 8))
-    if _fills_ring(most):
-        most = round(high * draw.uniform(1.05, 8))
+    thresholds = f" min {low} max {high}{_weight(draw, low, high, 1)}"
+    limit = round(high * draw.uniform(1.05, 8))
+    if _fills_ring(limit):
+        limit = round(high * draw.uniform(1.05, 8))
     if draw.random() < 0.1:
-        most, given = max(most, 60), ""
+        limit, thresholds = max(limit, 60), ""
     more = draw.choice(("", " ecn"))
-    return f"choke limit {most}{given} avpkt {_average(draw)}{_bandwidth(draw, rate)}{_probability(draw)}{more}"
+    return f"choke limit {limit}{thresholds} avpkt {_average(draw)}{_bandwidth(draw, rate)}{_probability(draw)}{more}"
 
 
 def _fills_ring(limit: int) -> bool:
     """Whether CHOKe's ring in the kernel, a power of two, has little room for holes.
 
-    There the kernel may lose packets, and nothing can be compared from then on, so such limits are drawn less often.
+    Then the kernel may lose packets, after which nothing can be compared, so such limits are drawn less often.
     """
     return 10 * limit > 7 << limit.bit_length()
 
@@ -155,16 +157,16 @@ def _sfq_red(draw: random.Random) -> str:
 
 
 def sfb(draw: random.Random, count: int) -> Pattern:
-    """SFB with flows that a filter tells apart, changing places or not.
+    """SFB with flows set by filters, with and without rehashing.
 
-    Without double buffering: the slot that is warmed is hashed by addresses in the kernel, also behind a filter.
+    No double buffering: the kernel hashes the slot that it warms up by addresses, even with a filter.
     """
     rate = random_rate(draw)
-    most = draw.randint(2, 40)
+    max_length = draw.randint(2, 40)
     steps = f"increment {10 ** draw.uniform(-4, -0.5):.6f} decrement {10 ** draw.uniform(-5, -1.5):.6f}"
     penalty = f"penalty_rate {draw.choice((0, 10, draw.randint(1, 2000)))} penalty_burst {draw.choice((0, 20, 3))}"
     rehash = f"rehash {draw.choice((0, 600_000, draw.randint(5, 3000)))} db 0"
-    line = f"sfb {rehash} limit {_limit(draw)} max {most} target {draw.randint(1, most)} {steps} {penalty}"
+    line = f"sfb {rehash} limit {_limit(draw)} max {max_length} target {draw.randint(1, max_length)} {steps} {penalty}"
     share = draw.choice((1, 4))
     packets = [
         packet._replace(flow=1 + packet.flow + FLOWS * draw.randrange(share))
@@ -188,8 +190,8 @@ LINES: dict[str, tuple[str, Line]] = {
     "sfq": ("sfq hash modulo", lambda draw, _: _sfq(draw)),
     "sfq_red": ("sfq_red hash modulo", lambda draw, _: _sfq_red(draw)),
 }
-"""By the kernel's name: ours, and a line of tc with parameters drawn."""
-MAKERS: dict[str, Callable[[random.Random, int], Pattern]] = {
+"""By the kernel's name: our queue manager, and a tc line with random parameters."""
+GENERATORS: dict[str, Callable[[random.Random, int], Pattern]] = {
     "cake": cake,
     "cobalt": cobalt,
     "sfb": sfb,
@@ -201,8 +203,8 @@ MAKERS: dict[str, Callable[[random.Random, int], Pattern]] = {
     "dualpi2": dualpi2,
     "cake_mq": cake_mq,
 }
-"""By the kernel's name: where more than the line is made up."""
-NAMES = (*LINES, *MAKERS)
+"""By the kernel's name: generators of patterns that need more than a random line."""
+NAMES = (*LINES, *GENERATORS)
 SINCE = {"dualpi2": "6.17", "cake_mq": "7.0"}
-"""By the kernel's name: the first version that has it, where that is not every one here."""
+"""First Linux version of newer disciplines, by the kernel's name."""
 ALIASES = {"droptail": "pfifo", "drophead": "pfifo_head_drop"}

@@ -1,4 +1,4 @@
-"""Queue disciplines in tc's words: the same names and parameters, where the kernel has them."""
+"""Translation of queue managers to tc."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from sojourn.base.units import initial_value
-from sojourn.engines.kernel.parents import MAKERS as PARENTS
-from sojourn.engines.kernel.parents import Parent, holds, parent
+from sojourn.engines.kernel.parents import TRANSLATORS as PARENTS
+from sojourn.engines.kernel.parents import Parent, is_parent, parent
 from sojourn.engines.kernel.refuse import refuse
 from sojourn.engines.values import bits, limit_of, nanoseconds, non_profile_parameters, octets
 
 Word = Callable[[str, str, Any], str]
-"""Writes a parameter as tc's words: place, tc's name, value of the scenario."""
+"""Formatter of a parameter for tc, given place, tc's name and the scenario's value."""
 
 
 @dataclass(frozen=True)
@@ -21,39 +21,39 @@ class Discipline:
     """A queue discipline of the kernel."""
 
     tc: str
-    """Its name in tc."""
+    """Name in tc."""
     profiles: tuple[str, ...]
-    """Profiles that mean the kernel's; other variants are not in there."""
+    """Profiles that equal the kernel's implementation."""
     words: Mapping[str, Word]
-    """Parameters that tc takes."""
+    """Parameters that tc accepts."""
     limit: str = "packets"
-    """What its own limit counts: packets, bytes, either by a queue inside, or nothing, where it is never reached."""
+    """Unit of its limit: `packets`, `either` (pfifo or bfifo), `inside` (a child FIFO's), `nothing` (never reached)."""
     drops_early: bool = False
-    """Whether it drops arrivals before its queue is full."""
+    """Whether it drops arrivals before the queue is full."""
     names: Mapping[str, str] | None = None
-    """Names of parameters in tc where they differ."""
+    """tc's names of parameters if they differ from ours."""
 
 
 @dataclass(frozen=True)
 class Queue:
-    """A link's queue in tc's words."""
+    """A link's queue in tc's syntax."""
 
     line: str
-    """What follows `handle 10:`."""
+    """Discipline and parameters after `handle 10:`."""
     inner: str = ""
-    """Discipline inside it, at `parent 10:1`; none if empty."""
+    """Child discipline at `parent 10:1`; none if empty."""
     limit: str = "unlimited"
-    """Limit of all waiting packets, as scenarios write it."""
+    """Limit of the whole backlog, in a scenario's syntax."""
     drops_early: bool = False
     parent: Parent | None = None
-    """What it holds, if it holds others."""
+    """Translation of a classful discipline."""
 
 
 def queue(place: str, link: Mapping[str, Any]) -> Queue:
-    """Translate a link's queue manager and limit; `place` is the link's in the scenario."""
+    """Translate a link's queue manager and limit; `place` is the link's path in the scenario."""
     table = link["aqm"]
     name, where = table["name"], f"{place}.aqm"
-    if holds(table):
+    if is_parent(table):
         return _parent(place, link)
     if name not in DISCIPLINES:
         refuse(where, f"has no {name}", f"choose one of {', '.join([*DISCIPLINES, *PARENTS])}")
@@ -61,8 +61,8 @@ def queue(place: str, link: Mapping[str, Any]) -> Queue:
     if table["profile"] not in kind.profiles:
         best = next((p for p in kind.profiles if p.startswith("linux")), None)
         refuse(where, f"has no {name}@{table['profile']}", f"choose {f'{name}@{best}' if best else name}")
-    _refuse_others(where, name, table, kind)
-    if table.get("bandwidth") == "0 bit/s" and name != "cake":  # the link's; tc would take 10 Mbit/s
+    _refuse_parameters(where, name, table, kind)
+    if table.get("bandwidth") == "0 bit/s" and name != "cake":  # the link's rate; tc's default is 10 Mbit/s
         table = {**table, "bandwidth": initial_value(link["rate"])}
     words = [kind.words[key](f"{where}.{key}", _tc_name(kind, key), table[key]) for key in kind.words]
     if name in ("red", "ared"):
@@ -73,38 +73,38 @@ def queue(place: str, link: Mapping[str, Any]) -> Queue:
 
 
 def _parent(place: str, link: Mapping[str, Any]) -> Queue:
-    """What holds others; the limit of the link holds in each class."""
+    """Translate a classful discipline; the link's limit applies to each class."""
     table = link["aqm"]
     if not table["profile"].startswith("linux"):
         refuse(f"{place}.aqm", f"has no {table['name']}@{table['profile']}", "leave the profile out")
     number, unit = limit_of(place, link["limit"], link)
-    made = parent(place, link, queue)
-    return Queue(made.line, limit=f"{number} {unit}", drops_early=True, parent=made)
+    translated = parent(place, link, queue)
+    return Queue(translated.line, limit=f"{number} {unit}", drops_early=True, parent=translated)
 
 
 def _limited(place: str, kind: Discipline, words: str, limit: str, table: Mapping[str, Any], link: Any) -> Queue:
-    """Add the limit, which some disciplines count in packets only and some in bytes."""
+    """Add the limit, which some disciplines count in packets and some in bytes."""
     number, unit = limit_of(place, limit, link)
-    told = f"{number} {unit}"
+    capacity = f"{number} {unit}"
     if kind.limit == "nothing":
         if unit != "packets" or number < CAKE_LIMIT:
-            said = f"has no limit of {kind.tc} but its own in bytes, memlimit"
-            refuse(f"{place}.limit", said, f'write "{CAKE_LIMIT} packets", which is never reached')
-        return Queue(f"{kind.tc} {words}", "", told, kind.drops_early)
+            reason = f"has no limit of {kind.tc} but its own in bytes, memlimit"
+            refuse(f"{place}.limit", reason, f'write "{CAKE_LIMIT} packets", which is never reached')
+        return Queue(f"{kind.tc} {words}", "", capacity, kind.drops_early)
     if kind.limit == "either":  # pfifo or bfifo is the queue itself
-        return Queue(f"{'pfifo' if unit == 'packets' else 'bfifo'} limit {number}", limit=told)
+        return Queue(f"{'pfifo' if unit == 'packets' else 'bfifo'} limit {number}", limit=capacity)
     if kind.limit == "inside":
         inner = f"{'pfifo' if unit == 'packets' else 'bfifo'} limit {number}"
-        # RED demands a limit of its own and gives it to a queue inside, which is replaced.
-        return Queue(f"{kind.tc} limit 1000000000 {words}", inner, told, kind.drops_early)
+        # RED requires a limit for its default child bfifo, which is replaced.
+        return Queue(f"{kind.tc} limit 1000000000 {words}", inner, capacity, kind.drops_early)
     if unit != "packets":
         refuse(f"{place}.limit", f"limits {kind.tc} by packets", 'write e.g. "1000 packets"')
     number = min(number, int(table.get("limit", number)))
     return Queue(f"{kind.tc} limit {number} {words}".strip(), "", f"{number} packets", kind.drops_early)
 
 
-def _refuse_others(where: str, name: str, table: Mapping[str, Any], kind: Discipline) -> None:
-    """A parameter that tc lacks has to have the value that the name stands for."""
+def _refuse_parameters(where: str, name: str, table: Mapping[str, Any], kind: Discipline) -> None:
+    """Refuse a parameter that tc lacks, unless it has the profile's value."""
     for key in non_profile_parameters(table):
         if key not in kind.words and key not in _DERIVED:
             refuse(f"{where}.{key}", f"cannot set {key} of {name}", "leave it out")
@@ -115,7 +115,7 @@ def _tc_name(kind: Discipline, key: str) -> str:
 
 
 def _red(where: str, table: Mapping[str, Any], link: Mapping[str, Any]) -> list[str]:
-    """Thresholds of RED, those of Khademi et al. 2013 where a target is given: half and one and a half of it."""
+    """Thresholds of RED; with a target those of Khademi et al. 2013: 0.5 and 1.5 times the target."""
     low, high, avpkt = (octets(f"{where}.{key}", table[key]) for key in ("min", "max", "avpkt"))
     target = nanoseconds(f"{where}.target", table["target"])
     if low and not high:
@@ -144,12 +144,12 @@ def _time(place: str, name: str, value: Any) -> str:
 
 
 def _optional_time(place: str, name: str, value: Any) -> str:
-    """A time that is switched off by its default of an hour."""
+    """A time whose default of an hour means off."""
     return "" if nanoseconds(place, value) >= 3600 * 10**9 else _time(place, name, value)
 
 
 def _bytes(place: str, name: str, value: Any) -> str:
-    """A size; without one tc has rules of its own, which are ours too."""
+    """A size; 0 is tc's default, which is ours too."""
     size = octets(place, value)
     return f"{name} {size}" if size else ""
 
@@ -167,13 +167,13 @@ def _number(_place: str, name: str, value: Any) -> str:
 
 
 def _quantum(place: str, name: str, value: Any) -> str:
-    if octets(place, value) < LEAST_QUANTUM:
-        refuse(place, f"takes no quantum below {LEAST_QUANTUM} B", f'write "{LEAST_QUANTUM} B"')
+    if octets(place, value) < MIN_QUANTUM:
+        refuse(place, f"takes no quantum below {MIN_QUANTUM} B", f'write "{MIN_QUANTUM} B"')
     return _bytes(place, name, value)
 
 
 def _sixteenths(place: str, name: str, value: Any) -> str:
-    """PIE's gains, which tc counts in sixteenths per second; a gain of 0 is the kernel's default."""
+    """PIE's gains in sixteenths per second; the kernel replaces a gain of 0 by its default."""
     number = float(value) * 16
     if number != int(number) or not 1 <= number <= 32:
         refuse(place, "counts the gains of PIE in sixteenths, from 1/16 to 2", "write e.g. 0.125")
@@ -191,7 +191,7 @@ def _flag(_place: str, name: str, value: Any) -> str:
     return name if value else ""
 
 
-def _either(_place: str, name: str, value: Any) -> str:
+def _on_off(_place: str, name: str, value: Any) -> str:
     return name if value else f"no{name}"
 
 
@@ -199,17 +199,17 @@ def _word(_place: str, _name: str, value: Any) -> str:
     return str(value)
 
 
-def _one_of(chosen: str, other: str = "") -> Word:
-    """Words for on and off."""
-    return lambda _place, _name, value: chosen if value else other
+def _one_of(on: str, off: str = "") -> Word:
+    """Formatter of a flag with words for on and off."""
+    return lambda _place, _name, value: on if value else off
 
 
 def _shaped(place: str, name: str, value: Any) -> str:
     return _rate(place, name, value) if bits(place, value) else "unlimited"
 
 
-def _whole(_place: str, name: str, value: Any) -> str:
-    """A whole number, of either sign; without one nothing is added to a packet."""
+def _signed(_place: str, name: str, value: Any) -> str:
+    """A signed integer; omitted if 0."""
     return f"{name} {int(value)}" if int(value) else ""
 
 
@@ -218,17 +218,17 @@ def _ack_filter(_place: str, _name: str, value: Any) -> str:
 
 
 CAKE_LIMIT = 10_240
-"""In packets: `sch->limit`, which CAKE only multiplies with the largest packet to bound its memory."""
-LEAST_QUANTUM = 256
-"""In bytes: FQ-CoDel, FQ-PIE and SFQ take a smaller one for this."""
-_CODEL: dict[str, Word] = {"target": _time, "interval": _time, "ecn": _either, "ce_threshold": _optional_time}
+"""`sch->limit` in packets, which CAKE only uses, times the maximum packet, to bound its memory."""
+MIN_QUANTUM = 256
+"""Minimum quantum in bytes of FQ-CoDel, FQ-PIE and SFQ, which raise a smaller one to this."""
+_CODEL: dict[str, Word] = {"target": _time, "interval": _time, "ecn": _on_off, "ce_threshold": _optional_time}
 _PIE: dict[str, Word] = {
     "target": _time,
     "tupdate": _time,
     "alpha": _sixteenths,
     "beta": _sixteenths,
-    "ecn": _either,
-    "bytemode": _either,
+    "ecn": _on_off,
+    "bytemode": _on_off,
     "dq_rate_estimator": _flag,
 }
 _RED: dict[str, Word] = {
@@ -247,12 +247,12 @@ _CAKE: dict[str, Word] = {
     "isolation": _word,
     "rtt": _time,
     "ingress": _one_of("ingress", "egress"),
-    "wash": _either,
+    "wash": _on_off,
     "ack_filter": _ack_filter,
     "split_gso": _one_of("", "no-split-gso"),
     "memlimit": _bytes,
     "layer": _word,
-    "overhead": _whole,
+    "overhead": _signed,
     "mpu": _count,
 }
 DISCIPLINES = {
@@ -313,7 +313,7 @@ DISCIPLINES = {
     ),
     "cake": Discipline("cake", ("linux", "linux-6.1"), _CAKE, "nothing"),
 }
-"""By our name. What tc's `sfq` calls a flow limit and its hash is ours too."""
+"""Disciplines by our name."""
 _DERIVED = {
     "min",
     "max",
@@ -326,4 +326,4 @@ _DERIVED = {
     "memory_limit",
     "adaptive",
 }
-"""Parameters that are looked at elsewhere, or that are the kernel's own business."""
+"""Parameters that are handled elsewhere or are internal to the kernel."""

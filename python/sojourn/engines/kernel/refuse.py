@@ -1,4 +1,4 @@
-"""What the kernel cannot express is refused: the place, the reason, the remedy."""
+"""Refusals of what the kernel cannot express."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from sojourn.engines import refusal
 
 
 def refuse(place: str, reason: str, remedy: str) -> NoReturn:
-    """Refuse a scenario for the kernel."""
+    """Raise `InputError` about a key of a scenario."""
     refusal.refuse("kernel", place, reason, remedy)
 
 
 def refuse_links(place: str, keys: Mapping[str, Any], reasons: Mapping[str, str]) -> None:
-    """Refuse the kinds of links that the kernel has not, and the keys named in `reasons`."""
+    """Refuse the kinds of links that the kernel lacks, and the keys in `reasons`."""
     refusal.refuse_links("kernel", place, keys, reasons)

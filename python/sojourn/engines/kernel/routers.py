@@ -1,7 +1,7 @@
-"""The routers of a scenario's network in the guest, the links between them, and the path of each flow group.
+"""Routers of a scenario's network in the guest, the links between them, and the path of each flow group.
 
-The routers of a dumbbell are L and R. In a row r0 is before the first bottleneck, r1 behind it and so on; in a graph r0
-is the first node.
+The routers of a dumbbell are L and R. With links in series r0 is before the first bottleneck, r1 after it and so on; in
+a graph r0 is the first node.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ class Direction:
     """One direction of a bottleneck."""
 
     number: int
-    """Number of the link, in the trace and in results."""
+    """Link number in the trace and in results."""
     place: str
-    """Where it is in the scenario."""
+    """Path in the scenario."""
     keys: Mapping[str, Any]
     device: str
     router: str
-    """Namespace where its queue is."""
+    """Namespace of the queue."""
     next: str
-    """Namespace to which it leads."""
+    """Namespace at the far end."""
 
 
 @dataclass(frozen=True)
 class Path:
-    """The links that the packets of a flow group cross."""
+    """Links on the path of a flow group."""
 
     data: Sequence[Direction]
     acks: Sequence[Direction]
 
 
 def directions(document: Mapping[str, Any]) -> list[Direction]:
-    """Both directions of every bottleneck of a canonical scenario, by the number of the link."""
+    """Both directions of all bottlenecks of a canonical scenario, in order of link numbers."""
     found: list[Direction] = []
     for device, place, hop, reverse, (near, far) in _hops(document):
         back = f"{place}.reverse" if place != "link" else "reverse"
@@ -48,7 +48,7 @@ def directions(document: Mapping[str, Any]) -> list[Direction]:
 
 
 def paths(document: Mapping[str, Any], links: Sequence[Direction]) -> list[Path]:
-    """The links that each flow group crosses."""
+    """Path of each flow group."""
     numbers = numbers_of_links(document)
     return [Path([links[link] for link in data], [links[link] for link in acks]) for data, acks in numbers]
 
@@ -56,7 +56,7 @@ def paths(document: Mapping[str, Any], links: Sequence[Direction]) -> list[Path]
 def _hops(
     document: Mapping[str, Any],
 ) -> Iterator[tuple[str, str, Mapping[str, Any], Mapping[str, Any], tuple[str, str]]]:
-    """Device, place, both directions, and the routers at the ends of each bottleneck."""
+    """Yield device, place, both directions and the routers of each bottleneck."""
     listed = document.get("links", [])
     if "nodes" in document:
         names = {node["name"]: f"r{index}" for index, node in enumerate(document["nodes"])}

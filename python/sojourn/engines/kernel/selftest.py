@@ -1,4 +1,4 @@
-"""Whether a kernel does what it has to: twice the same run, and packets that leave when they must."""
+"""Self-test of a built kernel: reproducible runs and exact departure times."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from sojourn.engines.kernel.trace import EVENT, OFFERED, REFUSED, SENT
 RATE, BYTES, LIMIT, COUNT = 10_000_000, 1250, 5, 8
 START_NS = 2_000_333_333
 AFTER_NS = 20 * 10**9
-"""From the burst to the end: all of it has been sent."""
+"""Time from the burst to the end of the run, after the last departure."""
 _QDISC = f"exec tc qdisc add dev f root handle 1: prio bands 2 priomap {' '.join('0' * 16)}"
 
 
 def run(kernel: Kernel) -> None:
-    """Boot a kernel twice on a burst of packets into a short queue; an error tells what it did wrong."""
+    """Boot a kernel twice with a burst into a short queue; raises `MissingError` if it fails."""
     first, second = (_burst(kernel) for _ in range(2))
     if first != second:
         raise MissingError("the kernel does not do the same twice; its results cannot be used")
     events = np.frombuffer(first, EVENT)
     sent = events["at"][events["what"] == SENT] - START_NS
     gap = BYTES * 8 * 10**9 // RATE
-    wanted = [number * gap for number in range(LIMIT + 1)]
+    expected = [number * gap for number in range(LIMIT + 1)]
     counts = [int((events["what"] == what).sum()) for what in (OFFERED, REFUSED)]
-    if sent.tolist() != wanted or counts != [COUNT, COUNT - LIMIT - 1]:
-        did = f"sent packets at {sent.tolist()} ns instead of {wanted} and dropped {counts[1]} of {counts[0]}"
-        raise MissingError(f"the kernel {did}; its results cannot be used")
+    if sent.tolist() != expected or counts != [COUNT, COUNT - LIMIT - 1]:
+        failure = f"sent packets at {sent.tolist()} ns instead of {expected} and dropped {counts[1]} of {counts[0]}"
+        raise MissingError(f"the kernel {failure}; its results cannot be used")
 
 
 def _burst(kernel: Kernel) -> bytes:

@@ -1,7 +1,6 @@
-"""How CAKE shares a rate, in the kernel and in ours beside the ideal: ``python -m sojourn.kernel.shares``.
+"""CAKE's shares in the kernel and in ours, beside the ideal: ``python -m sojourn.kernel.shares``.
 
-Senders that do not listen keep every queue full, so that nothing but the scheduler decides. The first seconds are left
-out.
+Unresponsive senders keep every queue full, so that only the scheduler matters. The first seconds are left out.
 """
 
 from __future__ import annotations
@@ -13,19 +12,19 @@ from dataclasses import dataclass
 import click
 
 from sojourn.engines.kernel.cache import VERSIONS, Kernel, built
-from sojourn.engines.kernel.compare import MARKED_CODE, SENT_CODE, ours, recorded
-from sojourn.engines.kernel.made import Naming, Packet, Pattern
+from sojourn.engines.kernel.compare import MARKED_CODE, SENT_CODE, our_aqm, record
+from sojourn.engines.kernel.pattern import Naming, Packet, Pattern
 from sojourn.studies.difference import compare_arrivals
 
 RATE = 10_000_000
-"""Of the shaper, in bit/s. The link is a hundred times as fast."""
+"""Shaper rate in bit/s. The link is a hundred times as fast."""
 BYTES = 1514
 LENGTH_S, LEFT_OUT_S = 12, 2
 
 
 @dataclass(frozen=True)
 class Load:
-    """A flow that sends at a constant rate, but for a jitter of half a gap."""
+    """A flow with a constant rate and a jitter of half a gap."""
 
     dscp: int = 0
     source: int = 1
@@ -35,7 +34,7 @@ class Load:
 
 @dataclass(frozen=True)
 class Case:
-    """What is shared, among whom, and how it should be."""
+    """CAKE's configuration, the loads, and the parties with their ideal shares."""
 
     name: str
     words: str
@@ -43,11 +42,11 @@ class Case:
     parties: Sequence[Sequence[int]]
     """Numbers of the loads of each party."""
     ideal: Sequence[float]
-    """In percent of the rate."""
+    """Ideal share of each party in percent of the rate."""
 
 
 LOW = RATE // 4
-"""Of each of many flows: more than any of them gets."""
+"""Rate of each of many flows, more than its share."""
 TINS = [Load(dscp=dscp) for dscp in (8, 0, 34, 46)]
 ALONE_AND_NINE = [[0], list(range(1, 10))]
 CASES = (
@@ -105,7 +104,7 @@ CASES = (
 
 
 def pattern_of(case: Case, length_s: int = LENGTH_S) -> Pattern:
-    """The case as arrivals; the same every time."""
+    """Arrivals of a case; deterministic."""
     draw, packets = random.Random(case.words), []
     for flow, load in enumerate(case.loads, 1):
         gap = BYTES * 8 * 10**9 // load.rate
@@ -127,9 +126,9 @@ def pattern_of(case: Case, length_s: int = LENGTH_S) -> Pattern:
 
 
 def shares(case: Case, kernel: Kernel) -> tuple[list[float], float]:
-    """What each party got in the kernel, in percent of the rate; packets that fare the same in ours, in percent."""
-    made = pattern_of(case)
-    [arrivals] = recorded(kernel, [made])
+    """Share of each party in the kernel in percent of the rate; packets with the same fate in ours in percent."""
+    pattern = pattern_of(case)
+    [arrivals] = record(kernel, [pattern])
     assert arrivals.recorded is not None
     fate, sent_ns = (arrivals.recorded[name] for name in ("fate", "fate_ns"))
     begin = arrivals.setup["origin_ns"] + LEFT_OUT_S * 10**9
@@ -137,9 +136,9 @@ def shares(case: Case, kernel: Kernel) -> tuple[list[float], float]:
     within &= (sent_ns >= begin) & (sent_ns < begin + (LENGTH_S - LEFT_OUT_S) * 10**9)
     flow, size = arrivals.columns["flow"], arrivals.columns["bytes"]
     of_flow = [float(size[within & (flow == number)].sum()) for number in range(1, len(case.loads) + 1)]
-    whole = RATE * (LENGTH_S - LEFT_OUT_S) / 8
-    got = [100 * sum(of_flow[number] for number in party) / whole for party in case.parties]
-    return got, compare_arrivals(arrivals, ours(made.aqm, kernel)).agreement_percent
+    capacity_bytes = RATE * (LENGTH_S - LEFT_OUT_S) / 8
+    percents = [100 * sum(of_flow[number] for number in party) / capacity_bytes for party in case.parties]
+    return percents, compare_arrivals(arrivals, our_aqm(pattern.aqm, kernel)).agreement_percent
 
 
 @click.command()
@@ -149,9 +148,11 @@ def main(version: str) -> None:
     kernel = built(version)
     click.echo(f"| CAKE | among | ideal, % | Linux {kernel.version}, % | packets alike, % |\n|---|---|---|---|---|")
     for case in CASES:
-        got, alike = shares(case, kernel)
+        percents, alike = shares(case, kernel)
         ideal = " : ".join(f"{share:.4g}" for share in case.ideal)
-        click.echo(f"| `{case.words}` | {case.name} | {ideal} | {' : '.join(f'{s:.2f}' for s in got)} | {alike:.2f} |")
+        click.echo(
+            f"| `{case.words}` | {case.name} | {ideal} | {' : '.join(f'{s:.2f}' for s in percents)} | {alike:.2f} |"
+        )
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""The kernel's source, from the machine's package manager.
+"""Download of the kernel's source by the machine's package manager.
 
-A version that the machine's own release lacks comes from another suite of Debian. For it apt gets a state of its own,
-so that the machine's list of sources stays as it is; it checks the suite's signature and the package's hash as always.
+A version that the machine's release lacks comes from another suite of Debian. For it apt gets its own state folder, so
+that the machine's sources.list stays unchanged; signature and hash are checked as usual.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ from sojourn.base.errors import MissingError
 from sojourn.base.files import new_folder, write_file
 
 LEFT_OUT = ("*.rst", "*.dts*", "*/asic_reg/*")
-"""Files that no build here reads: a third of the tree."""
+"""Files that are not needed for our builds, a third of the tree."""
 
 SUITES = {"7.3": "trixie-backports"}
-"""By version: the suite of Debian that has its source, where the machine's own sources need not."""
+"""Debian suite by Linux version, for versions that the machine's own sources may lack."""
 ARCHIVE = "http://deb.debian.org/debian"
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 
 Run = Callable[[list[str], Path], str]
-"""Runs a command in a folder and returns what it printed; raises `MissingError` with its last lines."""
+"""Runs a command in a folder and returns its stdout; raises `MissingError` with its last lines."""
 
 
 def version_file(version: str, place: Path) -> Path:
-    """Where the version of the source package in `place` is written."""
+    """File with the version of the source package in `place`."""
     return place / f"linux-source-{version}.version"
 
 
 def fetch(version: str, place: Path, run: Run) -> Path:
-    """Download the source package into `place`, unless it is there; the archive of the source in it."""
+    """Download the source package into `place`, unless it exists; returns the source archive."""
     name = f"linux-source-{version}"
     archive = place / f"{name}.tar.xz"
     if archive.exists() and version_file(version, place).exists():
@@ -58,7 +58,7 @@ def fetch(version: str, place: Path, run: Run) -> Path:
 
 
 def _other_suite(suite: str, state: Path, run: Run) -> list[str]:
-    """Let apt read the list of a suite into `state`; the options by which it then knows this suite and no other."""
+    """Run `apt-get update` for one suite with the state folder `state`; returns apt's options for it."""
     if not KEYRING.exists():
         raise MissingError(f"{KEYRING}: is not there; install the package debian-archive-keyring")
     for folder in ("lists/partial", "cache/archives/partial"):
@@ -73,7 +73,7 @@ def _other_suite(suite: str, state: Path, run: Run) -> list[str]:
         "Dir::Cache": state / "cache",
         "Acquire::Languages": "none",
     }
-    # What the machine does after its own updates is none of these.
+    # Disable the machine's update hooks.
     hooks = [f"#clear APT::Update::{hook};\n" for hook in ("Pre-Invoke", "Post-Invoke", "Post-Invoke-Success")]
     (state / "apt.conf").write_text("".join([*(f'{key} "{value}";\n' for key, value in settings.items()), *hooks]))
     options = ["-c", str(state / "apt.conf")]
@@ -89,7 +89,7 @@ def unpack(archive: Path, tree: Path, run: Run) -> None:
 
 
 def full_version(tree: Path) -> str:
-    """Version of Linux in its Makefile: 6.1.192."""
+    """Linux version in the Makefile, such as 6.1.192."""
     lines = (tree / "Makefile").read_text(encoding="utf-8").splitlines()[:6]
     values = dict(line.replace(" ", "").split("=", 1) for line in lines if "=" in line)
     return ".".join(values[key] for key in ("VERSION", "PATCHLEVEL", "SUBLEVEL")) + values.get("EXTRAVERSION", "")

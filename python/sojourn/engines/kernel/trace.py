@@ -1,6 +1,6 @@
-"""The trace that the guest's kernel writes: every packet at the bottleneck's queues, and what became of it.
+"""Trace of the guest's kernel: arrivals and fates of the packets at the bottlenecks' queues.
 
-Between them stand the time-outs of TCP: when the retransmission timer of a connection ran out.
+It also has the timeouts of TCP's retransmission timers.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ EVENT = np.dtype(
 """`struct event` of sojourn-kernel's trace.c."""
 OFFERED, SENT, DROPPED, REFUSED, TIMED_OUT = range(5)
 REPLACED = TIMED_OUT
-"""Of the packets that `_core.summarise` takes, among which there are no time-outs."""
+"""Event code for `_core.summarise`, whose input has no timeouts."""
 BEFORE_NS = 1
-"""So long before its instant a change comes: before what else happens then."""
+"""Lead of a change before its nominal time, so that it precedes all other events at that time."""
 SERVER_PORT = 5001
 _SOURCE_NETS = (1, 3)
-"""The second number of the addresses of data's sources: forward and reverse."""
+"""Second octet of the data sources' addresses, forward and reverse."""
 
 
 def read_trace(path: Path) -> npt.NDArray[Any]:
-    """Events in the order of time."""
+    """Read events, in order of time."""
     raw = path.read_bytes()
     if len(raw) % EVENT.itemsize:
         raise MissingError(f"the guest's trace is cut off after {len(raw)} bytes; is there space left?")
@@ -60,7 +60,7 @@ def entries(
     groups: Sequence[int],
     replacements: Sequence[tuple[int, int]] = (),
 ) -> Mapping[str, npt.NDArray[Any]]:
-    """Columns of the packets as `_core.summarise` takes them; `groups` has the group of each source."""
+    """Columns of the events for `_core.summarise`; `groups` has the group of each source."""
     events = mark_replaced(events[events["what"] != TIMED_OUT], replacements)
     from_source = _from_source(events)
     source = np.where(from_source, events["source"], events["destination"]) & 0xFFFF
@@ -81,38 +81,38 @@ def entries(
 
 
 def mark_replaced(events: npt.NDArray[Any], replacements: Sequence[tuple[int, int]]) -> npt.NDArray[Any]:
-    """Events in which what was freed with its queue, at the instant when another one took its place, is `REPLACED`."""
+    """Mark drops at the time of a replacement, i.e. packets freed with the old queue, as `REPLACED`."""
     events = events.copy()
     for at, link in replacements:
-        gone = (events["what"] == DROPPED) & (events["link"] == link)
-        events["what"][gone & (events["at"] >= at) & (events["at"] <= at + BEFORE_NS)] = REPLACED
+        dropped = (events["what"] == DROPPED) & (events["link"] == link)
+        events["what"][dropped & (events["at"] >= at) & (events["at"] <= at + BEFORE_NS)] = REPLACED
     return events
 
 
 def timeouts(events: npt.NDArray[Any], opened: Sequence[OpenedFlow]) -> dict[int, int]:
-    """How often the retransmission timer ran out at the data's source, by flow; one without is left out."""
-    late = events[(events["what"] == TIMED_OUT) & _from_source(events)]
-    numbers, counts = np.unique(_flows(late, opened), return_counts=True)
+    """Retransmission timeouts of the data sources by flow, without flows that had none."""
+    expired = events[(events["what"] == TIMED_OUT) & _from_source(events)]
+    numbers, counts = np.unique(_flows(expired, opened), return_counts=True)
     return dict(zip(numbers.tolist(), counts.tolist(), strict=True))
 
 
 def _from_source(events: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Whether it was the data's source that sent a packet, or timed out."""
+    """Mask of events whose packet or timeout is of the data source."""
     return np.isin((events["source"] >> 16) & 255, _SOURCE_NETS)
 
 
 def _flows(events: npt.NDArray[Any], opened: Sequence[OpenedFlow]) -> npt.NDArray[Any]:
-    """Number of the flow that each event belongs to, by source and port."""
+    """Flow number of each event, by source and port."""
     if not len(events):
         return np.zeros(0, np.uint32)
     source = np.where(_from_source(events), events["source"], events["destination"]) & 0xFFFF
     port = np.where(events["source_port"] == SERVER_PORT, events["destination_port"], events["source_port"])
     keys = source.astype(np.uint32) << 16 | port.astype(np.uint32)
-    known = sorted((one.source << 16 | one.port, one.flow) for one in opened)
-    names = np.array([key for key, _ in known], np.uint32)
-    places = np.minimum(np.searchsorted(names, keys), max(len(names) - 1, 0))
-    if not len(names) or (names[places] != keys).any():
+    by_key = sorted((one.source << 16 | one.port, one.flow) for one in opened)
+    keys_sorted = np.array([key for key, _ in by_key], np.uint32)
+    places = np.minimum(np.searchsorted(keys_sorted, keys), max(len(keys_sorted) - 1, 0))
+    if not len(keys_sorted) or (keys_sorted[places] != keys).any():
         raise MissingError(
             "the guest's trace has a packet that belongs to no flow; is this the kernel of this version?"
         )
-    return np.array([flow for _, flow in known], np.uint32)[places]
+    return np.array([flow for _, flow in by_key], np.uint32)[places]

@@ -1,4 +1,4 @@
-"""A scenario's traffic in the words of the guest's program (guest/tool/traffic.c)."""
+"""Translation of a scenario's traffic to the input of the guest's program (guest/tool/traffic.c)."""
 
 from __future__ import annotations
 
@@ -9,43 +9,43 @@ from typing import Any
 import numpy as np
 
 from sojourn import _core
-from sojourn.engines.kernel.network import START_NS, Ends
+from sojourn.engines.kernel.network import START_NS, FlowEndpoints
 from sojourn.engines.kernel.refuse import refuse
 from sojourn.engines.values import nanoseconds, octets
 
 NEVER = 2**64 - 1
 FIRST_PORT = 10_000
-"""Port of a source's first connection, at the end that connects."""
+"""Source port of a source's first connection."""
 UDP_IP_HEADERS, STAMP = 28, 16
 ECT = {"not-ect": 0, "ect1": 1, "ect0": 2}
 TIMESTAMPS = 12
-"""Bytes of the option in every segment, which the kernel's maximum segment size includes."""
+"""Bytes of the timestamps option in every segment, which the kernel's MSS includes."""
 
 
 @dataclass(frozen=True)
 class Traffic:
-    """What the guest's program is told."""
+    """Input of the guest's program."""
 
     text: str
     files: dict[str, bytes]
     flows: list[int | None]
-    """Of each source the number of its flow, or None if it opens connections that come and go."""
+    """Flow number of each source, or None if it opens short connections."""
 
 
 def traffic(
-    document: Mapping[str, Any], plan: Sequence[Mapping[str, Any]], ends: Sequence[Ends], starts: Iterable[int]
+    document: Mapping[str, Any], plan: Sequence[Mapping[str, Any]], ends: Sequence[FlowEndpoints], starts: Iterable[int]
 ) -> Traffic:
     """Write the traffic of a canonical scenario.
 
-    `plan` says when each source begins, `starts` when the statistics can begin, ns.
+    `plan` has the times of each source, `starts` the start times of the statistics in ns.
     """
     files: dict[str, bytes] = {}
     flows: list[int | None] = []
     lines = []
     for index, (planned, at) in enumerate(zip(plan, ends, strict=True)):
         flow, place = document["flows"][at.group], f"flows[{at.group}]"
-        lasts = flow["kind"] != "web" and not flow.get("pause")
-        flows.append(sum(one is not None for one in flows) if lasts else None)
+        is_long_lived = flow["kind"] != "web" and not flow.get("pause")
+        flows.append(sum(one is not None for one in flows) if is_long_lived else None)
         number = -1 if flows[-1] is None else flows[-1]
         common = f"{at.source} {at.sink} {at.source_address} {at.sink_address} {at.group} {number}"
         words = _source(flow, place, planned, f"times.{index}")
@@ -57,12 +57,12 @@ def traffic(
     step = document["probes"].get("flows")
     sampling = nanoseconds("probes.flows", step) if step else 0
     clock = f"clock {START_NS} {end} {sampling} {fixed} {len(document['flows'])}"
-    looks = [f"look {at}" for at in starts if at]
-    return Traffic("\n".join([clock, *looks, *lines, ""]), files, flows)
+    sample_times = [f"look {at}" for at in starts if at]
+    return Traffic("\n".join([clock, *sample_times, *lines, ""]), files, flows)
 
 
 def _source(flow: Mapping[str, Any], place: str, planned: Mapping[str, Any], times: str) -> tuple[str, str]:
-    """Verb and parameters of a source."""
+    """Command and parameters of a source."""
     kind = flow["kind"]
     if flow.get("middlebox"):
         refuse(f"{place}.middlebox", "has nobody on the way who changes packets", "leave it out")
@@ -87,10 +87,7 @@ def _source(flow: Mapping[str, Any], place: str, planned: Mapping[str, Any], tim
 
 
 def _tcp(flow: Mapping[str, Any], place: str) -> str:
-    """Congestion control, segments and window.
-
-    Which Linux a `stack` models does not matter: the TCP is that of the kernel which runs.
-    """
+    """Congestion control, segment size and window. The running kernel's TCP is used, whichever Linux `stack` names."""
     if not flow["stack"].startswith("linux"):
         refuse(f"{place}.stack", f"has Linux's TCP, not {flow['stack']}", "choose linux-6.1")
     if flow["cc"] not in CONTROLS:
@@ -109,7 +106,7 @@ def _tcp(flow: Mapping[str, Any], place: str) -> str:
 
 
 def _tos(flow: Mapping[str, Any]) -> int:
-    """The byte of DSCP and ECN that both ends set; TCP has its own ECN."""
+    """TOS byte of both ends; TCP sets its own ECN bits."""
     return int(_core.dscp(flow["dscp"])) << 2 if flow.get("dscp") else 0
 
 

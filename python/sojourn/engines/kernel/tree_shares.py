@@ -1,8 +1,8 @@
-"""How HTB, PRIO and CAKE share a link beside the kernel engine: ``python -m sojourn.kernel.tree_shares``.
+"""Shares of a link under HTB, PRIO and CAKE, simulated and in the kernel: ``python -m sojourn.kernel.tree_shares``.
 
-Each tree is drawn: rates, ceilings, priorities, turns, limits, and what is in the classes. Under overload: datagrams
-that no queue slows down come to every class, most of them faster than it is served. Both engines run the same
-scenario, and each group's part of the link is compared.
+Each tree is random: rates, ceilings, priorities, quanta, limits, and the classes' children. Unresponsive datagram flows
+overload the link; most send to their class faster than it is served. Both engines run the same scenario, and the share
+of each flow group is compared.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from sojourn.studies.runs.runner import cores
 
 DURATION_S, WARMUP_S = 6, 2
 BAND = 0.01
-"""Of the link: no group's part may differ by more."""
-LEAST_BYTES = 90
+"""Maximum difference of a group's shares, as a fraction of the link's rate."""
+MIN_BYTES = 90
 CODES = ("EF", "CS1", "AF41", "CS6", "0")
 
 
 @dataclass(frozen=True)
-class Drawn:
-    """A queue manager, the link's limit, and where each group of flows goes: keys beside its load."""
+class RandomTree:
+    """A random queue manager, the link's limit, and the keys that classify each flow group."""
 
     aqm: str
     limit: str
@@ -39,22 +39,22 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Tree:
-    """A scenario, and what came of it."""
+    """A scenario and the shares of its flow groups."""
 
     number: int
     scenario: Scenario
-    ours: list[float]
-    """Each group's part of the link, by the bytes that arrived."""
-    kernels: list[float]
+    simulated: list[float]
+    """Share of the link per group in the simulator, by goodput."""
+    in_kernel: list[float]
 
     @property
     def difference(self) -> float:
-        """The largest difference of a group's parts."""
-        return max(abs(one - other) for one, other in zip(self.ours, self.kernels, strict=True))
+        """Maximum difference of a group's shares."""
+        return max(abs(one - other) for one, other in zip(self.simulated, self.in_kernel, strict=True))
 
 
-def htb(draw: random.Random, rate: int) -> Drawn:
-    """One or two levels: classes with rates that together are below the link's, and ceilings that are not."""
+def htb(draw: random.Random, rate: int) -> RandomTree:
+    """Two levels: classes whose rates add up to less than the link's, and whose ceilings do not."""
     shaped = round(rate * draw.uniform(0.2, 0.95))
     inner = draw.randint(1, 2)
     parts, places = [], []
@@ -67,42 +67,46 @@ def htb(draw: random.Random, rate: int) -> Drawn:
         words += draw.choice(("", f" prio {draw.randrange(3)}"))
         words += draw.choice(("", f" quantum {draw.randint(1514, 60_000)}B"))
         words += draw.choice(("", f" burst {draw.randint(1600, 90_000)}B cburst {draw.randint(1600, 90_000)}B"))
-        parts.append(f"class {number:x} parent {parent:x} {words}{_inside(draw)}")
+        parts.append(f"class {number:x} parent {parent:x} {words}{_random_child(draw)}")
         places.append({"class": f"1:{number:x}"})
-    return Drawn(f"htb default 10 {{ {'; '.join(parts)} }}", _limit(draw), places)
+    return RandomTree(f"htb default 10 {{ {'; '.join(parts)} }}", _random_limit(draw), places)
 
 
-def prio(draw: random.Random, _rate: int) -> Drawn:
-    """Bands by code point; what the first ones leave is for the last."""
+def prio(draw: random.Random, _rate: int) -> RandomTree:
+    """Bands by DSCP in strict priority."""
     count = draw.randint(2, 4)
-    parts = [f"band {band} match dscp {CODES[band - 1]}{_inside(draw)}" for band in range(1, count + 1)]
+    parts = [f"band {band} match dscp {CODES[band - 1]}{_random_child(draw)}" for band in range(1, count + 1)]
     places = [{"dscp": CODES[band]} for band in range(count)]
-    return Drawn(f"prio bands {count} priomap {','.join(['1'] * 16)} {{ {'; '.join(parts)} }}", _limit(draw), places)
+    return RandomTree(
+        f"prio bands {count} priomap {','.join(['1'] * 16)} {{ {'; '.join(parts)} }}", _random_limit(draw), places
+    )
 
 
-def cake(draw: random.Random, rate: int) -> Drawn:
-    """Tins of every kind below a shaper."""
+def cake(draw: random.Random, rate: int) -> RandomTree:
+    """All tin modes below a shaper."""
     tins = draw.choice(("besteffort", "diffserv3", "diffserv4", "diffserv8", "precedence"))
     isolation = draw.choice(("flows", "triple-isolate", "dual-srchost", "dual-dsthost", "srchost"))
     words = (
         f"bandwidth {round(rate * draw.uniform(0.2, 0.95))}bit {tins} {isolation} memlimit {draw.randint(60, 900)}kB"
     )
-    # Its own limit is in bytes.
-    return Drawn(f"cake {words}", "20000 packets", [{"dscp": draw.choice(CODES)} for _ in range(draw.randint(2, 6))])
+    # CAKE's own limit is in bytes.
+    return RandomTree(
+        f"cake {words}", "20000 packets", [{"dscp": draw.choice(CODES)} for _ in range(draw.randint(2, 6))]
+    )
 
 
-KINDS: Mapping[str, Callable[[random.Random, int], Drawn]] = {"htb": htb, "prio": prio, "cake": cake}
+KINDS: Mapping[str, Callable[[random.Random, int], RandomTree]] = {"htb": htb, "prio": prio, "cake": cake}
 
 
-def drawn(seed: int, number: int) -> Scenario:
-    """Tree `number` of a seed, under overload."""
+def random_scenario(seed: int, number: int) -> Scenario:
+    """Tree `number` of a seed, overloaded."""
     draw = random.Random(f"{seed} {number}")
     rate = round(10 ** draw.uniform(6.5, 7.8))
     tree = list(KINDS.values())[number % len(KINDS)](draw, rate)
     flows = []
     for place in tree.places:
-        size = draw.randint(LEAST_BYTES, 1500)
-        # No more packets than a guest sends at ease, and together more than the link carries.
+        size = draw.randint(MIN_BYTES, 1500)
+        # At most as many packets as a guest can send, and in total more than the link carries.
         load = min(rate * draw.uniform(0.2, 1.1), size * 8 * 15_000)
         flows.append({"kind": "cbr", "rate": f"{round(load)} bit/s", "size": f"{size} B", **place})
     return Scenario.build(
@@ -115,7 +119,7 @@ def drawn(seed: int, number: int) -> Scenario:
     )
 
 
-def compared(number: int, scenario: Scenario, engine: str) -> Tree:
+def compare(number: int, scenario: Scenario, engine: str) -> Tree:
     """Run a tree on both engines."""
     rate = bits_per_second(scenario.bottleneck["rate"])
     parts = []
@@ -125,14 +129,14 @@ def compared(number: int, scenario: Scenario, engine: str) -> Tree:
     return Tree(number, scenario, *parts)
 
 
-def _inside(draw: random.Random) -> str:
+def _random_child(draw: random.Random) -> str:
     target = f"target {draw.randint(2, 20)}ms"
     return draw.choice(
         ("", "", f" {{ codel@linux {target} }}", f" {{ fq_codel@linux limit {draw.randint(10, 900)} {target} }}")
     )
 
 
-def _limit(draw: random.Random) -> str:
+def _random_limit(draw: random.Random) -> str:
     return draw.choice(("1000 packets", f"{draw.randint(5, 300)} packets"))
 
 
@@ -142,7 +146,7 @@ def _rows(trees: list[Tree]) -> Iterator[str]:
     for tree in trees:
         link = tree.scenario.bottleneck
         parts = " : ".join(
-            f"{100 * one:.2f} ({100 * other:.2f})" for one, other in zip(tree.ours, tree.kernels, strict=True)
+            f"{100 * one:.2f} ({100 * other:.2f})" for one, other in zip(tree.simulated, tree.in_kernel, strict=True)
         )
         head = f"| {tree.number} | `{spelled_aqm(link['aqm'])}` | {link['limit']}"
         yield f"{head} | {parts} | {100 * tree.difference:.3f} |"
@@ -157,7 +161,7 @@ def main(version: str, trees: int, seed: int) -> None:
     kernel = built(version)
     engine = "kernel" if version == VERSIONS[0] else f"kernel-{version}"
     with ThreadPoolExecutor(cores()) as pool:
-        found = list(pool.map(lambda n: compared(n, drawn(seed, n), engine), range(trees)))
+        found = list(pool.map(lambda n: compare(n, random_scenario(seed, n), engine), range(trees)))
     click.echo("\n".join(_rows(found)))
     within = [tree for tree in found if tree.difference <= BAND]
     largest = 100 * max(tree.difference for tree in found)

@@ -1,7 +1,7 @@
-"""Vectors of the kernel's queue disciplines, for our tests: ``python -m sojourn.kernel.vectors FOLDER``.
+"""Test vectors of the kernel's queue disciplines: ``python -m sojourn.kernel.vectors FOLDER``.
 
-Those of FQ-PIE, CAKE, COBALT, SFB, fq and netem are of Linux 6.1; with ``--version 7.3`` those of what is newer.
-A vector is what `sojourn aqm diff --vector` reads: `NAME.jsonl.gz`, a line per packet, and `NAME.meta.json`.
+FQ-PIE, CAKE, COBALT, SFB, fq and netem are recorded on Linux 6.1, newer disciplines with ``--version 7.3``.
+`sojourn aqm diff --vector` reads a vector: `NAME.jsonl.gz`, a line per packet, and `NAME.meta.json`.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ import numpy as np
 
 from sojourn.base.files import write_file
 from sojourn.engines.kernel.cache import VERSIONS, built
-from sojourn.engines.kernel.compare import MARKED_CODE, SENT_CODE, recorded
-from sojourn.engines.kernel.made import Naming, Packet, Pattern
+from sojourn.engines.kernel.compare import MARKED_CODE, SENT_CODE, record
+from sojourn.engines.kernel.pattern import Naming, Packet, Pattern
 from sojourn.engines.kernel.patterns import pattern
 from sojourn.io.traces.arrivals import Arrivals
 
 PACKETS = 1500
-MOST_RATE = 1_000_000
-"""In bit/s: the packets of a fast link would have come before PIE's first update, after half a second."""
+MAX_RATE = 1_000_000
+"""Maximum rate in bit/s; on a faster link all packets would arrive before PIE's first update, after 0.5 s."""
 LINES = {
     "fq_pie.plain": "fq_pie limit 1000 flows 1024 target 5ms tupdate 15ms",
     "fq_pie.ecn": "fq_pie limit 1000 flows 16 quantum 300 target 3ms tupdate 10ms alpha 8 beta 32 ecn",
     "fq_pie.bytes": "fq_pie limit 1000 flows 64 quantum 3000 target 4ms tupdate 8ms alpha 8 beta 32 bytemode",
 }
-"""By name: tc's words. The limits are never reached: the kernel does not tell its sender of such drops."""
-MADE_UP = {
+"""tc configuration by name. The limits are never reached: the kernel does not report such drops to the sender."""
+RANDOM = {
     "cake.autorate": ("cake", 138),
     "cake.besteffort": ("cake", 115),
     "cake.diffserv3": ("cake", 75),
@@ -52,8 +52,8 @@ MADE_UP = {
     "netem.gilbert": ("netem", 79),
     "netem.slots": ("netem", 27),
 }
-"""By name: the pattern of `SEED` that is recorded, with `MADE_PACKETS`. Between them they have every mode of tins,
-shapers and none, overflows, ingress, cells, hosts by class and by address, and many drops and marks; netem's laws."""
+"""Discipline and pattern number of `SEED` by name, with `RANDOM_PACKETS`. They cover all tin modes, shaped and not,
+overflows, ingress, ATM cells, hosts by class and by address, many drops and marks, and netem's models."""
 NEWER = {
     "cake-7.3.autorate": ("cake", 169),
     "cake-7.3.overflow": ("cake", 26),
@@ -66,13 +66,13 @@ NEWER = {
     "dualpi2.packets": ("dualpi2", 3),
     "dualpi2.rtt": ("dualpi2", 10),
 }
-"""The same of Linux 7.3: `dualpi2` by either way to drop, step, queue and limit; where CAKE is not that of 6."""
-SEED, MADE_PACKETS = 1, 700
+"""The same for Linux 7.3: `dualpi2` with both drop modes, steps, queues and limits; changes of CAKE since Linux 6."""
+SEED, RANDOM_PACKETS = 1, 700
 MILLISECOND = 1_000_000
 
 
 def lines(arrivals: Arrivals) -> Iterator[str]:
-    """A vector's lines."""
+    """Lines of a vector."""
     assert arrivals.recorded is not None
     origin = arrivals.setup["origin_ns"]
     rows = zip(
@@ -81,29 +81,30 @@ def lines(arrivals: Arrivals) -> Iterator[str]:
         strict=True,
     )
     verdicts = {SENT_CODE: "pass", MARKED_CODE: "mark"}
-    named = _named(arrivals)
+    extra = _host_columns(arrivals)
     if "copy" in arrivals.columns:
-        named = [
-            {**more, "copy": 1} if copy else more for more, copy in zip(named, arrivals.columns["copy"], strict=True)
+        extra = [
+            {**columns, "copy": 1} if copy else columns
+            for columns, copy in zip(extra, arrivals.columns["copy"], strict=True)
         ]
-    for (at, size, flow, ecn, fate, end), more in zip(rows, named, strict=True):
+    for (at, size, flow, ecn, fate, end), columns in zip(rows, extra, strict=True):
         departure = end - origin if fate in verdicts else -1
-        row = {"arrival_ns": at - origin, "size": size, "flow": flow, "ecn": ecn, **more}
+        row = {"arrival_ns": at - origin, "size": size, "flow": flow, "ecn": ecn, **columns}
         yield json.dumps({**row, "verdict": verdicts.get(fate, "drop"), "departure_ns": departure})
 
 
-def _named(arrivals: Arrivals) -> list[dict[str, int]]:
-    """What a line says of its packet beyond that: its DSCP and its hosts, where they are not those of all others."""
+def _host_columns(arrivals: Arrivals) -> list[dict[str, int]]:
+    """DSCP and hosts of each packet's line; empty if all packets have the defaults."""
     plain = {"dscp": 0, "from_host": 1, "to_host": 2}
     rows = zip(*(arrivals.columns[name].tolist() for name in plain), strict=True)
-    named = [dict(zip(plain, row, strict=True)) for row in rows]
-    return [{}] * len(named) if all(row == plain for row in named) else named
+    extra = [dict(zip(plain, row, strict=True)) for row in rows]
+    return [{}] * len(extra) if all(row == plain for row in extra) else extra
 
 
-def virgin() -> Pattern:
-    """A queue of COBALT that was never congested, under a load that keeps it over target: a packet takes a millisecond.
+def first_congestion() -> Pattern:
+    """COBALT's first congestion, with a load that stays above target; a packet takes a millisecond.
 
-    CoDel would grant the first congestion an interval of 100 ms.
+    CoDel would wait an interval of 100 ms before its first drop.
     """
     burst = [Packet(100_000 + 1000 * number, 1500, 0, 0) for number in range(12)]
     steady = [Packet(MILLISECOND * number + 777_777, 1500, 0, 0) for number in range(1, 400)]
@@ -112,14 +113,14 @@ def virgin() -> Pattern:
 
 
 def _newer() -> dict[str, Pattern]:
-    return {name: pattern(aqm, SEED, number, MADE_PACKETS) for name, (aqm, number) in NEWER.items()}
+    return {name: pattern(aqm, SEED, number, RANDOM_PACKETS) for name, (aqm, number) in NEWER.items()}
 
 
 def _patterns() -> dict[str, Pattern]:
-    slow = (one for one in (pattern("fq_pie", 1, n, PACKETS) for n in count()) if one.rate < MOST_RATE)
-    made = {name: replace(one, line=line) for one, (name, line) in zip(slow, LINES.items(), strict=False)}
-    drawn = {name: pattern(aqm, SEED, number, MADE_PACKETS) for name, (aqm, number) in MADE_UP.items()}
-    return {**made, "cobalt.virgin": virgin(), **drawn}
+    slow = (one for one in (pattern("fq_pie", 1, n, PACKETS) for n in count()) if one.rate < MAX_RATE)
+    patterns = {name: replace(one, line=line) for one, (name, line) in zip(slow, LINES.items(), strict=False)}
+    random_patterns = {name: pattern(aqm, SEED, number, RANDOM_PACKETS) for name, (aqm, number) in RANDOM.items()}
+    return {**patterns, "cobalt.virgin": first_congestion(), **random_patterns}
 
 
 def _write(path: Path, content: bytes) -> None:
@@ -132,8 +133,8 @@ def _write(path: Path, content: bytes) -> None:
 def main(folder: Path, version: str) -> None:
     """Record the vectors of a version into FOLDER."""
     kernel = built(version)
-    made = _patterns() if version == VERSIONS[0] else _newer()
-    for (name, one), arrivals in zip(made.items(), recorded(kernel, list(made.values())), strict=True):
+    patterns = _patterns() if version == VERSIONS[0] else _newer()
+    for (name, one), arrivals in zip(patterns.items(), record(kernel, list(patterns.values())), strict=True):
         text = "".join(f"{line}\n" for line in lines(arrivals))
         packed = gzip.compress(text.encode(), 9, mtime=0)
         _write(folder / f"{name}.jsonl.gz", packed)
