@@ -9,7 +9,7 @@ const sojourn = join(here, "../python/sojourn");
 const tests = process.argv.includes("--tests");
 const minify = !process.argv.includes("--plain");
 
-/** Shipped scenarios that are one run each: a study, one with drawn keys or with a trace is not for the page. */
+/** Shipped scenarios of a single run; studies, drawn keys and traces are not supported by the page. */
 async function scenarios() {
   const folder = join(sojourn, "model/scenarios/shipped");
   const names = (await readdir(folder)).filter(name => name.endsWith(".toml")).sort();
@@ -19,7 +19,7 @@ async function scenarios() {
   return all.filter(({ text }) => !/^\[(sweep|draw)|^(trace|file|extends)\s*=/m.test(text));
 }
 
-/** Published values of the papers that the page shows. */
+/** Published values of the papers on the page. */
 async function claims() {
   const all = JSON.parse(await readFile(join(sojourn, "papers/claims.json"), "utf8"));
   return all.filter(claim => claim.kind !== "relation" && claim.engine === "simulate");

@@ -1,21 +1,21 @@
 #!/usr/bin/env bash
-# Builds the WebAssembly module of crates/web into web/build/sojourn.wasm; exits with 4 and a reason where nothing can.
-# With the wasm target of the installed toolchain, which rustup adds, or with Debian's rustc-web, whose rust-web-src has the standard library as
-# sources: then that is built as well, and the linker may be any lld, as Debian's has the number of an LLVM in its name.
+# Builds the WebAssembly module of crates/web into web/build/sojourn.wasm; exits with 4 and a reason if that is not possible.
+# Uses the wasm target of the installed toolchain, which rustup adds, or Debian's rustc-web. The latter has the standard
+# library as sources (rust-web-src), which is built as well; any lld will do, since Debian's has LLVM's version in its name.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 target=wasm32-unknown-unknown
 built=target/wasm
 profile=(--release --locked --package sojourn-web --crate-type cdylib --target "$target" --target-dir "$built")
-# What runs is fast, what reads and writes texts is small; docs/lab.md has what other levels cost.
+# Optimise the simulation for speed, parsing and formatting for size; docs/lab.md has the costs of other levels.
 export CARGO_PROFILE_RELEASE_PANIC=abort CARGO_PROFILE_RELEASE_STRIP=symbols CARGO_PROFILE_RELEASE_OPT_LEVEL=2
 for package in toml toml_edit toml_parser toml_writer winnow serde_json serde indexmap hashbrown; do
   profile+=(--config "profile.release.package.$package.opt-level=\"z\"")
 done
 
-# No path of this machine goes into the module, which is part of the wheel. Less is compiled into its callers than `2` would:
-# a fifteenth of the size, for a seventh of the speed under FQ-CoDel and none under CoDel.
+# The module is part of the wheel, so it must not contain local paths. Less inlining than level 2: a fifteenth of the size,
+# for a seventh of the speed with FQ-CoDel and none with CoDel.
 export RUSTFLAGS="${RUSTFLAGS:-} -C llvm-args=-inline-threshold=150 --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}/registry/src=crates"
 
 skip() {
@@ -43,7 +43,7 @@ debian_lld() {
   return 1
 }
 
-# `rustup` has one toolchain for all of this; without a network it fails, and others may do.
+# Prefer rustup, which adds the target to the same toolchain; offline it fails, and Debian's toolchain may still do.
 if ! has_target rustc && command -v rustup >/dev/null; then
   echo "adding $target to the toolchain (rustup)"
   timeout 300 rustup target add "$target" </dev/null >/dev/null 2>&1 || echo "rustup cannot add $target; is the network there?" >&2

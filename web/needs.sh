@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Says in one line what this machine lacks for the module and the page of `sojourn lab`, and the one command that makes them
-# here; exits with 4 if something has to be installed first. `sojourn lab` asks it where the page is not built.
+# Prints one line: what is missing to build the module and the page of `sojourn lab`, and the command that builds them;
+# exits with 4 if something must be installed first. Run by `sojourn lab` if the page is not built.
 set -uo pipefail
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 target=wasm32-unknown-unknown
@@ -9,7 +9,7 @@ has_target() {
   [[ -d "$("$1" --print sysroot 2>/dev/null)/lib/rustlib/$target/lib" ]]
 }
 
-# A toolchain of rustup gets the target by itself (build.sh); Debian's has it in other packages, which conflict with its rustc.
+# build.sh adds the target to a rustup toolchain; Debian has it in other packages, which conflict with its rustc.
 makes_wasm() {
   has_target rustc || command -v rustup >/dev/null || has_target /usr/bin/rustc ||
     [[ -x /usr/bin/cargo && -d "$(/usr/bin/rustc --print sysroot 2>/dev/null)/lib/rustlib/src/rust/library/std" ]]

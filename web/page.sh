@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Bundles the page and puts it with the module where the package has it, python/sojourn/apps/lab/static; exits with 4 and a reason
-# where that cannot be.
+# Bundles the page and copies it with the module into the package, python/sojourn/apps/lab/static; exits with 4 and a reason
+# if that is not possible.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 

@@ -1,4 +1,4 @@
-/** The page as one self-contained module, which reports and notebooks embed. */
+/** The page as one self-contained module, embedded in reports and notebooks. */
 
 import type { Start } from "./core/core.js";
 import { define, SojournLab } from "./element.js";
@@ -7,7 +7,7 @@ export { SojournLab };
 
 define();
 
-/** Puts the lab into an element. What it returns takes it away again. */
+/** Mounts the lab in an element and returns a function that removes it. */
 export function mount(element: HTMLElement, options: { module: BufferSource; start: Start }): () => void {
   const lab = document.createElement("sojourn-lab") as SojournLab;
   element.append(lab);

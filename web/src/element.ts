@@ -1,6 +1,6 @@
 /**
- * `<sojourn-lab>`: the whole page as one element, for documents, reports and notebooks. Attribute or property `scenario`
- * has the text of a scenario, property `module` the bytes of the simulator.
+ * `<sojourn-lab>`: the page as a custom element, for documents, reports and notebooks. Attribute or property `scenario`
+ * is the text of a scenario.
  */
 
 import { decodePayload, fromBase64, type Start } from "./core/core.js";
@@ -28,7 +28,7 @@ export class SojournLab extends HTMLElement {
   private lab: Lab | null = null;
   private compiled: WebAssembly.Module | null = null;
   private started: Start = {};
-  /** Whether the page's address has the state: of the page itself, not of one that embeds it. */
+  /** Whether the state is kept in the URL; not so for an embedded lab. */
   addressed = false;
 
   constructor() {
@@ -46,16 +46,16 @@ export class SojournLab extends HTMLElement {
   }
 
   attributeChangedCallback(): void {
-    if (this.lab) this.tryTo(() => this.lab!.session.openText(this.scenario));
+    if (this.lab) this.attempt(() => this.lab!.session.openText(this.scenario));
     else this.started = { ...this.started, text: this.scenario };
   }
 
-  /** The session, for tests and for those who script the element. */
+  /** The session, for tests and scripts. */
   get session(): Session | null {
     return this.lab?.session ?? null;
   }
 
-  private tryTo(action: () => void): void {
+  private attempt(action: () => void): void {
     try {
       action();
     } catch (error) {
@@ -67,7 +67,7 @@ export class SojournLab extends HTMLElement {
     fill(this.root, h("p", { class: "refused", role: "alert" }, message));
   }
 
-  /** Starts with the module, compiled or as bytes. */
+  /** Starts the lab; `module` is compiled or bytes. */
   async begin(module: WebAssembly.Module | BufferSource, start: Start): Promise<void> {
     fill(this.root, h("p", { class: "refused" }, "The simulator is being loaded …"));
     try {
@@ -99,16 +99,16 @@ export class SojournLab extends HTMLElement {
     await session.load();
     await this.playback(start, session);
     fill(this.root, this.lab.element);
-    const asked = this.getAttribute("theme");
-    this.lab.setTheme(asked === "dark" || (!asked && dark.matches) ? "dark" : "light");
-    session.tell("state", "time");
+    const theme = this.getAttribute("theme");
+    this.lab.setTheme(theme === "dark" || (!theme && dark.matches) ? "dark" : "light");
+    session.notify("state", "time");
     session.simulate();
     if (this.addressed) this.follow(session);
-    if (this.addressed && !location.hash) this.playAtOnce(session);
+    if (this.addressed && !location.hash) this.autoplay(session);
   }
 
-  /** A visitor without an address of their own sees the queues at work, unless they want nothing to move. */
-  private playAtOnce(session: Session): void {
+  /** Starts playback once both runs are there, unless the user prefers reduced motion. */
+  private autoplay(session: Session): void {
     if (matchMedia("(prefers-reduced-motion: reduce)").matches) return;
     let begun = false;
     session.on(["runs"], () => {
@@ -118,7 +118,7 @@ export class SojournLab extends HTMLElement {
     });
   }
 
-  /** A result from disk or from a native run: its scenario is run again here, where the browser can. */
+  /** Shows a result from disk or from a native run; its scenario is run again here if the browser can. */
   private async playback(start: Start, session: Session): Promise<void> {
     if (!start.payload) return;
     const bytes =
@@ -128,7 +128,7 @@ export class SojournLab extends HTMLElement {
     session.show(decodePayload(bytes));
   }
 
-  /** Keeps the address up to date, and follows it. */
+  /** Keeps the URL up to date and follows its changes. */
   private follow(session: Session): void {
     let shown = location.hash;
     let timer = 0;
@@ -148,7 +148,7 @@ export class SojournLab extends HTMLElement {
       if (location.hash === shown) return;
       shown = location.hash;
       session.update(decode(location.hash, presetState, session.state));
-      session.tell("time");
+      session.notify("time");
     });
   }
 

@@ -1,4 +1,4 @@
-/** The page of `sojourn lab`: one element over the whole window, with what lies beside it. */
+/** Page of `sojourn lab`: the lab element, started with the module and `start.json` beside the page. */
 
 import type { Start } from "./core/core.js";
 import { define, type SojournLab } from "./element.js";

@@ -42,7 +42,7 @@ const registry: Registry = {
   traffic: [],
 };
 
-test("texts and tables are read alike", () => {
+test("texts and tables are parsed alike", () => {
   const table: [unknown, string][] = [
     ["codel", "codel"],
     ["codel@act target 5ms", "codel@act target 5ms"],
@@ -62,7 +62,7 @@ test("texts and tables are read alike", () => {
   }
 });
 
-test("what has more to it than controls can change is left alone", () => {
+test("queue managers that controls cannot represent are left unchanged", () => {
   for (const value of [
     "fq(codel)",
     "tbf rate 1mbit { codel }",
@@ -74,7 +74,7 @@ test("what has more to it than controls can change is left alone", () => {
     assert.equal(parseAqm(value as never, registry), null, JSON.stringify(value));
 });
 
-test("a parameter is what is set, else what its profile has", () => {
+test("a parameter is as set, else as in its profile", () => {
   const value = (text: string, name: string): string => valueOf(parseAqm(text, registry)!, name, registry);
   assert.equal(value("codel", "target"), "5 ms");
   assert.equal(value("codel@act", "target"), "7 ms");

@@ -1,4 +1,4 @@
-// Headless Chromium and a server of dist/ for end-to-end tests and profiles. Null where there is no browser.
+// Headless Chromium and a server of dist/, for end-to-end tests and profiles.
 import { createServer } from "node:http";
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
@@ -21,7 +21,7 @@ const ARGUMENTS = [
   "--disable-sync",
 ];
 
-/** What `sojourn lab` sends with the page. */
+/** Content-Security-Policy of `sojourn lab`. */
 const POLICY =
   "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self' 'unsafe-inline'; " +
   "img-src 'self' data: blob:; connect-src 'self'; worker-src 'self' blob:";
@@ -34,7 +34,7 @@ const TYPES = {
   ".json": "application/json",
 };
 
-/** Why there can be no end-to-end test here; empty where there can. */
+/** Reason why end-to-end tests cannot run here; empty if they can. */
 export function missing() {
   if (!existsSync(EXECUTABLE)) return `${EXECUTABLE} is missing (Debian: chromium)`;
   if (!existsSync(join(web, "dist/lab.js"))) return "web/dist is not built (make web)";
@@ -43,8 +43,8 @@ export function missing() {
 }
 
 /**
- * Serves the page on a port of its own. `start`: what `start.json` says, to be changed between visits; `native`: what
- * makes the answer to a request for a native run.
+ * Serves the page on a free port. `start`: content of `start.json`, may change between visits; `native`: handler of
+ * requests for native runs.
  */
 export async function serve() {
   const state = { start: {}, native: null };
@@ -73,7 +73,7 @@ export async function serve() {
   return { state, address: `http://127.0.0.1:${server.address().port}/`, close: () => server.close() };
 }
 
-/** A browser with a profile of its own, which goes with it. */
+/** Starts a browser with a temporary profile. */
 export async function browse(options = {}) {
   const profile = await mkdtemp(join(tmpdir(), "sojourn-lab-"));
   const context = await chromium.launchPersistentContext(profile, {

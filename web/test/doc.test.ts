@@ -16,7 +16,7 @@ test("values are read by dotted path", () => {
   assert.equal(get(DOC, "duration.seconds"), undefined);
 });
 
-test("a change leaves the document that it is made of as it was", () => {
+test("a change does not modify the original document", () => {
   const before = JSON.stringify(DOC);
   const after = set(DOC, "flows.1.count", 5);
   assert.equal(get(after, "flows.1.count"), 5);
@@ -26,11 +26,11 @@ test("a change leaves the document that it is made of as it was", () => {
   assert.equal(get(set(DOC, "reverse.delay", "3 ms"), "reverse.delay"), "3 ms");
 });
 
-test("leaves make the document again", () => {
+test("unflatten inverts flatten", () => {
   assert.deepEqual(unflatten(flatten(DOC)), DOC);
 });
 
-test("a difference applied to its base gives the document", () => {
+test("applying a difference to its base gives the document", () => {
   const others = [
     set(DOC, "link.rate", "2 Mbit/s"),
     set(DOC, "flows.0", undefined),
@@ -45,7 +45,7 @@ test("a difference applied to its base gives the document", () => {
   assert.deepEqual(difference(DOC, DOC), []);
 });
 
-test("edits of a text replace a table by a value at once, and take away what is gone", () => {
+test("edits of a text replace a table by a value in one step, and remove missing keys", () => {
   assert.deepEqual(edits(DOC, set(DOC, "link.aqm", "pie")), [{ set: "link.aqm", value: "pie" }]);
   assert.deepEqual(edits(DOC, set(DOC, "flows.1", undefined)), [{ set: "flows.1.kind", value: null }]);
 });

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { LESSONS } from "../src/lessons/index.js";
-import type { Shown } from "../src/lessons/lesson.js";
+import type { RunStats } from "../src/lessons/lesson.js";
 import { fromToml } from "../src/model/toml.js";
-import { ASKED } from "../src/panels/keys.js";
+import { LESSON_KEYS } from "../src/panels/keys.js";
 import { CASES, published } from "../src/papers/index.js";
 import { verdict } from "../src/papers/case.js";
 
-const plain: Shown = {
+const plain: RunStats = {
   aqm: "codel",
   p50: 8,
   p95: 13,
@@ -20,15 +20,15 @@ const plain: Shown = {
   downloads: 4,
 };
 
-const of = (changes: Partial<Shown>): Shown => ({ ...plain, ...changes });
-const flows = (prague: number, cubic: number): Shown["flows"] => [
+const of = (changes: Partial<RunStats>): RunStats => ({ ...plain, ...changes });
+const flows = (prague: number, cubic: number): RunStats["flows"] => [
   { cc: "cubic", mbps: cubic },
   { cc: "cubic", mbps: cubic },
   { cc: "prague@0.7", mbps: prague },
 ];
 
-/** What the simulation shows, and whether that answers the question. */
-const ANSWERS: Record<string, [Shown, Shown, boolean][]> = {
+/** Statistics of both runs, and whether they answer the question. */
+const ANSWERS: Record<string, [RunStats, RunStats, boolean][]> = {
   "tail-drop": [
     [of({ aqm: "droptail", p95: 600, utilisation: 1 }), plain, false],
     [of({ aqm: "droptail", p95: 24, utilisation: 1 }), plain, true],
@@ -77,16 +77,16 @@ test("every lesson has answers here", () => {
 });
 
 for (const lesson of LESSONS)
-  test(`${lesson.id}: answers are told apart, and said in numbers`, () => {
+  test(`${lesson.id}: right and wrong answers are judged, with numbers in the feedback`, () => {
     assert.ok(fromToml(lesson.scenario)["flows"]);
     for (const [a, b, right] of ANSWERS[lesson.id]!) {
       const answer = lesson.judge(a, b);
-      assert.equal(answer.right, right, answer.says);
-      assert.match(answer.says, /\d|–/);
+      assert.equal(answer.right, right, answer.feedback);
+      assert.match(answer.feedback, /\d|–/);
     }
   });
 
-test("published values are those of claims.json, and judged by their bands", () => {
+test("published values are those of claims.json, graded by their bands", () => {
   for (const paper of CASES) assert.equal(published(paper.id).length, paper.published.length);
   const { claim } = published("table1-4-pie")[0]!;
   assert.equal(claim.expected, 8.79);
@@ -98,5 +98,5 @@ test("published values are those of claims.json, and judged by their bands", () 
 });
 
 test("every question has a slider", () => {
-  for (const { id, control } of LESSONS) if ("key" in control) assert.ok(ASKED[control.key], id);
+  for (const { id, control } of LESSONS) if ("key" in control) assert.ok(LESSON_KEYS[control.key], id);
 });

@@ -4,7 +4,7 @@ import { firstDifference } from "../src/sim/first-difference.js";
 import { PacketIndex } from "../src/sim/packets.js";
 import { WAITING, type Packets } from "../src/sim/protocol.js";
 
-/** Rows [arrived, left, fate], in the order of arrival; what waits at the end has left at Infinity. */
+/** Rows [arrived, left, fate], in order of arrival; packets queued at the end leave at Infinity. */
 function queue(...rows: [number, number, number][]): PacketIndex {
   const numbered = rows.map(([arrived, left, fate], arrival) => ({ arrived, left, fate, arrival }));
   const ended = numbered.sort((one, two) => one.left - two.left || one.arrival - two.arrival);
@@ -23,8 +23,8 @@ function queue(...rows: [number, number, number][]): PacketIndex {
 const arrivals = (index: PacketIndex, at: number): number[] =>
   index.waiting(at).map(row => index.packets.arrival[row]!);
 
-test("the queue at an instant is what has arrived and not left", () => {
-  // The third is dropped on arrival, the fourth overtakes the second, the fifth waits at the end.
+test("the queue has the packets that have arrived and not departed", () => {
+  // The third is dropped on arrival, the fourth overtakes the second, the fifth is queued at the end.
   const index = queue([10, 11, 0], [12, 90, 0], [20, 20, 2], [30, 40, 1], [50, Infinity, WAITING]);
   const table: [number, number[]][] = [
     [9, []],
@@ -41,7 +41,7 @@ test("the queue at an instant is what has arrived and not left", () => {
   for (const [at, expected] of table) assert.deepEqual(arrivals(index, at), expected, `at ${at}`);
 });
 
-test("stepping visits every arrival and every end, both ways", () => {
+test("stepping visits every arrival and departure, in both directions", () => {
   const index = queue([10, 11, 0], [12, 90, 0], [20, 20, 2], [30, 40, 1], [50, Infinity, WAITING]);
   const forth: number[] = [];
   for (let at = index.next(-1); Number.isFinite(at); at = index.next(at)) forth.push(at);
@@ -77,7 +77,7 @@ test("arrivals that differ are a consequence, not the first difference", () => {
   assert.equal(firstDifference(a, b), null);
 });
 
-test("a packet that one queue still has differs when the other one decides", () => {
+test("a packet still queued on one side differs at the verdict of the other", () => {
   const first = firstDifference(queue([1, Infinity, WAITING]), queue([1, 8, 4]))!;
   assert.deepEqual([first.at_ns, first.a], [8, null]);
 });

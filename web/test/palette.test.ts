@@ -58,7 +58,7 @@ const contrast = (one: string, two: string): number => {
 for (const palette of Object.values(PALETTES)) {
   const flows = Array.from({ length: 7 }, (_, i) => palette.flow(i));
   for (const [sight, matrix] of Object.entries(SIGHTS))
-    test(`${palette.theme}: flows and sides are told apart with ${sight}`, () => {
+    test(`${palette.theme}: flows and sides are distinguishable with ${sight}`, () => {
       for (const group of [flows, [palette.ink("a"), palette.ink("b")]])
         for (const [i, one] of group.entries())
           for (const two of group.slice(i + 1)) {
@@ -67,7 +67,7 @@ for (const palette of Object.values(PALETTES)) {
           }
     });
 
-  test(`${palette.theme}: everything stands out from its ground`, () => {
+  test(`${palette.theme}: all colours have contrast with their background`, () => {
     for (const [i, flow] of flows.entries()) {
       assert.ok(contrast(flow, palette.background) > 2.6, flow);
       assert.ok(contrast(palette.onFlow(i), flow) > 4, flow);

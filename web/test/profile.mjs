@@ -1,4 +1,4 @@
-// CPU times of the page by the browser's own trace: `npm run profile`. Prints a table; asserts nothing.
+// CPU times of the page from the browser's trace: `npm run profile`. Prints a table; asserts nothing.
 import { readFile, mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ if (reason) {
   process.exit(0);
 }
 
-/** CPU in ms of each thread of the page while `act` goes on: top-level tasks' thread times. */
+/** CPU time in ms per thread of the page during `act`: thread times of top-level tasks. */
 async function cpu(context, page, act) {
   const cdp = (await context.browser()?.newBrowserCDPSession?.()) ?? (await context.newCDPSession(page));
   const events = [];
@@ -30,7 +30,7 @@ async function cpu(context, page, act) {
   for (const event of events) if (event.name === "thread_name") names.set(`${event.pid}:${event.tid}`, event.args.name);
   const sums = new Map();
   for (const event of events) {
-    // Tasks of the scheduler; the event of the same extent within each is not counted a second time.
+    // Count only the scheduler's tasks; each has a nested event of the same duration.
     if (event.ph !== "X" || event.tdur === undefined || event.name !== "ThreadControllerImpl::RunTask") continue;
     const name = names.get(`${event.pid}:${event.tid}`) ?? "?";
     sums.set(name, (sums.get(name) ?? 0) + event.tdur / 1000);
@@ -53,7 +53,7 @@ try {
   });
   show("first picture after load, ms of CPU (page, workers)", number(first.main) + number(first.workers));
 
-  // A scenario of four flows, 60 s at 10 Mbit/s; B's target moves, so B alone is run again.
+  // Four flows, 60 s at 10 Mbit/s; B's target changes, so only B is rerun.
   await page.goto(`${server.address}#base=codel&b=codel`);
   await page.reload();
   await settled(page);

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { digits, formatQuantity, parseQuantity } from "../src/base/quantity.js";
 
-test("quantities are read as scenario files spell them", () => {
+test("quantities are parsed as spelled in scenario files", () => {
   const table = [
     ["10 Mbit/s", "rate", 10e6],
     ["10mbit", "rate", 10e6],
@@ -17,12 +17,12 @@ test("quantities are read as scenario files spell them", () => {
   for (const [text, dimension, value] of table) assert.equal(parseQuantity(text, dimension), value, text);
 });
 
-test("what is no quantity of the dimension is none", () => {
+test("text that is no quantity of the dimension gives null", () => {
   for (const text of ["10", "", "ms", "5 furlongs", "5 ms 3", "-5 ms", "10 Mbit/s@0s,2 Mbit/s@3s"])
     assert.equal(parseQuantity(text, "time"), null, text);
 });
 
-test("a quantity is written in the unit in which it is read most easily, and read back", () => {
+test("a quantity is formatted in the largest unit that fits, and parsed back", () => {
   const table = [
     [1.5e9, "time", "1.5 s"],
     [37e6, "time", "37 ms"],
@@ -38,7 +38,7 @@ test("a quantity is written in the unit in which it is read most easily, and rea
   }
 });
 
-test("numbers have so many significant digits and no exponent", () => {
+test("numbers have the given significant digits and no exponent", () => {
   assert.deepEqual(
     [1234.5678, 0.000123456, 1e7, NaN, 0, 2.5].map(value => digits(value, 3)),
     ["1235", "0.000123", "10000000", "–", "0", "2.5"],

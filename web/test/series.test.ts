@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { decimate, distribution, quantile } from "../src/sim/series.js";
 import { ceiling, share, at, ticks, tickText } from "../src/plots/ticks.js";
 
-/** A walk that is no function of anything round. */
+/** A deterministic walk with irregular steps. */
 function walk(count: number): { x: Float64Array; y: Float64Array } {
   const x = new Float64Array(count);
   const y = new Float64Array(count);
@@ -16,7 +16,7 @@ function walk(count: number): { x: Float64Array; y: Float64Array } {
   return { x, y };
 }
 
-test("few points keep the extremes of every part", () => {
+test("decimation keeps the extremes of every bin", () => {
   const all = walk(9973);
   const [from, to, bins] = [100, 3000, 211];
   const few = decimate(all, from, to, bins);
@@ -34,7 +34,7 @@ test("few points keep the extremes of every part", () => {
   );
 });
 
-test("few points are left as they are", () => {
+test("few points are not decimated", () => {
   const all = walk(50);
   assert.deepEqual(decimate(all, -1, 100, 100), all);
 });

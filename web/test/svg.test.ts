@@ -32,7 +32,7 @@ test("names are text in SVG, not markup", () => {
   assert.ok(svg.includes("&#60;script&#62;") && svg.includes("a &#38; b"));
 });
 
-test("a gap in a line is a gap in its path, and what lies outside is not drawn", () => {
+test("a gap in a line is a gap in its path, and points outside are not drawn", () => {
   const pen = new SvgPen();
   render(panel, pen, { x: 0, y: 0, width: 400, height: 200 }, PALETTES.dark);
   const svg = pen.toString(400, 200, "#000", "");

@@ -8,7 +8,7 @@ import { decode, encode } from "../src/model/url.js";
 const first = presetState(FIRST)!;
 const there = (state: State): State => decode(encode(state, presetState), presetState, first);
 
-test("every preset comes back from its address, which names it alone", () => {
+test("every preset is decoded from its URL, which has only its name", () => {
   for (const { id } of PRESETS) {
     const state = presetState(id)!;
     assert.deepEqual(there(state), state, id);
@@ -16,11 +16,11 @@ test("every preset comes back from its address, which names it alone", () => {
   }
 });
 
-test("lessons and published results come back", () => {
+test("lessons and published results are decoded", () => {
   for (const id of ["lesson-codel", "paper-table1-4-pie"]) assert.deepEqual(there(presetState(id)!), presetState(id));
 });
 
-test("whatever was changed is in the address, in the words of the command line", () => {
+test("all changes are in the URL, in the syntax of the command line", () => {
   let state: State = { ...first, doc: set(first.doc, "link.rate", "3.7 Mbit/s"), b: "fq_codel target 7ms noecn" };
   assert.match(encode(state, presetState), /link\.rate=3\.7\+Mbit%2Fs/);
   state = { ...state, mode: "arrivals", at_ns: 12_345_678_901, speed: Infinity, zoom: [3.5, 7.25], paper: "fig4-4" };
@@ -31,7 +31,7 @@ test("whatever was changed is in the address, in the words of the command line",
   assert.deepEqual(there(state), state);
 });
 
-test("texts that look like numbers, words of JSON or markup stay texts", () => {
+test("texts that look like numbers, JSON literals or markup stay texts", () => {
   for (const name of [
     "17",
     "true",
@@ -48,7 +48,7 @@ test("texts that look like numbers, words of JSON or markup stay texts", () => {
   }
 });
 
-test("a scenario from elsewhere is whole in the address", () => {
+test("an opened scenario is encoded completely in the URL", () => {
   const doc = {
     name: "日本 <b>",
     duration: "3 s",
@@ -59,19 +59,19 @@ test("a scenario from elsewhere is whole in the address", () => {
   assert.deepEqual(there(state), state);
 });
 
-test("one change of a key, side and instant replaces the other", () => {
+test("a change with the same key, side and time replaces the earlier one", () => {
   const change = { at_ns: 5, side: "a", set: "link.aqm", value: "pie" } as const;
   const state = withChange(withChange(first, change), { ...change, value: "codel" });
   assert.deepEqual(state.changes, [{ ...change, value: "codel" }]);
   assert.equal(withChange(state, { ...change, side: "b" }).changes.length, 2);
 });
 
-test("addresses that make no sense give the first scenario", () => {
+test("invalid URLs give the first scenario", () => {
   for (const hash of ["", "#", "#base=nonsense", "#doc=%%%", "#doc=bm90IGpzb24", "#doc=W10"])
     assert.deepEqual(decode(hash, presetState, first), first, hash);
 });
 
-test("parts of an address that make no sense are as in the preset", () => {
+test("invalid parts of a URL are as in the preset", () => {
   const state = decode("#base=codel&mode=sideways&at=later&speed=-3&changes=[{}]", presetState, first);
   assert.deepEqual(state, presetState("codel"));
 });

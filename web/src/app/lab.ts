@@ -1,4 +1,4 @@
-/** The page's parts put together: what is where, the clock of the animation, keys and files. */
+/** The page: layout, animation clock, keyboard and files. */
 
 import { h } from "../base/dom.js";
 import { Session } from "./session.js";
@@ -20,16 +20,16 @@ import type { PlotInput } from "../plots/input.js";
 import { PALETTES } from "../style/palette.js";
 import { saveAll } from "./pictures.js";
 
-/** The fastest speed goes through a run in so many seconds. */
+/** Seconds that a run takes at the fastest speed. */
 const FASTEST_S = 2;
-/** The simulators are asked what is on the queues' minds this often while it plays, in ms. */
-const LOOK_MS = 100;
+/** Interval in ms between snapshots of the queues during playback. */
+const SNAPSHOT_MS = 100;
 
 export interface LabHost {
-  /** The address of a state. */
+  /** URL of a state, from its encoded hash. */
   address(hash: string): string;
   theme(theme: "light" | "dark"): void;
-  /** Where keys are heard; null: within the lab alone. */
+  /** Target of the `keydown` listener; null for the lab element itself. */
   keys: EventTarget | null;
 }
 
@@ -41,7 +41,7 @@ export class Lab {
   private readonly controls: Controls;
   private frame = 0;
   private last = 0;
-  private looked = 0;
+  private snapshotAt = 0;
 
   constructor(
     readonly session: Session,
@@ -95,7 +95,7 @@ export class Lab {
     this.listen();
   }
 
-  /** How much larger than on a desk everything is drawn, from the size of the text. */
+  /** Scale factor of all drawings, from the font size; 1 at 14 px. */
   private scale = 1;
 
   private rescale(): void {
@@ -113,8 +113,8 @@ export class Lab {
 
   private listen(): void {
     const { session } = this;
-    // A change ends with the control that made it: the next one has an instant of its own.
-    this.element.addEventListener("change", () => (session.holding = null));
+    // The drag is over; the next change gets its own time.
+    this.element.addEventListener("change", () => (session.drag_ns = null));
     this.host.keys?.addEventListener("keydown", this.pressed);
     if (!this.host.keys) this.element.addEventListener("keydown", this.pressed);
     this.element.addEventListener("dragover", event => event.preventDefault());
@@ -128,10 +128,10 @@ export class Lab {
   setTheme(theme: "light" | "dark"): void {
     this.session.theme = theme;
     this.host.theme(theme);
-    this.session.tell("theme");
+    this.session.notify("theme");
   }
 
-  /** A scenario, or a trace that becomes the link. */
+  /** Opens a scenario, or a trace, which replaces the link's rate. */
   async open(file: File): Promise<void> {
     const { session } = this;
     try {
@@ -147,7 +147,7 @@ export class Lab {
         doc: set(set(state.doc, `${path}.rate`, undefined), `${path}.trace`, file.name),
       }));
     } catch (error) {
-      this.header.say(error instanceof Error ? error.message : String(error));
+      this.header.showError(error instanceof Error ? error.message : String(error));
     }
   }
 
@@ -163,7 +163,7 @@ export class Lab {
     };
   }
 
-  /** All plots anew; several reasons within a frame are one. */
+  /** Whether a redraw of the plots is already scheduled for the next frame. */
   private plotting = false;
   private plot(): void {
     if (this.plotting || !this.session.registry) return;
@@ -177,7 +177,7 @@ export class Lab {
     });
   }
 
-  /** The last plot takes what is left of its row; the first one has two columns. */
+  /** Widens the last plot to fill its row; the first one spans two columns. */
   private fillRows(shown: Figure[]): void {
     const last = shown[shown.length - 1];
     for (const { element } of shown) delete element.dataset["of2"];
@@ -201,12 +201,12 @@ export class Lab {
     this.frame = requestAnimationFrame(now => this.tick(now));
   }
 
-  /** One frame of the animation. */
+  /** Draws one frame of the animation. */
   private tick(now: number): void {
     this.frame = 0;
     const { session } = this;
     if (!session.playing) return;
-    // A frame may have begun before the button was pressed.
+    // `now` may be earlier than `last`: the frame may have started before the button was pressed.
     const passed = Math.max(0, Math.min(100, now - this.last));
     this.last = now;
     const { speed, at_ns } = session.state;
@@ -214,10 +214,10 @@ export class Lab {
     const pace = Number.isFinite(speed) ? speed : duration / 1e9 / FASTEST_S;
     const at = Math.min(duration, at_ns + passed * 1e6 * pace);
     session.state = { ...session.state, at_ns: Math.round(at) };
-    session.tell("time");
-    if (now - this.looked > LOOK_MS) {
-      this.looked = now;
-      session.look();
+    session.notify("time");
+    if (now - this.snapshotAt > SNAPSHOT_MS) {
+      this.snapshotAt = now;
+      session.requestSnapshots();
     }
     if (at >= duration) session.play(false);
     else this.frame = requestAnimationFrame(next => this.tick(next));

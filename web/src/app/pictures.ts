@@ -1,4 +1,4 @@
-/** All plots in one picture. */
+/** Saves all plots as one picture. */
 
 import { download } from "../base/dom.js";
 import type { Figure } from "../plots/figure.js";
@@ -10,7 +10,7 @@ const [WIDTH, HEIGHT, GAP] = [800, 340, 12];
 export async function saveAll(figures: readonly Figure[], palette: Palette): Promise<void> {
   const shown = figures.filter(figure => !figure.element.hidden);
   const parts = shown.map((figure, i) => {
-    // Ids of clipping paths are the same in every plot.
+    // Every plot uses the same ids of clipping paths, so prefix them.
     const svg = figure.svg(WIDTH, HEIGHT).replace(/clip(\d+)/g, `clip${i}-$1`);
     return svg.replace("<svg ", `<svg x="${(i % 2) * (WIDTH + GAP)}" y="${Math.floor(i / 2) * (HEIGHT + GAP)}" `);
   });

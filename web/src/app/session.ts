@@ -1,9 +1,9 @@
-/** The page's state, the two simulators, and who wants to know of what changes. */
+/** The page's state, the two simulators, and the listeners for changes. */
 
 import { fromBase64, type Edit, type Payload, type Registry, type Start } from "../core/core.js";
 import { Client } from "../sim/client.js";
 import { firstDifference, type FirstDifference } from "../sim/first-difference.js";
-import type { Job, Look } from "../sim/protocol.js";
+import type { Job, QueueSnapshot } from "../sim/protocol.js";
 import { SideRun } from "../sim/run.js";
 import { parseQuantity } from "../base/quantity.js";
 import { find, parseAqm, spell } from "../model/aqm.js";
@@ -13,9 +13,9 @@ import { aqmOf, changesOf, linkPath, sideDoc, SIDES, type Side, type State } fro
 import { fromToml, isJson, toToml } from "../model/toml.js";
 import type { Theme } from "../style/palette.js";
 
-export type Topic = "state" | "runs" | "time" | "look" | "trouble" | "progress" | "selection" | "theme";
+export type Topic = "state" | "runs" | "time" | "snapshot" | "errors" | "progress" | "selection" | "theme";
 
-/** A packet that the user looks into. */
+/** The packet selected by the user. */
 export interface Selection {
   side: Side;
   row: number;
@@ -24,31 +24,31 @@ export interface Selection {
 export class Session {
   state: State;
   runs: Record<Side, SideRun | null> = { a: null, b: null };
-  looks: Record<Side, Look | null> = { a: null, b: null };
-  /** The queue just before the selected packet was judged. */
-  before: Look | null = null;
+  snapshots: Record<Side, QueueSnapshot | null> = { a: null, b: null };
+  /** Snapshot of the queue just before the verdict on the selected packet. */
+  before: QueueSnapshot | null = null;
   first: FirstDifference | null = null;
   selection: Selection | null = null;
-  /** What is wrong, by side; the text is for people. */
-  trouble: Record<Side, string> = { a: "", b: "" };
-  /** How far the simulators are, from 0 to 1; null when they are done. */
+  /** Error message per side; empty for none. */
+  errors: Record<Side, string> = { a: "", b: "" };
+  /** Progress of the simulators, from 0 to 1; null when they are done. */
   progress: Record<Side, number | null> = { a: null, b: null };
   playing = false;
-  /** Whether a change of a control holds from now on, as an entry of `[[changes]]`, or for the whole run. */
+  /** Whether changes apply from the playhead on, as entries of `[[changes]]`, or to the whole run. */
   fromNow = false;
-  /** While a slider is held: from when its change holds, so that one drag is one change. */
-  holding: number | null = null;
+  /** Simulated time at which the current drag of a slider started, so that a drag is one change; null for none. */
+  drag_ns: number | null = null;
   theme: Theme = "light";
   registry!: Registry;
   version = "";
   files: Record<string, Uint8Array> = {};
-  /** The text that a scenario from elsewhere had; null for none. */
+  /** Source text of an opened scenario; null for none. */
   source: string | null = null;
-  /** What the embedding page calls a scenario without a name. */
+  /** Title from the embedding page, for a scenario without a name. */
   title = "";
-  /** Where the server runs scenarios that are too big for the browser. */
+  /** URL at which the server runs scenarios that are too big for the browser; null for none. */
   native: string | null = null;
-  /** A result that A shows as long as its scenario is as it was. */
+  /** Result shown in A until its scenario is changed. */
   private result: { payload: Payload; doc: string } | null = null;
   private readonly clients: Record<Side, Client>;
   private readonly jobs: Record<Side, string> = { a: "", b: "" };
@@ -59,7 +59,7 @@ export class Session {
     this.clients = { a: this.client(module, "a"), b: this.client(module, "b") };
   }
 
-  /** Resolves when the simulators know what there is. */
+  /** Resolves when both simulators are loaded. */
   async load(): Promise<void> {
     const [{ version, registry }] = await Promise.all([this.clients.a.loaded, this.clients.b.loaded]);
     this.registry = registry;
@@ -70,30 +70,30 @@ export class Session {
     return new Client(module, {
       progress: share => {
         this.progress[side] = share;
-        this.tell("progress");
+        this.notify("progress");
       },
       done: outcome => {
         this.progress[side] = null;
-        if (this.trouble[side]) {
-          this.trouble[side] = "";
-          this.tell("trouble");
+        if (this.errors[side]) {
+          this.errors[side] = "";
+          this.notify("errors");
         }
         this.runs[side] = new SideRun(outcome);
-        this.looks[side] = null;
+        this.snapshots[side] = null;
         if (this.selection?.side === side) this.select(null);
         this.compare();
-        this.tell("runs", "progress");
-        this.clients[side].look(this.state.at_ns);
+        this.notify("runs", "progress");
+        this.clients[side].snapshot(this.state.at_ns);
       },
       refused: message => {
         this.progress[side] = null;
-        this.trouble[side] = message;
-        this.tell("trouble", "progress");
+        this.errors[side] = message;
+        this.notify("errors", "progress");
       },
-      look: (look, reason) => {
-        if (reason === "playhead") this.looks[side] = look;
-        else if (this.selection?.side === side) this.before = look;
-        this.tell("look");
+      snapshot: (snapshot, reason) => {
+        if (reason === "playhead") this.snapshots[side] = snapshot;
+        else if (this.selection?.side === side) this.before = snapshot;
+        this.notify("snapshot");
       },
     });
   }
@@ -110,16 +110,16 @@ export class Session {
     }
   }
 
-  tell(...topics: Topic[]): void {
+  notify(...topics: Topic[]): void {
     const called = new Set<() => void>();
     for (const topic of topics) for (const listener of this.listeners.get(topic) ?? []) called.add(listener);
     for (const listener of called) listener();
   }
 
-  /** Another state; what it changes of a simulation is run again. */
+  /** Changes the state and reruns the sides that it affects. */
   update(change: Partial<State> | ((state: State) => State)): void {
     this.state = typeof change === "function" ? change(this.state) : { ...this.state, ...change };
-    this.tell("state");
+    this.notify("state");
     this.simulate();
   }
 
@@ -129,22 +129,22 @@ export class Session {
     this.fromNow = false;
     this.select(null);
     this.update({ ...chosen, speed: this.state.speed });
-    this.tell("time");
+    this.notify("time");
   }
 
-  /** A scenario from elsewhere: throws an error for people where the text cannot be read. */
+  /** Opens a scenario's text. Throws an error with a message for the user if it cannot be parsed. */
   openText(text: string): void {
     const doc = fromToml(text);
     this.source = isJson(text) ? null : text;
     const of = get(doc, `${linkPath(doc)}.aqm`);
     const b: Json = of === undefined || of === "droptail" ? "codel" : "droptail";
     this.update({ ...this.state, base: "", doc, b, changes: [], at_ns: 0, zoom: null, lesson: "", paper: "" });
-    this.tell("time");
+    this.notify("time");
   }
 
   /**
-   * Shows a result from disk in A; B runs the same scenario with its own queue manager. A result in which the packets
-   * are not recorded is run again, and its fingerprint compared.
+   * Shows a result from disk in A; B runs the same scenario with its own queue manager. A result without recorded
+   * packets is run again, and the fingerprints are compared.
    */
   show(payload: Payload): void {
     const doc = payload.checked.scenario as unknown as Doc;
@@ -152,15 +152,15 @@ export class Session {
     this.result = { payload, doc: JSON.stringify(this.state.doc) };
   }
 
-  /** The fingerprint of the result that A shows or runs again; null without one. */
+  /** Fingerprint of the result shown or rerun in A; null without one. */
   get stored(): string | null {
     if (!this.isResult() || changesOf(this.state, "a").length) return null;
     return (this.result!.payload.summary as { fingerprint?: string } | null)?.fingerprint ?? null;
   }
 
   /**
-   * A side's scenario as it ran, for a file: in the text that it came from, with its comments, where all that was set
-   * can be set in there.
+   * A side's scenario as it ran, for a file: the source text with its comments, edited, if all changes can be made in
+   * it; else the plain text.
    */
   async text(side: Side): Promise<string> {
     const plain = this.runs[side]?.outcome.text ?? "";
@@ -192,7 +192,7 @@ export class Session {
       replay: arrivals
         ? { aqm: typeof aqm === "string" ? aqm : JSON.stringify(aqm), limit: typeof limit === "string" ? limit : null }
         : null,
-      native: this.native && !arrivals && expectedPackets(doc) > MOST_PACKETS ? this.native : null,
+      native: this.native && !arrivals && expectedPackets(doc) > MAX_PACKETS ? this.native : null,
       payload:
         side === "a" && !arrivals && !changes.length && this.isResult() && hasPackets ? this.result!.payload : null,
     };
@@ -202,7 +202,7 @@ export class Session {
     return this.result !== null && this.result.doc === JSON.stringify(this.state.doc);
   }
 
-  /** Runs what is not as it was. */
+  /** Runs the sides whose scenario has changed. */
   simulate(): void {
     for (const side of SIDES) {
       const job = this.job(side);
@@ -218,21 +218,21 @@ export class Session {
       this.progress[side] = 0;
       this.clients[side].run(job);
     }
-    this.tell("progress");
+    this.notify("progress");
   }
 
   /** Moves the playhead. */
   seek(at_ns: number): void {
     const at = Math.min(this.duration_ns, Math.max(0, Math.round(at_ns)));
     this.state = { ...this.state, at_ns: at };
-    this.tell("time");
-    this.look();
+    this.notify("time");
+    this.requestSnapshots();
   }
 
-  /** Asks both simulators for the queue at the playhead. */
-  look(): void {
+  /** Requests a snapshot of both queues at the playhead. */
+  requestSnapshots(): void {
     for (const side of SIDES)
-      if (this.runs[side] && this.progress[side] === null) this.clients[side].look(this.state.at_ns);
+      if (this.runs[side] && this.progress[side] === null) this.clients[side].snapshot(this.state.at_ns);
   }
 
   get duration_ns(): number {
@@ -243,7 +243,7 @@ export class Session {
     return SIDES.some(side => this.progress[side] !== null);
   }
 
-  /** Goes to the next or the last event at either queue. */
+  /** Seeks to the next or previous event at either queue. */
   step(direction: 1 | -1): void {
     const known = SIDES.flatMap(side => this.runs[side] ?? []);
     if (!known.length) return;
@@ -259,8 +259,8 @@ export class Session {
   play(playing: boolean): void {
     if (playing && this.state.at_ns >= this.duration_ns) this.seek(0);
     this.playing = playing;
-    this.tell("state");
-    if (!playing) this.look();
+    this.notify("state");
+    if (!playing) this.requestSnapshots();
   }
 
   private pause(): void {
@@ -273,18 +273,18 @@ export class Session {
     return Math.max(0, (Number.isFinite(time[row]!) ? time[row]! : run.index.arrived(row)) - 1);
   }
 
-  /** Looks into a packet, and asks how the queue stood just before it was judged. */
+  /** Selects a packet and requests a snapshot of the queue just before the verdict on it. */
   select(selection: Selection | null): void {
     this.selection = selection;
     this.before = null;
     if (selection && this.runs[selection.side]) {
       this.pause();
-      this.clients[selection.side].lookAtPacket(this.judgedAt(selection));
+      this.clients[selection.side].snapshotBefore(this.judgedAt(selection));
     }
-    this.tell("selection");
+    this.notify("selection");
   }
 
-  /** How a side's queue manager is called. */
+  /** Display name of a side's queue manager. */
   name(side: Side): string {
     const value = aqmOf(this.state, side);
     const aqm = this.registry && parseAqm(value, this.registry);
@@ -304,20 +304,20 @@ export class Session {
   }
 }
 
-/** The leaves of a text, in the order of their names. */
+/** Leaves of a scenario's text, sorted by path. */
 const flat = (text: string): [string, Json][] => [...flatten(fromToml(text))].sort(([x], [y]) => (x < y ? -1 : 1));
 
-/** From so many packets on a run is left to the server, where there is one. */
-const MOST_PACKETS = 2_000_000;
+/** Runs with more packets are made by the server, if there is one. */
+const MAX_PACKETS = 2_000_000;
 
-/** Full packets that the link can send during the run, roughly. */
+/** Approximate number of full-sized packets that the link can send during the run. */
 function expectedPackets(doc: Doc): number {
   const rates = String(get(doc, `${linkPath(doc)}.rate`) ?? "").split(",");
   const fastest = Math.max(0, ...rates.map(rate => parseQuantity(rate.split("@")[0] ?? "", "rate") ?? 0));
   return (fastest * (parseQuantity(String(doc["duration"] ?? ""), "time") ?? 0)) / 1e9 / 12_000;
 }
 
-/** What the plots are drawn from, at steps that give some hundred rows whatever the duration is. */
+/** Probes for the plots, with steps that bound the number of rows for any duration. */
 function probes(doc: Doc): [string, string][] {
   const duration_ns = parseQuantity(String(doc["duration"] ?? ""), "time") ?? 60e9;
   const step = (rows: number, least: number): string => `${Math.max(least, Math.ceil(duration_ns / rows / 1e6))} ms`;
@@ -328,7 +328,7 @@ function probes(doc: Doc): [string, string][] {
   ];
 }
 
-/** The state that an embedding page or `sojourn lab` asks for. Throws an error for people. */
+/** Initial state from an embedding page or `sojourn lab`. Throws an error with a message for the user. */
 export function startState(start: Start): { state: State; files: Record<string, Uint8Array> } {
   const first = presetState(FIRST)!;
   const files = Object.fromEntries(Object.entries(start.files ?? {}).map(([name, text]) => [name, fromBase64(text)]));

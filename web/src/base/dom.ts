@@ -1,4 +1,4 @@
-/** Elements in one call. Text goes in as text nodes, so that no name of a scenario can become markup. */
+/** Builds elements. Text becomes text nodes, so that no name in a scenario can become markup. */
 
 export type Child = Node | string | number | null | undefined | false;
 
@@ -10,7 +10,7 @@ export type Props = Handlers & {
   [attribute: string]: unknown;
 };
 
-/** Properties that attributes do not show once a user has changed them. */
+/** Set as properties: after user input the attributes no longer have an effect. */
 const PROPERTIES = new Set(["value", "checked", "disabled", "hidden", "open", "indeterminate", "selected"]);
 
 function setProps(element: Element, props: Props): void {
@@ -34,18 +34,18 @@ export function h<K extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
-/** Replaces what an element holds. */
+/** Replaces the children of an element. */
 export function fill(element: Element | DocumentFragment, ...children: Child[]): void {
   const nodes = children.filter(child => child !== null && child !== undefined && child !== false);
   element.replaceChildren(...nodes.map(child => (child instanceof Node ? child : String(child))));
 }
 
-/** Sets an element's text where it differs, so that nothing is laid out again for the same text. */
+/** Sets an element's text only if it differs, to avoid a relayout. */
 export function setText(element: Element, text: string): void {
   if (element.textContent !== text) element.textContent = text;
 }
 
-/** Hands bytes to the user as a file. */
+/** Offers bytes as a file download. */
 export function download(name: string, content: BlobPart, type: string): void {
   const address = URL.createObjectURL(new Blob([content], { type }));
   const link = h("a", { href: address, download: name });

@@ -24,7 +24,7 @@ const UNITS: Record<Dimension, [string, number][]> = {
   packets: [["packets", 1]],
 };
 
-/** Other spellings that scenario files take, tc's among them. */
+/** Other spellings accepted in scenario files, including tc's. */
 const ALIASES: Record<Dimension, Record<string, number>> = {
   time: { min: 60e9, sec: 1e9, secs: 1e9, msec: 1e6, usec: 1e3, µs: 1e3 },
   rate: { bit: 1, kbit: 1e3, mbit: 1e6, gbit: 1e9, "Kbit/s": 1e3, bps: 8, kbps: 8e3, mbps: 8e6 },
@@ -32,7 +32,7 @@ const ALIASES: Record<Dimension, Record<string, number>> = {
   packets: { packet: 1, p: 1 },
 };
 
-/** The number in its base unit, or null where the text is no quantity of that dimension. */
+/** The value in the base unit, or null if the text is no quantity of that dimension. */
 export function parseQuantity(text: string, dimension: Dimension): number | null {
   const match = /^\s*([0-9]*\.?[0-9]+(?:e[+-]?[0-9]+)?)\s*([^\s\d]*)\s*$/i.exec(text);
   if (!match) return null;
@@ -44,7 +44,7 @@ export function parseQuantity(text: string, dimension: Dimension): number | null
   return scale === undefined ? null : Number(number) * scale;
 }
 
-/** A number with so many significant digits and no trailing zeros, never in the form 1e9. */
+/** Formats a number with `significant` digits, without trailing zeros or exponent. */
 export function digits(value: number, significant = 4): string {
   if (!Number.isFinite(value)) return "–";
   if (value === 0) return "0";
@@ -53,7 +53,7 @@ export function digits(value: number, significant = 4): string {
   return text.includes(".") ? text.replace(/\.?0+$/, "") : text;
 }
 
-/** The quantity in the unit in which it is read most easily. */
+/** Formats a quantity in the largest unit that does not exceed it. */
 export function formatQuantity(value: number, dimension: Dimension, significant = 4): string {
   const units = UNITS[dimension];
   if (value === 0 && dimension === "time") return "0 s";
@@ -66,5 +66,5 @@ export function formatQuantity(value: number, dimension: Dimension, significant 
 export const formatTime = (ns: number, significant = 4): string => formatQuantity(ns, "time", significant);
 export const formatRate = (bps: number, significant = 4): string => formatQuantity(bps, "rate", significant);
 
-/** A quantity as one word of a queue manager's text: `5ms`. */
+/** A quantity without spaces, as in a queue manager's text: `5ms`. */
 export const compact = (text: string): string => text.replace(/\s+/g, "");

@@ -1,11 +1,11 @@
 /**
- * The simulator as the page sees it: `core.js` beside this file, over the WebAssembly module of `crates/web`.
+ * Interface of the simulator: `core.js` beside this file, over the WebAssembly module of `crates/web`.
  *
- * Everything is synchronous but what makes an instance (`load`, `open`, `record`, `replay`, `difference`, `clone`).
- * A run lives in an instance of its own, with its own memory, so two runs do not know of each other and a checkpoint is
- * a copy of that memory. Works in a page, in a worker and in Node; asks for nothing over the network.
+ * All calls are synchronous except those that create an instance (`load`, `open`, `record`, `replay`, `difference…`,
+ * `clone`). Each run has its own instance and memory, so runs are independent and a checkpoint is a copy of that memory.
+ * Works in a page, in a worker and in Node, without network access.
  *
- * Units: instants and spans are integers in nanoseconds as plain numbers (exact up to 104 days), `…_ns`; sizes are bytes
+ * Units: times and durations are integers in nanoseconds as plain numbers (exact up to 104 days), `…_ns`; sizes are bytes
  * as the queue accounts them; rates are bit/s; AQM state is in the units of `observe`: seconds, bytes, packets or shares,
  * see `Parameter` and docs/aqm. Names are those of the scenario file and of docs/results.md.
  */
@@ -15,68 +15,69 @@ export function load(
   source: BufferSource | WebAssembly.Module | Response | Promise<Response>,
 ): Promise<Core>;
 
-/** What the user wrote is wrong. `message` names the place and the remedy, for people: show it as it is. */
+/** Invalid input by the user. `message` names the place and the remedy: show it unchanged. */
 export class InputError extends Error {}
 
 export interface Core {
   /** Version of Sojourn. */
   readonly version: string;
-  /** Everything that has a name in scenario files. */
+  /** All algorithms and controls that can be named in scenario files. */
   readonly registry: Registry;
   /** JSON Schema (draft 2020-12) of scenario files. */
   readonly schema: unknown;
   /** Checks a scenario without running it. Throws `InputError`. */
   check(text: string, options?: Pick<OpenOptions, "files" | "sets">): Checked;
   /**
-   * The text with `edits` made, in their order; comments and layout of the rest stay. The result was checked. Throws
+   * Applies `edits` to the text, in order; comments and layout of the rest are kept. The result is checked. Throws
    * `InputError`.
    */
   edit(text: string, edits: Edit[], options?: Pick<OpenOptions, "files">): string;
   /** A run before its first event. Throws `InputError`. */
   open(text: string, options?: OpenOptions): Promise<Run>;
   /**
-   * Runs the scenario to its end and keeps what arrived at the first queue, for `replay`. Throws `InputError` where the
+   * Runs the scenario to its end and records the arrivals at the first queue, for `replay`. Throws `InputError` if the
    * link has no constant rate, as `sojourn aqm diff` does.
    */
   record(text: string, options?: OpenOptions): Promise<Arrivals>;
   /**
-   * Recorded arrivals played into a queue manager above the same link ("same arrivals"): nobody reacts. `aqm` as in a
-   * scenario (`"codel target 5ms"`, or a table as JSON); `limit` such as `"1000 packets"`, else the recorded one's.
+   * Replays recorded arrivals into a queue manager over the same link ("same arrivals"): senders do not react. `aqm` as
+   * in a scenario (`"codel target 5ms"`, or a table as JSON); `limit` such as `"1000 packets"`, by default the recorded
+   * run's.
    */
   replay(arrivals: Arrivals, aqm: string, limit?: string): Promise<Run>;
-  /** The first packet that two queue managers treat differently on the same arrivals; null if there is none. */
+  /** First packet that two queue managers treat differently for the same arrivals; null if there is none. */
   differenceOnArrivals(arrivals: Arrivals, a: string, b: string): Promise<Difference | null>;
   /**
-   * The same of two scenarios with the same traffic, each with its own closed loop ("same traffic"), at the first
-   * queue; up to there all arrivals are equal. Null if there is none until the shorter run ends.
+   * First packet that the first queues of two scenarios with the same traffic treat differently, each in its own closed
+   * loop ("same traffic"); up to it all arrivals are equal. Null if there is none until the shorter run ends.
    */
   differenceOfTraffic(a: string, b: string, options?: OpenOptions): Promise<Difference | null>;
-  /** A result from disk, or of a native run, played back through the same interface. See `Payload`. */
+  /** Plays back a result from disk or of a native run through the same interface. See `Payload`. */
   playback(payload: Payload): Promise<Run>;
 }
 
 export interface OpenOptions {
-  /** Seed; the scenario's own without it. Below 2^53. */
+  /** Seed, below 2^53; by default the scenario's own. */
   seed?: number;
-  /** Bytes of the files that the scenario names (traces, captures), by the name written there. */
+  /** Contents of the files named in the scenario (traces, captures), by that name. */
   files?: Record<string, Uint8Array>;
   /** Overrides by dotted path, as `--set`: `["link.rate", "20 Mbit/s"]`, `["flows.0.count", "8"]`; "" removes a key. */
   sets?: [string, string][];
   /**
-   * Whether to follow each packet (`View.events`, `LinkView.waiting`); true unless given. Without it a run is faster and
-   * the fingerprint is the same.
+   * Whether to record each packet (`View.events`, `LinkView.waiting`); default true. Without it a run is faster and has
+   * the same fingerprint.
    */
   packets?: boolean;
 }
 
 export interface Checked {
-  /** The scenario with every default written out, as `sojourn run` stores it. */
+  /** The scenario with all defaults, as stored by `sojourn run`. */
   scenario: Scenario;
-  /** Name of every queue by its number, the `link` of tables: `"forward"`, `"reverse"`, … */
+  /** Names of the queues, indexed by the `link` of tables: `"forward"`, `"reverse"`, … */
   queues: string[];
-  /** Of each flow that lasts for the whole run: which entry of `[[flows]]` it belongs to. */
+  /** The flows that last for the whole run, each with the index of its entry of `[[flows]]`. */
   flows: { group: number; kind: string; cc: string | null; direction: "forward" | "reverse" }[];
-  /** Bytes of memory that a run takes at most, without the packets followed. */
+  /** Maximum memory of a run in bytes, without recorded packets. */
   need_bytes: number;
 }
 
@@ -92,40 +93,40 @@ export interface Scenario {
 export type Edit =
   /** A key, by dotted path (`"link.aqm"`, `"flows.0.rtt"`); null removes it. */
   | { set: string; value: Json | null }
-  /** The same from an instant on: an entry of `[[changes]]`. Keys: link.rate, .delay, .loss, .aqm, .limit; reverse.…. */
+  /** The same from `at_ns` on: an entry of `[[changes]]`. Keys: link.rate, .delay, .loss, .aqm, .limit; reverse.…. */
   | { at_ns: number; set: string; value: Json }
   /**
-   * Flows of entry `group` from an instant on. More: another entry of `[[flows]]` that starts then; fewer: the last ones
-   * stop then, which splits the entry. Only groups that start at 0 s and do not stop.
+   * Number of flows of entry `group` from `at_ns` on. An increase adds an entry of `[[flows]]` that starts then; a
+   * decrease splits the entry, and the last flows stop then. Only for groups that start at 0 s and do not stop.
    */
   | { at_ns: number; group: number; count: number };
 
 export type Json = string | number | boolean | Json[] | { [key: string]: Json };
 
-/** A run, a replay or a playback, at an instant. */
+/** A simulation, a replay or a playback, at time `now_ns`. */
 export interface Run {
   readonly kind: "simulation" | "replay" | "playback";
   readonly checked: Checked;
   readonly seed: number;
   readonly duration_ns: number;
-  /** The instant up to which everything has happened. */
+  /** Time up to which all events have been processed. */
   readonly now_ns: number;
   readonly finished: boolean;
 
-  /** Goes on up to an instant, what is due then included. Whether the run is finished. Steps do not change a run. */
+  /** Advances to `until_ns`, inclusive; returns whether the run is finished. The step size does not affect the run. */
   advance(until_ns: number): boolean;
-  /** Goes on to the next instant at which a packet arrives at, leaves or is dropped by a queue. Whether it is finished. */
+  /** Advances to the next arrival, departure or drop at a queue; returns whether the run is finished. */
   step(link?: number): boolean;
-  /** What there is to see now. Events are those since the last view, or since `open`. */
+  /** The current state, with the events since the last view, or since `open`. */
   view(): View;
-  /** To the end. The run is over then; `view` shows its last instant. */
+  /** Runs to the end. The run is over then; `view` returns its last state. */
   finish(): Outcome;
 
-  /** A copy of the run's memory, to come back to; some MB. A playback's is a number in disguise. */
+  /** Copies the run's memory (some MB), for `restore`; for a playback only the time is stored. */
   checkpoint(): Checkpoint;
-  /** Goes back (or forth) to a checkpoint of this run or of its clones. Events between are not told again. */
+  /** Restores a checkpoint of this run or of its clones. Events up to it are not reported again. */
   restore(checkpoint: Checkpoint): void;
-  /** Another run that stands where this one does, and goes its own way. */
+  /** An independent copy of the run in its current state. */
   clone(): Promise<Run>;
   /** Frees the memory. */
   close(): void;
@@ -139,11 +140,11 @@ export interface Checkpoint {
 export interface View {
   now_ns: number;
   finished: boolean;
-  /** Every queue by its number: 0 the bottleneck, 1 its reverse direction, then further links, as in docs/results.md. */
+  /** All queues: 0 the bottleneck, 1 its reverse direction, then further links, as in docs/results.md. */
   links: LinkView[];
-  /** Flows that last for the whole run, by their number; empty columns in a replay. */
+  /** Flows that last for the whole run, by id; empty columns in a replay. */
   flows: FlowColumns;
-  /** What happened at the queues since the last view, in order of time within each link. Empty without `packets`. */
+  /** Events at the queues since the last view, in order of time within each link. Empty without `packets`. */
   events: EventColumns;
 }
 
@@ -159,18 +160,18 @@ export interface LinkView {
   sent_bytes: number;
   /** Sum of the sojourn times of packets sent, in ns. */
   sojourn_ns: number;
-  /** Packets lost on the medium behind the queue. */
+  /** Packets lost on the medium after the queue. */
   lost: number;
   /**
-   * The queue manager's state by the names of its source: CoDel `count`, `lastcount`, `dropping`, `drop_next` and
+   * The queue manager's state, with the names of its source: CoDel `count`, `lastcount`, `dropping`, `drop_next` and
    * `first_above_time` (instants in s; 0: none); PIE `p`, `qdelay`, `qdelay_old` (s), `accu_prob`, `burst_allowance`
    * (s), `avg_dq_rate`; RED `avg`, `prob`, `max_p`; DualPI2 `p`, `p_c`, `p_cl`, `credit`; FQ `new_flows`,
    * `old_flows`, and the state of the flow served last.
    */
   state: Record<string, number>;
-  /** The queues inside: an FQ discipline's flows, DualPI2's two. Empty for one queue. */
+  /** Inner queues: the flows of an FQ discipline, the two of DualPI2. Empty for a single queue. */
   parts: Part[];
-  /** The packets that wait, in the order of their arrival. Empty without `packets`. */
+  /** Queued packets, in order of arrival. Empty without `packets`. */
   waiting: WaitingColumns;
 }
 
@@ -178,40 +179,40 @@ export interface LinkView {
 export interface Part {
   /** `"flow"`, `"L4S"`, `"Classic"`, … */
   kind: string;
-  /** Its number in the discipline: bucket of a flow queue. */
+  /** Index in the discipline: the bucket of a flow queue. */
   number: number;
-  /** On which list of the scheduler: `"new"`, `"old"`, `""`: none. */
+  /** List of the scheduler: `"new"`, `"old"` or `""` for none. */
   list: string;
   packets: number;
   bytes: number;
-  /** DRR deficit in bytes; null where there is none. */
+  /** DRR deficit in bytes; null if there is none. */
   deficit: number | null;
-  /** Number of the flow that its first packet belongs to; null if none waits. */
+  /** Flow of its first packet; null if it is empty. */
   flow: number | null;
-  /** Its manager's state, as in `LinkView.state`. */
+  /** State of its queue manager, as in `LinkView.state`. */
   state: Record<string, number>;
 }
 
 /** Columns of equal length: a row is a packet. */
 export interface WaitingColumns {
-  /** Enqueued at. */
+  /** Time of enqueue. */
   time_ns: Float64Array;
   flow: Uint32Array;
   bytes: Uint32Array;
-  /** Place in the order of arrivals at this queue, from 0. */
+  /** Arrival index at this queue, from 0. */
   arrival: Uint32Array;
   /** ECN field on arrival: 0 Not-ECT, 1 ECT(1), 2 ECT(0), 3 CE. */
   ecn: Uint8Array;
 }
 
-/** A row is the end of a packet's stay in a queue. */
+/** A row is a packet that has left a queue. */
 export interface EventColumns {
-  /** Start of transmission, or instant of the drop. */
+  /** Start of transmission, or time of the drop. */
   time_ns: Float64Array;
   link: Uint8Array;
   flow: Uint32Array;
   bytes: Uint32Array;
-  /** Sojourn time: from acceptance to `time_ns`. */
+  /** Sojourn time: from enqueue to `time_ns`. */
   sojourn_ns: Float64Array;
   /** See `FATES`. */
   fate: Uint8Array;
@@ -236,25 +237,25 @@ export interface FlowColumns {
   in_flight: Float64Array;
 }
 
-/** Words for `EventColumns.fate`, by its value; "" is not used. */
+/** Names of the values of `EventColumns.fate`. */
 export const FATES: readonly ["sent", "marked", "limit", "early", "late", "hard-limit", "unknown", "replaced"];
-/** Words for `LinkView.dropped_by`, by place. */
+/** Names of the entries of `LinkView.dropped_by`. */
 export const REASONS: readonly string[];
-/** Words for ECN fields, by value. */
+/** Names of ECN fields, by value. */
 export const ECN: readonly ["Not-ECT", "ECT(1)", "ECT(0)", "CE"];
 
 export interface Outcome {
-  /** 16 hexadecimal digits: those of `sojourn run`. Null of a replay. */
+  /** 16 hexadecimal digits, as printed by `sojourn run`. Null for a replay. */
   fingerprint: string | null;
-  /** As in `manifest.json` (docs/results.md). Null of a replay. */
+  /** As in `manifest.json` (docs/results.md). Null for a replay. */
   summary: Json | null;
-  /** Tables by name, as in docs/results.md: `sojourn_histogram` always; of probes what no view has told yet. */
+  /** Tables by name, as in docs/results.md: `sojourn_histogram` always; of probes the rows not yet in a view. */
   tables: Record<string, Record<string, Float64Array | Uint32Array | Uint8Array>>;
 }
 
-/** What arrived at the first queue of a run. */
+/** Arrivals at the first queue of a run. */
 export interface Arrivals {
-  /** The run it is of. */
+  /** The scenario of the run. */
   readonly checked: Checked;
   readonly seed: number;
   readonly packets: number;
@@ -262,11 +263,11 @@ export interface Arrivals {
 }
 
 export interface Difference {
-  /** Place of the packet in the order of arrivals, from 0. */
+  /** Arrival index of the packet, from 0. */
   arrival: number;
-  /** When it arrived. */
+  /** Time of arrival. */
   arrived_ns: number;
-  /** When the first of the two decided. */
+  /** Time of the earlier of the two verdicts. */
   at_ns: number;
   flow: number;
   bytes: number;
@@ -275,15 +276,15 @@ export interface Difference {
   b: Treatment;
 }
 
-/** What a queue did with a packet, as far as it is known at the end of the runs. */
+/** Treatment of a packet by a queue, as far as known at the end of the runs. */
 export interface Treatment {
-  /** `"pass"`, `"mark"`, `"drop_on_arrival"`, `"drop"`, `"waiting"`: not decided by the end. */
+  /** `"waiting"`: no verdict by the end. */
   verdict: "pass" | "mark" | "drop_on_arrival" | "drop" | "waiting";
-  /** Of drops, as in `REASONS`. */
+  /** Reason of a drop, as in `REASONS`; else null. */
   reason: string | null;
-  /** When it was sent or dropped. */
+  /** Time at which it was sent or dropped. */
   at_ns: number | null;
-  /** The queue just before the difference showed. */
+  /** Backlog just before the difference. */
   backlog_packets: number;
   backlog_bytes: number;
   state: Record<string, number>;
@@ -303,31 +304,31 @@ export interface Algorithm {
   summary: string;
   /** RFC, paper or kernel version. */
   source: string;
-  /** Whether it queues flows apart. */
+  /** Whether it has a queue per flow. */
   by_flow: boolean;
-  /** Whether it holds other disciplines (tbf, prio, htb). */
+  /** Whether it is classful, i.e. has child disciplines (tbf, prio, htb). */
   holds: boolean;
   params: Parameter[];
-  /** Named variants; the first is the plain name's. */
+  /** Named variants; the first is the default. */
   profiles: { name: string; summary: string; spelling: string; values: Record<string, string> }[];
 }
 
 export interface Parameter {
-  /** As in its source. */
+  /** Name in its source. */
   name: string;
   doc: string;
   kind: "time" | "bytes" | "rate" | "count" | "number" | "flag" | "choice" | "bands" | "class";
-  /** Texts with their units, as a scenario has them: `"5 ms"`. Null where there is none. */
+  /** Texts with units, as in a scenario: `"5 ms"`. Null if there is none. */
   default: string | null;
   min: string | null;
   max: string | null;
-  /** The same as numbers, for sliders: ns, bytes, bit/s or plain. Null of flags, choices, bands and classes. */
+  /** The same as numbers, for sliders: ns, bytes, bit/s or plain. Null for flags, choices, bands and classes. */
   default_value: number | null;
   min_value: number | null;
   max_value: number | null;
-  /** Unit of the three: `"ns"`, `"B"`, `"bit/s"` or `""`. */
+  /** Unit of these numbers: `"ns"`, `"B"`, `"bit/s"` or `""`. */
   unit: string;
-  /** Words of a choice. */
+  /** Allowed values of a choice. */
   choices: string[];
 }
 
@@ -337,14 +338,14 @@ export interface Control {
   summary: string;
   source: string;
   constants: { name: string; value: string | number; unit: string; meaning: string }[];
-  /** TCP stacks that have what it needs. */
+  /** TCP stacks that support it. */
   stacks: string[];
 }
 
 /**
- * A finished run, from disk or run natively by the server of `sojourn lab`: the scenario as its text or canonical JSON,
- * the summary, and the tables that were recorded. A view is made of `packets`, `waiting`, `state`, `queue` and `flows`,
- * as far as they are there; state and flows are the last samples before the instant.
+ * A finished run, from disk or run natively by the server of `sojourn lab`: the scenario as text or canonical JSON, the
+ * summary and the recorded tables. Views are made from `packets`, `waiting`, `state`, `queue` and `flows`, as far as
+ * present; state and flows are the last samples before the current time.
  */
 export interface Payload {
   checked: Checked;
@@ -355,34 +356,34 @@ export interface Payload {
 }
 
 /**
- * What the page is started with, by `sojourn lab` (`start.json`, beside the page), a report or a notebook. With neither
- * text nor result the page begins with its own first scenario.
+ * Start-up data of the page, from `sojourn lab` (`start.json`, beside the page), a report or a notebook. With neither
+ * text nor result the page starts with its default scenario.
  */
 export interface Start {
   /** Title, from a scenario or a result: untrusted text. */
   name?: string;
   /** Scenario text. */
   text?: string;
-  /** Files that it names: base64. */
+  /** Files named in the scenario, in base64. */
   files?: Record<string, string>;
   seed?: number;
-  /** A result: see `decodePayload`. Base64 of its bytes, or an address relative to the page. */
+  /** A result (see `decodePayload`): its bytes in base64, or a URL relative to the page. */
   payload?: { base64: string } | { url: string };
-  /** Where the server runs scenarios natively: POST `NativeRequest` as JSON, answer: bytes of a payload. Relative. */
+  /** Relative URL for native runs: POST of a `NativeRequest` as JSON; the response is the bytes of a payload. */
   native?: string;
-  /** Why there is nothing to show but this: a message for people. */
+  /** Error message, shown instead of the lab. */
   error?: string;
 }
 
 export interface NativeRequest {
   text: string;
   seed?: number;
-  /** Base64. */
+  /** Contents in base64, by name. */
   files?: Record<string, string>;
 }
 
-/** Reads a payload from its bytes. Throws `InputError`. */
+/** Parses a payload. Throws `InputError`. */
 export function decodePayload(bytes: Uint8Array): Payload;
 
-/** Bytes of base64. */
+/** Decodes base64. */
 export function fromBase64(text: string): Uint8Array;

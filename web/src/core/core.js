@@ -1,4 +1,4 @@
-// The loader of the WebAssembly module of crates/web; `core.d.ts` beside it describes all that is exported.
+// Loader of the WebAssembly module of crates/web; `core.d.ts` beside it documents the exports.
 
 import { InputError } from "./errors.js";
 import { Playback } from "./playback.js";
@@ -22,7 +22,7 @@ async function bytesOf(given) {
   return typeof Response !== "undefined" && given instanceof Response ? given.arrayBuffer() : given;
 }
 
-/** One instance of the module with its own memory: one session. */
+/** An instance of the module, with its own memory. */
 class Instance {
   static async of(module) {
     return new Instance((await WebAssembly.instantiate(module, {})).exports, module);
@@ -43,10 +43,10 @@ class Instance {
     }
   }
 
-  /** Asks, and gives what is answered: columns as arrays of the page's own. */
+  /** Sends a request and returns the response, with columns copied out of the module's memory. */
   call(request) {
-    const asked = encoder.encode(JSON.stringify(request));
-    this.room(asked.length).set(asked);
+    const encoded = encoder.encode(JSON.stringify(request));
+    this.room(encoded.length).set(encoded);
     let length;
     try {
       length = this.exports.sojourn_call();
@@ -74,7 +74,7 @@ class Instance {
     return new ARRAYS[kind](this.exports.memory.buffer, at, length).slice();
   }
 
-  /** Between two calls nothing but the memory has state: the stack is empty, and no import is there to keep any. */
+  /** The complete state between calls: the stack is empty, and the module has no imports. */
   get memory() {
     return new Uint8Array(this.exports.memory.buffer);
   }
@@ -153,7 +153,7 @@ class Core {
 
 class Run {
   #instance;
-  /** What is shown of a finished run. */
+  /** Last view of a finished run. */
   #last = null;
   #outcome = null;
 
@@ -218,7 +218,7 @@ class Run {
   }
 }
 
-/** A view with columns where the answer has none. */
+/** Adds empty columns to a view that lacks them. */
 function shown(view) {
   view.events ??= none(EVENTS);
   view.flows ??= none(FLOWS);
@@ -230,7 +230,7 @@ function none(columns) {
   return Object.fromEntries(Object.entries(columns).map(([name, kind]) => [name, new ARRAYS[kind](0)]));
 }
 
-/** The answer with its columns in their places. */
+/** The response with its columns filled in. */
 function filled(value, columns) {
   if (value === null || typeof value !== "object") return value;
   if (Array.isArray(value)) return value.map((part) => filled(part, columns));
@@ -248,9 +248,9 @@ const FLOWS = {
   arrived_bytes: "f64", delivered_bytes: "f64", sent: "f64", retransmissions: "f64", timeouts: "f64", cwnd: "f64",
   srtt_ms: "f64", in_flight: "f64",
 };
-/** Bytes by which a memory grows. */
+/** Size of a WebAssembly page in bytes. */
 const PAGE = 1 << 16;
-/** What belongs to arrivals and checkpoints, out of the page's sight. */
+/** Private data of arrivals and checkpoints. */
 const INSTANCES = new WeakMap();
 const COPIES = new WeakMap();
 const encoder = new TextEncoder();

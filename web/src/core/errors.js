@@ -1,4 +1,4 @@
-// What the user wrote is wrong, or the file that was given.
+// Invalid input by the user, in a text or a file.
 
 export class InputError extends Error {
   constructor(message, options) {

@@ -1,4 +1,4 @@
-// A finished run played back: views are made of what was recorded. Nothing is simulated here.
+// Playback of a finished run: views are made from recorded tables, without simulation.
 
 import { InputError } from "./errors.js";
 import { FATES, REASONS } from "./words.js";
@@ -6,7 +6,7 @@ import { FATES, REASONS } from "./words.js";
 const MAGIC = "SOJOURN1";
 const ARRAYS = { u8: Uint8Array, u32: Uint32Array, f64: Float64Array };
 
-/** Bytes: the magic word, the length of the head (u32, little endian), the head in JSON, and from the next multiple of 8 on columns. */
+/** Layout: magic, length of the head (u32, little endian), head as JSON, columns from the next multiple of 8 on. */
 export function decodePayload(bytes) {
   const word = new TextDecoder().decode(bytes.subarray(0, MAGIC.length));
   if (word !== MAGIC || bytes.length < MAGIC.length + 4) throw new InputError("these bytes are no result");
@@ -30,13 +30,13 @@ export function decodePayload(bytes) {
   return { ...head, tables };
 }
 
-/** The interface of a run over a payload. */
+/** A `Run` over a payload. */
 export class Playback {
   #payload;
   #queues;
   #flows;
-  /** Number of the first decision of each queue that no view has told. */
-  #told;
+  /** Per queue, index of the first departure or drop that no view has reported. */
+  #reported;
 
   constructor(payload) {
     this.#payload = payload;
@@ -44,7 +44,7 @@ export class Playback {
     Object.assign(this, { kind: "playback", checked, seed, duration_ns, now_ns: 0, finished: false });
     this.#queues = checked.queues.map((_, link) => new Queue(link, tables));
     this.#flows = new Flows(checked.flows.length, tables.flows);
-    this.#told = this.#queues.map(() => 0);
+    this.#reported = this.#queues.map(() => 0);
   }
 
   advance(until_ns) {
@@ -61,14 +61,14 @@ export class Playback {
   view() {
     const { now_ns, finished } = this;
     const links = this.#queues.map((queue) => queue.view(now_ns));
-    const parts = this.#queues.map((queue, i) => queue.events(this.#told[i], queue.decided(now_ns)));
-    this.#told = this.#queues.map((queue) => queue.decided(now_ns));
+    const parts = this.#queues.map((queue, i) => queue.events(this.#reported[i], queue.decided(now_ns)));
+    this.#reported = this.#queues.map((queue) => queue.decided(now_ns));
     return { now_ns, finished, links, flows: this.#flows.view(now_ns), events: joined(parts) };
   }
 
   finish() {
     this.advance(this.duration_ns);
-    // Copies: who gets them may hand them on, and a playback goes on.
+    // Copies, because the caller may transfer them while the playback continues.
     const { summary, tables } = structuredClone(this.#payload);
     return { fingerprint: summary.fingerprint, summary, tables };
   }
@@ -80,7 +80,7 @@ export class Playback {
   restore({ now_ns }) {
     this.now_ns = now_ns;
     this.finished = now_ns === this.duration_ns;
-    this.#told = this.#queues.map((queue) => queue.decided(now_ns));
+    this.#reported = this.#queues.map((queue) => queue.decided(now_ns));
   }
 
   async clone() {
@@ -95,19 +95,19 @@ export class Playback {
 const EVENTS = ["time_ns", "link", "flow", "bytes", "sojourn_ns", "fate", "arrival", "ecn"];
 const WAITING = ["time_ns", "flow", "bytes", "arrival", "ecn"];
 
-/** One queue: its packets in the order in which they came, and in that in which they left. */
+/** One queue: its packets in order of arrival and in order of departure. */
 class Queue {
   constructor(link, { packets, waiting, state, queue }) {
     const gone = rows(packets, link);
     this.left = stable(gone, packets?.time_ns);
     this.packets = packets;
     this.times = take(packets?.time_ns, this.left);
-    const came = [
+    const byArrival = [
       ...gone.map((row) => [packets, row, packets.time_ns[row] - packets.sojourn_ns[row], packets.time_ns[row]]),
       ...rows(waiting, link).map((row) => [waiting, row, waiting.time_ns[row], Infinity]),
     ];
-    this.came = came.sort(([a, i], [b, k]) => a.arrival[i] - b.arrival[k]);
-    this.arrivals = Float64Array.from(this.came, ([, , at]) => at);
+    this.byArrival = byArrival.sort(([a, i], [b, k]) => a.arrival[i] - b.arrival[k]);
+    this.arrivals = Float64Array.from(this.byArrival, ([, , at]) => at);
     this.#count();
     this.state = state;
     this.states = rows(state, link);
@@ -115,7 +115,7 @@ class Queue {
     this.samples = rows(queue, link);
   }
 
-  /** What had been counted before each decision. */
+  /** Computes the counters before every `every`-th departure. */
   #count() {
     const sums = { sent: 0, marked: 0, sent_bytes: 0, sojourn_ns: 0 };
     const dropped = REASONS.map(() => 0);
@@ -170,11 +170,11 @@ class Queue {
     return Object.fromEntries(EVENTS.map((name) => [name, take(this.packets?.[name], rows)]));
   }
 
-  /** From the last that came back to the first that waits. */
+  /** Queued packets, searched backwards from the last arrival. */
   #waiting(now, arrived, backlog) {
     const found = [];
     for (let i = arrived - 1; i >= 0 && found.length < backlog; i--) {
-      if (this.came[i][3] > now) found.push(this.came[i]);
+      if (this.byArrival[i][3] > now) found.push(this.byArrival[i]);
     }
     found.reverse();
     const column = (name, Kind) => Kind.from(found, ([table, row]) => table[name][row]);
@@ -193,7 +193,7 @@ class Queue {
   }
 }
 
-/** Flows: what the last samples before an instant say. */
+/** Flows: the last samples before a time. */
 class Flows {
   constructor(count, table) {
     this.table = table;
@@ -203,7 +203,7 @@ class Flows {
     this.sums = this.rows.map((rows) => ({ goodput_bps: this.#sums(rows, "goodput_bps"), delivered_bps: this.#sums(rows, "delivered_bps") }));
   }
 
-  /** Bytes up to each sample, of a rate over the step before it. */
+  /** Cumulative bytes at each sample, from the rate over the step before it. */
   #sums(rows, name) {
     let [sum, before] = [0, 0];
     return rows.map((row) => {
@@ -232,7 +232,7 @@ function rows(table, link) {
   return found;
 }
 
-/** The rows in order of time; of one instant as they are. */
+/** Rows sorted by time; stable. */
 function stable(rows, times) {
   return [...rows].sort((a, b) => times[a] - times[b] || a - b);
 }
@@ -246,7 +246,7 @@ function take(column, rows) {
   return taken;
 }
 
-/** How many of the times, which are in order, are not after an instant. */
+/** Number of the sorted `times` that are at most `now`. */
 function above(times, now) {
   let [low, high] = [0, times.length];
   while (low < high) {
@@ -257,7 +257,7 @@ function above(times, now) {
   return low;
 }
 
-/** The last of these rows that is not after an instant. */
+/** Last of the rows with a time of at most `now`. */
 function last(rows, times, now) {
   let [low, high] = [0, rows.length];
   while (low < high) {
@@ -268,7 +268,7 @@ function last(rows, times, now) {
   return rows[low - 1];
 }
 
-/** Columns of several queues one after the other. */
+/** Concatenates the columns of several queues. */
 function joined(parts) {
   return Object.fromEntries(
     EVENTS.map((name) => {

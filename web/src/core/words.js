@@ -1,4 +1,4 @@
-// Words for the numbers of columns.
+// Names of the numeric values in columns.
 
 export const FATES = ["sent", "marked", "limit", "early", "late", "hard-limit", "unknown", "replaced"];
 export const REASONS = ["limit", "early", "late", "hard-limit", "replaced"];

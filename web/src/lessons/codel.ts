@@ -20,8 +20,8 @@ export const codel: Lesson = {
   control: { side: "b", param: "interval" },
   judge(a, b) {
     const more = (b.utilisation - a.utilisation) * 100;
-    const says = `A's link is busy for ${digits(a.utilisation * 100, 3)} %, B's for ${digits(b.utilisation * 100, 3)} % of the time; 95 % of B's packets wait less than ${digits(b.p95, 3)} ms.`;
-    return { right: a.aqm === "codel" && b.aqm === "codel" && more >= 2, says };
+    const feedback = `A's link is busy for ${digits(a.utilisation * 100, 3)} %, B's for ${digits(b.utilisation * 100, 3)} % of the time; 95 % of B's packets wait less than ${digits(b.p95, 3)} ms.`;
+    return { right: a.aqm === "codel" && b.aqm === "codel" && more >= 2, feedback };
   },
   after:
     "A longer interval bears more with bursts, and reacts later when the queue really stands: B's 95 % quantile has grown. " +

@@ -16,9 +16,9 @@ export const ecn: Lesson = {
     "Move B's target until 95 % of its packets wait at least 1.5 ms less than A's, still without a single drop.",
   control: { side: "b", param: "target" },
   judge(a, b) {
-    const says = `95 % of the packets wait less than ${digits(a.p95, 3)} ms in A and ${digits(b.p95, 3)} ms in B, which has dropped ${b.drops} and marked ${b.marks}.`;
+    const feedback = `95 % of the packets wait less than ${digits(a.p95, 3)} ms in A and ${digits(b.p95, 3)} ms in B, which has dropped ${b.drops} and marked ${b.marks}.`;
     const same = a.aqm === "codel" && b.aqm === "codel";
-    return { right: same && b.drops === 0 && b.marks > 0 && b.p95 <= a.p95 - 1.5, says };
+    return { right: same && b.drops === 0 && b.marks > 0 && b.p95 <= a.p95 - 1.5, feedback };
   },
   after:
     "To such a sender a mark still means “halve”, so the gain is small. To gain more, senders have to react to marks in " +

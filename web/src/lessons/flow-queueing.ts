@@ -28,8 +28,8 @@ rtt = "40 ms"
   control: { key: "flows.0.count" },
   judge(a, b) {
     const [inA, inB] = [a.mos ?? NaN, b.mos ?? NaN];
-    const says = `With ${a.downloads} downloads the call has ${digits(inA, 3)} in A and ${digits(inB, 3)} in B.`;
-    return { right: a.aqm === "codel" && b.aqm === "fq_codel" && inA < 2 && inB > 4, says };
+    const feedback = `With ${a.downloads} downloads the call has ${digits(inA, 3)} in A and ${digits(inB, 3)} in B.`;
+    return { right: a.aqm === "codel" && b.aqm === "fq_codel" && inA < 2 && inB > 4, feedback };
   },
   after:
     "It is mostly the loss that ruins the call in A: CoDel drops whatever packet is at the head, and cannot know that it is " +

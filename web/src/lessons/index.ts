@@ -1,4 +1,4 @@
-/** The lessons, in the order in which they build on each other. A lesson is a file and a line here. */
+/** The lessons, in the order in which they build on each other. A lesson is one file and one line here. */
 
 import type { Lesson } from "./lesson.js";
 import { codel } from "./codel.js";

@@ -35,9 +35,9 @@ spread = "1 s"
     const of = (cc: (name: string) => boolean): number =>
       mean(a.flows.filter(flow => cc(flow.cc)).map(flow => flow.mbps));
     const [prague, cubic] = [of(cc => cc.startsWith("prague")), of(cc => cc.startsWith("cubic"))];
-    const says = `In A a CUBIC flow gets ${digits(cubic, 3)} Mbit/s, a Prague flow ${digits(prague, 3)} Mbit/s.`;
+    const feedback = `In A a CUBIC flow gets ${digits(cubic, 3)} Mbit/s, a Prague flow ${digits(prague, 3)} Mbit/s.`;
     const ratio = Math.min(prague, cubic) / Math.max(prague, cubic);
-    return { right: a.aqm === "dualpi2" && ratio >= 0.75, says };
+    return { right: a.aqm === "dualpi2" && ratio >= 0.75, feedback };
   },
   after:
     "RFC 9332 recommends k = 2, which is right where both kinds have the same round-trip time. CUBIC's packets also wait " +

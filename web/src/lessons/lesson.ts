@@ -1,10 +1,10 @@
-/** A guided lesson: a scenario, what is to be seen in it, and a question that a slider answers. */
+/** A guided lesson: a scenario, an explanation, and a question answered by moving a slider. */
 
 import type { Json } from "../model/doc.js";
 import type { Side, State } from "../model/state.js";
 
-/** What a side's run shows, in numbers. Times in ms, after the warm-up. */
-export interface Shown {
+/** Statistics of a side's run after the warm-up. Times in ms. */
+export interface RunStats {
   /** Name of the queue manager, without profile and parameters. */
   aqm: string;
   p50: number;
@@ -13,18 +13,18 @@ export interface Shown {
   utilisation: number;
   drops: number;
   marks: number;
-  /** Mean opinion score of the calls; null without one. */
+  /** Mean opinion score of the calls; null without calls. */
   mos: number | null;
-  /** Goodput in Mbit/s of each flow that lasts, with its congestion control. */
+  /** Goodput in Mbit/s and congestion control of each long-lived flow. */
   flows: { cc: string; mbps: number }[];
-  /** TCP flows in all. */
+  /** Number of TCP flows. */
   downloads: number;
 }
 
 export interface Answer {
   right: boolean;
-  /** What the simulation shows now, in a sentence with its numbers. */
-  says: string;
+  /** One sentence with the numbers of the runs. */
+  feedback: string;
 }
 
 export interface Lesson {
@@ -33,18 +33,18 @@ export interface Lesson {
   scenario: string;
   b: Json;
   start?: Partial<State>;
-  /** Paragraphs. */
+  /** One entry per paragraph. */
   text: string[];
   question: string;
-  /** Which control answers it: a key of the scenario, or a parameter of a side's queue manager. */
+  /** The control that answers it: a key of the scenario, or a parameter of a side's queue manager. */
   control: { key: string } | { side: Side; param: string };
-  /** Judges what the two runs show. */
-  judge(a: Shown, b: Shown): Answer;
-  /** Shown once the answer is right. */
+  /** Judges the two runs. */
+  judge(a: RunStats, b: RunStats): Answer;
+  /** RunStats once the answer is right. */
   after: string;
 }
 
-/** Four downloads over 10 Mbit/s, or what is asked for. */
+/** Scenario text; by default four downloads over 10 Mbit/s. */
 export function scenario(
   name: string,
   {

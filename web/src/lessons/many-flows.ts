@@ -10,14 +10,14 @@ export const manyFlows: Lesson = {
     "A drop slows one flow down. Of four flows that is a lot, of 64 hardly anything. So CoDel needs a high count to hold " +
       "64 flows, and the square root makes it climb slowly: to double the rate of drops, count has to become four times as " +
       "large.",
-    "Look at A's sojourn time: far above the target of 5 ms, in waves, because count starts low again whenever the queue " +
+    "QueueSnapshot at A's sojourn time: far above the target of 5 ms, in waves, because count starts low again whenever the queue " +
       "has been short for a moment. PIE in B reaches the probability that 64 flows need and stays there.",
   ],
   question: "Take downloads away until A's median sojourn time is below 10 ms, twice its target. Leave at least two.",
   control: { key: "flows.0.count" },
   judge(a) {
-    const says = `With ${a.downloads} downloads A's median is ${digits(a.p50, 3)} ms.`;
-    return { right: a.aqm === "codel" && a.downloads >= 2 && a.p50 < 10, says };
+    const feedback = `With ${a.downloads} downloads A's median is ${digits(a.p50, 3)} ms.`;
+    return { right: a.aqm === "codel" && a.downloads >= 2 && a.p50 < 10, feedback };
   },
   after:
     "So target is where CoDel begins to act, not where the delay ends up. Flow queueing gets round this: it gives each " +

@@ -18,9 +18,9 @@ export const pie: Lesson = {
   question: "Move A's target until both queues have the same median sojourn time, to 20 %.",
   control: { side: "a", param: "target" },
   judge(a, b) {
-    const says = `A's median is ${digits(a.p50, 3)} ms, B's ${digits(b.p50, 3)} ms.`;
+    const feedback = `A's median is ${digits(a.p50, 3)} ms, B's ${digits(b.p50, 3)} ms.`;
     const near = Math.abs(a.p50 - b.p50) <= 0.2 * b.p50;
-    return { right: a.aqm === "pie" && b.aqm === "codel" && near, says };
+    return { right: a.aqm === "pie" && b.aqm === "codel" && near, feedback };
   },
   after:
     "At the same median, compare the distributions: CoDel's and PIE's upper quantiles and utilisation differ little here. " +

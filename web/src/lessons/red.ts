@@ -20,8 +20,8 @@ export const red: Lesson = {
   question: "Move A's probability until its median sojourn time is below 25 ms with these 32 downloads.",
   control: { side: "a", param: "probability" },
   judge(a) {
-    const says = `A's median is ${digits(a.p50, 3)} ms with ${a.downloads} downloads.`;
-    return { right: a.aqm === "red" && a.downloads >= 32 && a.p50 < 25, says };
+    const feedback = `A's median is ${digits(a.p50, 3)} ms with ${a.downloads} downloads.`;
+    return { right: a.aqm === "red" && a.downloads >= 32 && a.p50 < 25, feedback };
   },
   after:
     "Now take the downloads back to four and look at A's sojourn time: what was right for 32 flows swings between empty " +

@@ -1,4 +1,4 @@
-/** Queue managers as scenarios name them: `codel@act target 5ms noecn`, or the same as a table. */
+/** Queue managers as spelled in scenarios: `codel@act target 5ms noecn`, or the same as a table. */
 
 import type { Algorithm, Registry } from "../core/core.js";
 import { compact } from "../base/quantity.js";
@@ -6,9 +6,9 @@ import type { Json } from "./doc.js";
 
 export interface Aqm {
   name: string;
-  /** Empty: the plain one. */
+  /** Empty for the default profile. */
   profile: string;
-  /** What is set, by parameter; flags are "true" or "false". */
+  /** Parameters that are set; flags are "true" or "false". */
   params: Record<string, string>;
 }
 
@@ -16,8 +16,8 @@ export const find = (registry: Registry, name: string): Algorithm | undefined =>
   registry.aqms.find(aqm => aqm.name === name);
 
 /**
- * A queue manager read from a scenario's value. Null where there is more to it than the page's controls can change: one
- * that holds another (`tbf … { codel }`, `fq(codel)`), or one in a file.
+ * Parses a scenario's value. Null if the controls cannot represent it: a classful discipline (`tbf … { codel }`,
+ * `fq(codel)`), or one in a file.
  */
 export function parseAqm(value: Json | undefined, registry: Registry): Aqm | null {
   if (value === undefined) return { name: "droptail", profile: "", params: {} };
@@ -54,7 +54,7 @@ function parseText(text: string, registry: Registry): Aqm | null {
     } else if (off && isFlag(algorithm, off)) params[off] = "false";
     else if (isParam(algorithm, word) && i + 1 < words.length) {
       let value = words[++i]!;
-      // A unit may stand apart from its number.
+      // A space may separate a unit from its number.
       if (/^[\d.]+$/.test(value) && /^[a-zA-Z]+(\/s)?$/.test(words[i + 1] ?? "") && !isParam(algorithm, words[i + 1]!))
         value += words[++i]!;
       params[word] = value;
@@ -63,7 +63,7 @@ function parseText(text: string, registry: Registry): Aqm | null {
   return { name, profile, params };
 }
 
-/** As text on one line, which scenario files, `--aqm` and `aqm diff` take. */
+/** One-line text, as accepted by scenario files, `--aqm` and `aqm diff`. */
 export function spell({ name, profile, params }: Aqm, registry: Registry): string {
   const algorithm = find(registry, name);
   const words = Object.entries(params).map(([param, value]) => {
@@ -73,7 +73,7 @@ export function spell({ name, profile, params }: Aqm, registry: Registry): strin
   return [profile ? `${name}@${profile}` : name, ...words].join(" ");
 }
 
-/** What holds for a parameter: what is set, else what the profile has, else the default. */
+/** Effective value of a parameter: as set, else the profile's, else the default. */
 export function valueOf(aqm: Aqm, param: string, registry: Registry): string {
   const algorithm = find(registry, aqm.name);
   const profile = algorithm?.profiles.find(known => known.name === aqm.profile) ?? algorithm?.profiles[0];
@@ -81,6 +81,6 @@ export function valueOf(aqm: Aqm, param: string, registry: Registry): string {
   return aqm.params[param] ?? profile?.values[param] ?? known?.default ?? "";
 }
 
-/** For headings: the name and profile, and what is set. */
+/** Heading: name, profile and parameters that are set. */
 export const title = (aqm: Aqm | null, value: Json | undefined, registry: Registry): string =>
   aqm ? spell(aqm, registry) : typeof value === "string" ? value : JSON.stringify(value ?? "droptail");

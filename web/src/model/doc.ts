@@ -6,7 +6,7 @@ export type Doc = { [key: string]: Json };
 const isTable = (value: Json | undefined): value is { [key: string]: Json } =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** What stands at a path, e.g. `flows.0.rtt`. */
+/** Value at a path, e.g. `flows.0.rtt`. */
 export function get(doc: Json, path: string): Json | undefined {
   let at: Json | undefined = doc;
   for (const key of path.split(".")) {
@@ -17,7 +17,7 @@ export function get(doc: Json, path: string): Json | undefined {
   return at;
 }
 
-/** The document with another value at a path; `undefined` takes the key away. Nothing else is copied deeply. */
+/** Copy of the document with another value at a path; `undefined` removes the key. All else is shared. */
 export function set<T extends Json>(doc: T, path: string, value: Json | undefined): T {
   const [key = "", ...rest] = path.split(".");
   if (Array.isArray(doc)) {
@@ -35,7 +35,7 @@ export function set<T extends Json>(doc: T, path: string, value: Json | undefine
   return copy as unknown as T;
 }
 
-/** Every leaf by its path; an empty table or list is a leaf. */
+/** All leaves by path; an empty table or list is a leaf. */
 export function flatten(value: Json, prefix = "", into = new Map<string, Json>()): Map<string, Json> {
   const entries: [string, Json][] = Array.isArray(value)
     ? value.map((item, i) => [String(i), item])
@@ -50,7 +50,7 @@ export function flatten(value: Json, prefix = "", into = new Map<string, Json>()
   return into;
 }
 
-/** The document with these leaves: a table whose keys are 0, 1, 2, … is a list. */
+/** Document with these leaves; a table with keys 0, 1, 2, … becomes a list. */
 export function unflatten(leaves: Map<string, Json>): Doc {
   const root: Doc = {};
   for (const [path, value] of leaves) {
@@ -72,7 +72,7 @@ export function unflatten(leaves: Map<string, Json>): Doc {
   return Object.fromEntries(Object.entries(root).map(([key, value]) => [key, lists(value)]));
 }
 
-/** The leaves that make `doc` of `base`: new values, and null for those that are gone. */
+/** Leaves that turn `base` into `doc`: new values, and null for removed ones. */
 export function difference(base: Doc, doc: Doc): [string, Json][] {
   const [before, after] = [flatten(base), flatten(doc)];
   const gone: [string, Json][] = [...before.keys()].filter(path => !after.has(path)).map(path => [path, null]);
@@ -80,7 +80,7 @@ export function difference(base: Doc, doc: Doc): [string, Json][] {
   return [...gone, ...changed];
 }
 
-/** The same as edits of a text: what a new value replaces is not taken away first. */
+/** The same as edits of a text, without removals below a value that is set anyway. */
 export function edits(base: Doc, doc: Doc): { set: string; value: Json | null }[] {
   const all = difference(base, doc);
   const isReplaced = (path: string): boolean =>
@@ -88,7 +88,7 @@ export function edits(base: Doc, doc: Doc): { set: string; value: Json | null }[
   return all.filter(([path, value]) => value !== null || !isReplaced(path)).map(([set, value]) => ({ set, value }));
 }
 
-/** `base` with a `difference`. */
+/** Applies a `difference` to `base`. */
 export function apply(base: Doc, leaves: [string, Json][]): Doc {
   const all = flatten(base);
   for (const [path, value] of leaves) {

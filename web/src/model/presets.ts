@@ -1,4 +1,4 @@
-/** Scenarios to begin with: the page's own, and those that come with Sojourn (bundled by `build.mjs`). */
+/** Scenarios to start from: the page's own, and those shipped with Sojourn (bundled by `build.mjs`). */
 
 import shipped from "virtual:scenarios";
 import type { Json } from "./doc.js";
@@ -38,8 +38,8 @@ kind = "voice"
 rtt = "40 ms"
 `;
 
-/** What a queue manager of a shipped scenario is shown beside. */
-const beside = (aqm: Json | undefined): Json => (aqm === undefined || aqm === "droptail" ? "codel" : "droptail");
+/** Queue manager of B for a shipped scenario. */
+const counterpart = (aqm: Json | undefined): Json => (aqm === undefined || aqm === "droptail" ? "codel" : "droptail");
 
 function ofShipped(): Preset[] {
   return shipped.map(({ name, text }) => {
@@ -48,7 +48,7 @@ function ofShipped(): Preset[] {
       id: name,
       title: typeof doc["name"] === "string" && doc["name"] ? doc["name"] : name,
       text,
-      b: beside(get(doc, `${linkPath(doc)}.aqm`)),
+      b: counterpart(get(doc, `${linkPath(doc)}.aqm`)),
     };
   });
 }
@@ -60,7 +60,7 @@ export const PRESETS: readonly Preset[] = [
 
 export const FIRST = "lab";
 
-/** An instant at which there is something to see: flows are past their start, and packets wait. */
+/** Initial playhead: flows are past slow start, and packets are queued. */
 const BUSY_NS = 10e9;
 
 function start(id: string, text: string, b: Json, more: Partial<State> = {}): State {
@@ -81,14 +81,14 @@ function start(id: string, text: string, b: Json, more: Partial<State> = {}): St
   };
 }
 
-/** The text of a preset, with its comments; null where there is none of that name. */
+/** Text of a preset, with its comments; null for an unknown id. */
 export function presetText(id: string): string | null {
   const lesson = LESSONS.find(known => `lesson-${known.id}` === id)?.scenario;
   const paper = CASES.find(known => `paper-${known.id}` === id)?.scenario;
   return PRESETS.find(known => known.id === id)?.text ?? lesson ?? paper ?? null;
 }
 
-/** What the page shows when a preset is chosen; null where there is none of that name. Lessons and papers are presets. */
+/** State of a preset; null for an unknown id. Lessons and papers are presets. */
 export function presetState(id: string): State | null {
   const preset = PRESETS.find(known => known.id === id);
   if (preset) return start(id, preset.text, preset.b, { at_ns: preset.at_ns ?? 0 });

@@ -1,4 +1,4 @@
-/** What the page shows: all of it is in its address. */
+/** The page's state: all of it is encoded in the URL. */
 
 import { apply, get, set, type Doc, type Json } from "./doc.js";
 
@@ -7,29 +7,29 @@ export type Mode = "traffic" | "arrivals";
 export type Side = "a" | "b";
 export const SIDES: readonly Side[] = ["a", "b"];
 
-/** A change while the run goes on: a key of a link, or the number of flows of an entry of `[[flows]]`. */
+/** A change during the run: a key of a link, or the number of flows of an entry of `[[flows]]`. */
 export type Change = { at_ns: number; side: Side | "both" } & (
   { set: string; value: Json } | { group: number; count: number }
 );
 
 export interface State {
-  /** The preset that the scenario started from; empty for one that came from elsewhere. */
+  /** Preset from which the scenario started; empty for an opened file. */
   base: string;
-  /** The scenario; its queue manager is A's. */
+  /** The scenario; its queue manager is that of A. */
   doc: Doc;
-  /** B's queue manager, as a scenario has it. */
+  /** B's queue manager, as in a scenario. */
   b: Json;
   mode: Mode;
   changes: Change[];
-  /** Where the playhead is, in ns. */
+  /** Playhead, in ns. */
   at_ns: number;
-  /** Simulated seconds per second; Infinity: as fast as it goes. */
+  /** Simulated seconds per second; Infinity for the fastest. */
   speed: number;
-  /** Whether A's and B's queues are drawn to one scale, or each to its own. */
+  /** Whether both queues share one scale. */
   scales: "one" | "own";
-  /** The part of the run that plots show, in s; null: all of it. */
+  /** Time range of the plots, in s; null for the whole run. */
   zoom: [number, number] | null;
-  /** Ids of the guided lesson and of the published result that are shown; empty for none. */
+  /** Ids of the active lesson and published result; empty for none. */
   lesson: string;
   paper: string;
 }
@@ -43,7 +43,7 @@ export const SPEEDS: readonly { speed: number; label: string }[] = [
   { speed: Infinity, label: "fastest" },
 ];
 
-/** Path of the queue manager that is compared: the first link of a graph, else `link`. */
+/** Path of the link under comparison: the first link of a graph, else `link`. */
 export const linkPath = (doc: Doc): string => (Array.isArray(doc["nodes"]) ? "links.0" : "link");
 
 /** A side's scenario, without the changes. */
@@ -55,20 +55,20 @@ export function sideDoc(state: State, side: Side): Doc {
 export const aqmOf = (state: State, side: Side): Json | undefined =>
   side === "a" ? get(state.doc, `${linkPath(state.doc)}.aqm`) : state.b;
 
-/** The changes that a side has, in order of time. */
+/** Changes of a side, in order of time. */
 export const changesOf = (state: State, side: Side): Change[] =>
   state.changes.filter(change => change.side === "both" || change.side === side).sort((x, y) => x.at_ns - y.at_ns);
 
-/** The state with one more change; one of the same key, side and instant is replaced. */
+/** Adds a change, replacing one with the same key, side and time. */
 export function withChange(state: State, change: Change): State {
-  const what = (x: Change): string => ("set" in x ? x.set : `flows ${x.group}`);
+  const target = (x: Change): string => ("set" in x ? x.set : `flows ${x.group}`);
   const others = state.changes.filter(
-    known => !(known.at_ns === change.at_ns && known.side === change.side && what(known) === what(change)),
+    known => !(known.at_ns === change.at_ns && known.side === change.side && target(known) === target(change)),
   );
   return { ...state, changes: [...others, change].sort((x, y) => x.at_ns - y.at_ns) };
 }
 
-/** What a key is worth at an instant, with the changes up to then. */
+/** Value of a key at a time, with all changes up to then applied. */
 export function valueAt(state: State, side: Side, path: string, at_ns: number): Json | undefined {
   let value = get(sideDoc(state, side), path);
   for (const change of changesOf(state, side))

@@ -3,7 +3,7 @@
 import { parse, stringify } from "smol-toml";
 import type { Doc, Json } from "./doc.js";
 
-/** Tables last, in the order in which scenario files have them. */
+/** Order of keys in scenario files; tables last. */
 const ORDER = ["name", "duration", "warmup", "seed", "wlan", "nodes", "link", "reverse", "links", "flows", "changes"];
 
 const place = (key: string): number => {
@@ -11,7 +11,7 @@ const place = (key: string): number => {
   return at < 0 ? ORDER.length : at;
 };
 
-/** TOML has no null: a key without a value is left out. */
+/** TOML has no null: such keys are left out. */
 function withoutNull(value: Json): Json {
   if (Array.isArray(value)) return value.map(withoutNull);
   if (typeof value !== "object" || value === null) return value;
@@ -24,10 +24,10 @@ export function toToml(doc: Doc): string {
   return stringify(withoutNull(sorted)).trimEnd() + "\n";
 }
 
-/** A scenario's text may be JSON as well, as results have it. */
+/** Whether a scenario's text is JSON, as in results. */
 export const isJson = (text: string): boolean => text.trimStart().startsWith("{");
 
-/** Throws an error whose first line says what is wrong and where. */
+/** Throws an error whose first line has the place and the problem. */
 export function fromToml(text: string): Doc {
   if (isJson(text)) return withoutNull(JSON.parse(text) as Json) as Doc;
   const plain = (value: unknown): Json => {

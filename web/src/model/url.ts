@@ -1,6 +1,6 @@
 /**
- * The state of the page in its address, readable and in the words of the command line: the preset it started from, and
- * what was set since, as `--set` has it.
+ * Encodes the page's state in the URL, in the syntax of the command line: the preset, and the changed keys as for
+ * `--set`.
  *
  *     #base=lab&link.rate=20+Mbit%2Fs&b=fq_codel&at=3.25s&speed=0.1
  */
@@ -9,10 +9,10 @@ import { apply, difference, type Doc, type Json } from "./doc.js";
 import { formatTime, parseQuantity } from "../base/quantity.js";
 import type { Change, Mode, State } from "./state.js";
 
-/** Names of the address that are no keys of a scenario. */
+/** Parameters of the URL that are not keys of a scenario. */
 const WORDS = new Set(["base", "doc", "b", "mode", "changes", "at", "speed", "scales", "zoom", "lesson", "paper"]);
 
-/** Text that reads as a number or a word of JSON is quoted, so that it comes back as text. */
+/** Quotes text that would parse as JSON, so that it stays text. */
 function encodeValue(value: Json): string {
   if (typeof value !== "string") return JSON.stringify(value);
   return isJson(value) ? JSON.stringify(value) : value;
@@ -41,7 +41,7 @@ function fromBase64(text: string): string {
   return new TextDecoder().decode(Uint8Array.from(binary, char => char.charCodeAt(0)));
 }
 
-/** Keys of which the page's start has a value, and those that differ from it alone. */
+/** Encodes the keys that differ from the preset. */
 export function encode(state: State, presets: (id: string) => State | null): string {
   const query = new URLSearchParams();
   const start = presets(state.base);
@@ -62,7 +62,7 @@ export function encode(state: State, presets: (id: string) => State | null): str
   return `#${query}`;
 }
 
-/** The state of an address; what is missing is as in its preset, what makes no sense as in `fallback`. */
+/** Decodes a URL's hash; missing values are those of the preset, invalid ones those of `fallback`. */
 export function decode(hash: string, presets: (id: string) => State | null, fallback: State): State {
   const query = new URLSearchParams(hash.replace(/^#/, ""));
   const text = query.get("doc");
@@ -97,7 +97,7 @@ export function decode(hash: string, presets: (id: string) => State | null, fall
 
 const isMode = (text: string | null): boolean => text === "traffic" || text === "arrivals";
 
-/** `3.5-7`: from 3.5 to 7 s. */
+/** Parses a range in s: `3.5-7`. */
 function readZoom(text: string | null): [number, number] | null {
   const [from = NaN, to = NaN] = (text ?? "").split("-").map(Number);
   return from < to ? [from, to] : null;

@@ -1,16 +1,16 @@
-/** The link, the traffic and the run. */
+/** Controls of the link, the traffic and the run. */
 
 import type { Json } from "../model/doc.js";
 import { get, set } from "../model/doc.js";
 import { fill, h } from "../base/dom.js";
 import { formatTime } from "../base/quantity.js";
-import { couldHold, setKey } from "../app/edit.js";
+import { canChangeFromNow, setKey } from "../app/edit.js";
 import type { Session } from "../app/session.js";
 import { linkPath } from "../model/state.js";
 import type { Range } from "./field.js";
-import { BUFFER, COUNT, DELAY, DURATION, keyField, PERIOD, RATE, RTT, SEED, SIZE, type Bound } from "./keys.js";
+import { BUFFER, COUNT, DELAY, DURATION, keyField, PERIOD, RATE, RTT, SEED, SIZE, type BoundField } from "./keys.js";
 
-/** Kinds of traffic that can be added, as scenarios have them. */
+/** Kinds of traffic that can be added, as entries of `[[flows]]`. */
 const KINDS: { label: string; flow: { [key: string]: Json } }[] = [
   { label: "Downloads", flow: { kind: "tcp", count: 1, rtt: "40 ms" } },
   { label: "Call", flow: { kind: "voice", rtt: "40 ms" } },
@@ -18,7 +18,7 @@ const KINDS: { label: string; flow: { [key: string]: Json } }[] = [
   { label: "Game", flow: { kind: "cbr", rate: "80 kbit/s", size: "160 B", rtt: "40 ms" } },
 ];
 
-/** Words for kinds, as headings. */
+/** Headings of the kinds of flows. */
 const NAMES: Record<string, string> = {
   tcp: "Downloads (TCP)",
   voice: "Calls",
@@ -35,7 +35,7 @@ export class Controls {
   private readonly groups = h("div", { class: "groups" });
   private readonly changes = h("ul", { class: "changes" });
   private readonly scope: HTMLInputElement;
-  private readonly shown: Bound[] = [];
+  private readonly shown: BoundField[] = [];
   private readonly also: (() => void)[] = [];
   private built = "";
 
@@ -99,7 +99,7 @@ export class Controls {
     for (const { show } of this.shown) show();
     for (const show of this.also) show();
     this.scope.checked = this.session.fromNow;
-    this.scope.parentElement!.hidden = !couldHold(state);
+    this.scope.parentElement!.hidden = !canChangeFromNow(state);
     this.showChanges();
   }
 

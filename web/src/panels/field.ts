@@ -7,7 +7,7 @@ export interface Range {
   dimension: Dimension | "number";
   min: number;
   max: number;
-  /** Decades are as wide as each other; from zero the lowest part is linear. */
+  /** Logarithmic scale; linear near zero if `min` is 0. */
   log: boolean;
   /** Whole numbers only. */
   whole?: boolean;
@@ -31,7 +31,7 @@ function fromSlider(range: Range, place: number): number {
   return Number(digits(raw, 2)) || 0;
 }
 
-/** Text of a value as scenario files have it. */
+/** Text of a value, as in scenario files. */
 export function write(range: Range, value: number): string {
   return range.dimension === "number" ? digits(value, 6) : formatQuantity(value, range.dimension, 6);
 }
@@ -76,7 +76,7 @@ export class Field {
     );
   }
 
-  /** Shows a value; its text not while the user is typing another one. */
+  /** Shows a value; keeps the text while the user is typing. */
   set(text: string): void {
     const root = this.text.getRootNode();
     const isTyped = root instanceof ShadowRoot && root.activeElement === this.text;

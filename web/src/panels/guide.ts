@@ -1,28 +1,28 @@
-/** What leads through the page: a lesson with its question, or a published result with its values. */
+/** Guide panel: a lesson with its question, or a published result with its values. */
 
 import { digits } from "../base/quantity.js";
 import { fill, h, setText } from "../base/dom.js";
 import type { Session } from "../app/session.js";
 import { LESSONS } from "../lessons/index.js";
 import type { Lesson } from "../lessons/lesson.js";
-import { shown } from "../lessons/shown.js";
+import { runStats } from "../lessons/stats.js";
 import { find, parseAqm } from "../model/aqm.js";
 import { aqmOf, type Side } from "../model/state.js";
 import { CASES, published } from "../papers/index.js";
 import { measured, verdict, type Case } from "../papers/case.js";
-import { ASKED, keyField, type Bound } from "./keys.js";
+import { LESSON_KEYS, keyField, type BoundField } from "./keys.js";
 import { paramField } from "./params.js";
 
 const VERDICTS = { tight: "within the tight band", loose: "within the loose band", outside: "outside", unknown: "–" };
 
 export class Guide {
   readonly element: HTMLElement;
-  private readonly says = h("p", { class: "says", "aria-live": "polite" });
+  private readonly feedback = h("p", { class: "says", "aria-live": "polite" });
   private readonly after = h("p", { class: "after" });
   private readonly table = h("tbody");
   private built = "";
-  /** The control that answers a lesson's question, beside it. */
-  private control: Bound | null = null;
+  /** Control that answers a lesson's question. */
+  private control: BoundField | null = null;
 
   constructor(private readonly session: Session) {
     this.element = h("section", { class: "guide", hidden: true, "aria-label": "Guide" });
@@ -55,7 +55,7 @@ export class Guide {
   private buildLesson(lesson: Lesson): void {
     const place = LESSONS.indexOf(lesson);
     const next = LESSONS[place + 1];
-    this.control = this.controlOf(lesson.control);
+    this.control = this.boundField(lesson.control);
     fill(
       this.element,
       this.close(),
@@ -66,7 +66,7 @@ export class Guide {
         { class: "question" },
         h("p", {}, h("b", {}, lesson.question)),
         this.control?.field.element ?? null,
-        this.says,
+        this.feedback,
         this.after,
       ),
       next
@@ -79,8 +79,8 @@ export class Guide {
     );
   }
 
-  /** What moves for the question: for the whole run, so what plays stops when it is moved. */
-  private controlOf(control: Lesson["control"]): Bound | null {
+  /** Field of the lesson's control. Its changes apply to the whole run, so playback stops. */
+  private boundField(control: Lesson["control"]): BoundField | null {
     const { session } = this;
     const bound = "key" in control ? this.ofKey(control.key) : this.ofParam(control.side, control.param);
     for (const event of ["input", "change"])
@@ -88,12 +88,12 @@ export class Guide {
     return bound;
   }
 
-  private ofKey(path: string): Bound | null {
-    const key = ASKED[path];
+  private ofKey(path: string): BoundField | null {
+    const key = LESSON_KEYS[path];
     return key ? keyField(this.session, key, `lesson.${path}`) : null;
   }
 
-  private ofParam(side: Side, name: string): Bound | null {
+  private ofParam(side: Side, name: string): BoundField | null {
     const { registry, state } = this.session;
     const aqm = parseAqm(aqmOf(state, side), registry);
     const param = find(registry, aqm?.name ?? "")?.params.find(known => known.name === name);
@@ -108,14 +108,14 @@ export class Guide {
     const { runs, registry, isBusy } = session;
     if (!runs.a || !runs.b || !registry || isBusy) return;
     const name = (side: Side): string => parseAqm(aqmOf(session.state, side), registry)?.name ?? "";
-    const [a, b] = [shown(runs.a, name("a")), shown(runs.b, name("b"))];
+    const [a, b] = [runStats(runs.a, name("a")), runStats(runs.b, name("b"))];
     if (!a || !b) {
-      setText(this.says, "The question is about senders that react: choose “same traffic”.");
+      setText(this.feedback, "The question is about senders that react: choose “same traffic”.");
       return;
     }
-    const { right, says } = lesson.judge(a, b);
+    const { right, feedback } = lesson.judge(a, b);
     this.element.dataset["answer"] = right ? "right" : "open";
-    setText(this.says, right ? `✓ Right. ${says}` : `${says} Not there yet.`);
+    setText(this.feedback, right ? `✓ Right. ${feedback}` : `${feedback} Not there yet.`);
     setText(this.after, right ? lesson.after : "");
   }
 

@@ -1,4 +1,4 @@
-/** What to begin with, and what is about the page as a whole. */
+/** Header: presets, files, theme and error messages. */
 
 import { fill, h, setText } from "../base/dom.js";
 import type { Session } from "../app/session.js";
@@ -10,7 +10,7 @@ export interface HeaderHost {
   toggleTheme(): void;
   address(): string;
   openFile(file: File): void;
-  /** Draws plots again for a picture of all of them. */
+  /** Saves all plots as one picture. */
   savePicture(): void;
 }
 
@@ -19,7 +19,7 @@ export class Header {
   private readonly choice: HTMLSelectElement;
   private readonly name = h("span", { class: "name" });
   private readonly busy = h("progress", { max: 1, "aria-label": "Simulating" });
-  private readonly trouble = h("div", { class: "trouble", role: "alert" });
+  private readonly errors = h("div", { class: "errors", role: "alert" });
 
   constructor(
     private readonly session: Session,
@@ -87,11 +87,11 @@ export class Header {
           "◐",
         ),
       ),
-      this.trouble,
+      this.errors,
     );
     session.on(["state"], () => this.update());
     session.on(["progress", "runs"], () => this.showProgress());
-    session.on(["trouble"], () => this.showTrouble());
+    session.on(["errors"], () => this.showErrors());
   }
 
   private update(): void {
@@ -109,16 +109,16 @@ export class Header {
     this.busy.value = open.length ? Math.min(...open) : 1;
   }
 
-  private showTrouble(): void {
-    const { trouble } = this.session;
-    const texts = [...new Set([trouble.a, trouble.b].filter(Boolean))];
-    fill(this.trouble, ...texts.map(text => h("p", {}, text)));
-    this.trouble.hidden = !texts.length;
+  private showErrors(): void {
+    const { errors } = this.session;
+    const texts = [...new Set([errors.a, errors.b].filter(Boolean))];
+    fill(this.errors, ...texts.map(text => h("p", {}, text)));
+    this.errors.hidden = !texts.length;
   }
 
-  /** A message that is not of a simulator. */
-  say(text: string): void {
-    fill(this.trouble, h("p", {}, text));
-    this.trouble.hidden = !text;
+  /** Shows an error that does not come from a simulator. */
+  showError(text: string): void {
+    fill(this.errors, h("p", {}, text));
+    this.errors.hidden = !text;
   }
 }

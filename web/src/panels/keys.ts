@@ -1,4 +1,4 @@
-/** A control for a key of the scenario: what it is called, and the range in which its values are of use. */
+/** Controls for keys of the scenario: label and useful range. */
 
 import { setCount, setKey } from "../app/edit.js";
 import type { Session } from "../app/session.js";
@@ -19,18 +19,18 @@ export interface Key {
   label: string;
   path: string;
   range: Range;
-  /** What a scenario without the key has. */
+  /** Default value of the key. */
   fallback: string;
   hint?: string;
 }
 
-/** A field, and what shows the key's present value in it. */
-export interface Bound {
+/** A field, with a function that shows the key's current value in it. */
+export interface BoundField {
   field: Field;
   show(): void;
 }
 
-export function keyField(session: Session, { label, path, range, fallback, hint = "" }: Key, id = path): Bound {
+export function keyField(session: Session, { label, path, range, fallback, hint = "" }: Key, id = path): BoundField {
   const field = new Field(
     label,
     range,
@@ -47,7 +47,7 @@ export function keyField(session: Session, { label, path, range, fallback, hint 
 }
 
 /** Keys that a lesson's question may be about. */
-export const ASKED: Record<string, Key> = {
+export const LESSON_KEYS: Record<string, Key> = {
   "link.limit": { label: "buffer", path: "link.limit", range: BUFFER, fallback: "1000 packets" },
   "flows.0.count": { label: "number of downloads", path: "flows.0.count", range: COUNT, fallback: "1" },
 };

@@ -1,17 +1,17 @@
-/** The packet that was clicked: what is known of it, and why it had its fate. */
+/** The selected packet: its data, and the reason of its fate. */
 
 import { fill, h } from "../base/dom.js";
 import type { Session } from "../app/session.js";
 import { FATES } from "../view/fates.js";
 import { facts, why } from "../view/why.js";
-import { mindInput } from "./side.js";
+import { inspectorInput } from "./side.js";
 
 export class PacketPanel {
   readonly element: HTMLElement;
 
   constructor(private readonly session: Session) {
     this.element = h("section", { class: "packet", hidden: true, "aria-live": "polite", "aria-label": "Packet" });
-    session.on(["selection", "look", "runs"], () => this.update());
+    session.on(["selection", "snapshot", "runs"], () => this.update());
   }
 
   private update(): void {
@@ -20,7 +20,7 @@ export class PacketPanel {
     const run = selection && session.runs[selection.side];
     this.element.hidden = !run;
     if (!run || !selection) return;
-    const input = before && mindInput(session, selection.side, before);
+    const input = before && inspectorInput(session, selection.side, before);
     const fate = FATES[run.packets.fate[selection.row]!] ?? "waiting";
     fill(
       this.element,

@@ -1,4 +1,4 @@
-/** Every parameter of a queue manager, from the registry, with its unit and range. */
+/** Parameters of a queue manager, from the registry, with unit and range. */
 
 import type { Parameter } from "../core/core.js";
 import { find, parseAqm, valueOf, type Aqm } from "../model/aqm.js";
@@ -8,9 +8,9 @@ import { parseQuantity } from "../base/quantity.js";
 import { aqmAt, setAqm, setParam } from "../app/edit.js";
 import type { Session } from "../app/session.js";
 import { Field, type Range } from "./field.js";
-import type { Bound } from "./keys.js";
+import type { BoundField } from "./keys.js";
 
-/** Ranges in which values are of use; the registry's bounds are only what is accepted. Elsewhere: around the default. */
+/** Useful range of a slider, narrower than the registry's bounds; by default around the default value. */
 function usefulRange(param: Parameter): Range {
   const dimensions: Record<string, Range["dimension"]> = { time: "time", bytes: "bytes", rate: "rate" };
   const dimension = dimensions[param.kind] ?? "number";
@@ -30,8 +30,8 @@ function usefulRange(param: Parameter): Range {
   return { dimension, min: low, max: Math.min(high, whole ? 1000 : 10), log: false, whole };
 }
 
-/** A control for a number that a side's queue manager has as a parameter. */
-export function paramField(session: Session, side: Side, param: Parameter, id = `${side}.${param.name}`): Bound {
+/** Field for a numeric parameter of a side's queue manager. */
+export function paramField(session: Session, side: Side, param: Parameter, id = `${side}.${param.name}`): BoundField {
   const range = param.min && param.max ? ` From ${param.min} to ${param.max}; ${param.default} unless set.` : "";
   const change = (text: string): void => setParam(session, side, param.name, text);
   const field = new Field(param.name, usefulRange(param), change, `${param.doc}${range}`, id);
@@ -44,8 +44,8 @@ export function paramField(session: Session, side: Side, param: Parameter, id = 
   return { field, show };
 }
 
-/** What most people want to move; the others are folded away. */
-const FOREMOST = new Set([
+/** Parameters shown first; the others are folded. */
+const PRIMARY = new Set([
   "target",
   "interval",
   "ecn",
@@ -103,7 +103,7 @@ export class Params {
     session.on(["time"], () => session.state.changes.length && this.update());
   }
 
-  /** The element that opens the parameters. */
+  /** Element that unfolds the parameters. */
   get details(): HTMLDetailsElement {
     return this.element.querySelector("details.params")!;
   }
@@ -130,7 +130,7 @@ export class Params {
     for (const [param, set] of this.setters) set(valueOf(aqm, param, registry));
   }
 
-  /** One that these controls cannot take apart. */
+  /** Shows a queue manager that the controls cannot represent, as text. */
   private showOther(text: string): void {
     const known = [...this.name.options].find(option => option.value === text);
     if (!known) this.name.prepend(h("option", { value: text }, text));
@@ -159,9 +159,9 @@ export class Params {
     const shown = algorithm.params.filter(
       param => param.name !== "version" && param.kind !== "bands" && param.kind !== "class",
     );
-    const foremost = shown.filter(param => FOREMOST.has(param.name));
-    const others = shown.filter(param => !FOREMOST.has(param.name));
-    fill(this.fields, ...foremost.map(param => this.control(param)));
+    const primary = shown.filter(param => PRIMARY.has(param.name));
+    const others = shown.filter(param => !PRIMARY.has(param.name));
+    fill(this.fields, ...primary.map(param => this.control(param)));
     fill(this.rest, ...others.map(param => this.control(param)));
     this.more.hidden = !others.length;
     this.details.hidden = !shown.length;

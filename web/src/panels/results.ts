@@ -1,16 +1,16 @@
-/** Both runs in numbers, their fingerprints, and the command that gives the same ones. */
+/** Statistics and fingerprints of both runs, with the command that reproduces them. */
 
 import { digits } from "../base/quantity.js";
 import { download, fill, h, setText } from "../base/dom.js";
 import type { Session } from "../app/session.js";
 import { SIDES, type Side } from "../model/state.js";
-import { LATE_MS, opinion, pacedFlows } from "../plots/calls.js";
+import { LATE_MS, meanOpinion, pacedFlows } from "../plots/calls.js";
 import { loadTimes } from "../plots/transfers.js";
 import type { SideRun } from "../sim/run.js";
 
 interface Row {
   name: string;
-  /** Null where the run has nothing of the kind. */
+  /** Null if the run has no such value. */
   value(run: SideRun): string | null;
 }
 
@@ -19,7 +19,7 @@ const percent = (share: number): string => `${digits(share * 100, 3)} %`;
 
 const forward = (run: SideRun) => run.outcome.summary?.links.forward ?? null;
 
-/** Of all packets, whether or not they are kept. */
+/** Quantile over all packets, including those not kept. */
 const sojourn = (run: SideRun, name: "p50" | "p95" | "p99", p: number): number =>
   forward(run)?.sojourn_ms[name] ?? run.sojournQuantile(p);
 
@@ -29,7 +29,7 @@ function late(run: SideRun): string | null {
   return Number.isNaN(share) ? null : percent(share);
 }
 
-/** A line of the table; null values leave it out. */
+/** Rows of the table; a row without values is omitted. */
 const ROWS: readonly Row[] = [
   { name: "sojourn time, median", value: run => ms(sojourn(run, "p50", 0.5)) },
   { name: "sojourn time, 95 %", value: run => ms(sojourn(run, "p95", 0.95)) },
@@ -47,7 +47,7 @@ const ROWS: readonly Row[] = [
   { name: "marks", value: run => String(forward(run)?.marked ?? run.marks.length) },
   {
     name: "call: mean opinion score (1 to 5)",
-    value: run => (opinion(run) === null ? null : digits(opinion(run)!, 3)),
+    value: run => (meanOpinion(run) === null ? null : digits(meanOpinion(run)!, 3)),
   },
   { name: "call and game: lost, or over 50 ms in the queue", value: late },
   {
@@ -59,7 +59,7 @@ const ROWS: readonly Row[] = [
   },
 ];
 
-/** A name for files: letters and digits of the scenario's. */
+/** File name from the letters and digits of the scenario's name. */
 export function fileName(session: Session, side: Side): string {
   const name = String(session.state.doc["name"] ?? "");
   const plain = name
@@ -130,7 +130,7 @@ export class Results {
     );
   }
 
-  /** Whether a stored result is what the page has run. */
+  /** Compares the fingerprint of a stored result with that of the run in A. */
   private stored(fingerprint: string): HTMLElement | null {
     const { stored } = this.session;
     if (stored === null) return null;

@@ -1,28 +1,28 @@
-/** One of the two queues: its manager, its packets, its mind. */
+/** Panel of one of the two queues: its manager, its packets, its state. */
 
 import { digits } from "../base/quantity.js";
 import { fill, h, setText } from "../base/dom.js";
 import { aqmAt } from "../app/edit.js";
 import type { Session } from "../app/session.js";
-import type { Look } from "../sim/protocol.js";
+import type { QueueSnapshot } from "../sim/protocol.js";
 import { parseAqm, valueOf } from "../model/aqm.js";
 import { parseQuantity } from "../base/quantity.js";
 import type { Side } from "../model/state.js";
-import { mind } from "../minds/index.js";
-import type { Line, MindInput } from "../minds/mind.js";
+import { inspect } from "../inspectors/index.js";
+import type { Line, InspectorInput } from "../inspectors/inspector.js";
 import { after, isDrop, MARKED } from "../sim/packets.js";
 import { QueueView } from "../view/queue.js";
 import { PALETTES } from "../style/palette.js";
 import { Params } from "./params.js";
 import { bufferMs, spanMs, targetMs } from "./scale.js";
 
-/** Falling takes so many seconds of the viewer's time. */
+/** Duration of a dropped packet's fall, in s of wall-clock time. */
 const FALL_S = 0.8;
-/** More flows than that are not listed one by one. */
-const MOST_PARTS = 12;
+/** Maximum number of flows in the table. */
+const MAX_PARTS = 12;
 
-/** The input of a mind: a look, and what parameters the queue manager has. */
-export function mindInput(session: Session, side: Side, look: Look): MindInput {
+/** Input of an inspector: a snapshot, and the queue manager's parameters. */
+export function inspectorInput(session: Session, side: Side, snapshot: QueueSnapshot): InspectorInput {
   const { registry, state } = session;
   const aqm = parseAqm(aqmAt(state, side), registry);
   const run = session.runs[side];
@@ -35,24 +35,24 @@ export function mindInput(session: Session, side: Side, look: Look): MindInput {
   let sojourn_ms = NaN;
   if (run) {
     const { time, sojourn, fate } = run.packets;
-    let row = after(time, look.at_ns) - 1;
+    let row = after(time, snapshot.at_ns) - 1;
     while (row >= 0 && isDrop(fate[row]!)) row--;
     if (row >= 0) sojourn_ms = sojourn[row]! / 1e6;
   }
-  const { state: variables, parts, backlog_packets } = look.link;
+  const { state: variables, parts, backlog_packets } = snapshot.link;
   const name = aqm?.name ?? "";
-  return { name, state: variables, parts, now: look.at_ns / 1e9, sojourn_ms, backlog_packets, param, value };
+  return { name, state: variables, parts, now: snapshot.at_ns / 1e9, sojourn_ms, backlog_packets, param, value };
 }
 
 export class SidePanel {
   readonly element: HTMLElement;
   readonly params: Params;
   private readonly view: QueueView;
-  private readonly lines = h("dl", { class: "mind" });
+  private readonly lines = h("dl", { class: "inspector" });
   private readonly parts = h("div", { class: "parts" });
   private readonly now = h("p", { class: "now" });
   private readonly mark: HTMLButtonElement;
-  private told = 0;
+  private announcedAt = 0;
 
   constructor(
     private readonly session: Session,
@@ -61,8 +61,8 @@ export class SidePanel {
     const letter = side.toUpperCase();
     this.params = new Params(session, side);
     this.view = new QueueView(letter, row => session.select({ side, row }));
-    const button = (text: string, wanted: (fate: number) => boolean): HTMLButtonElement =>
-      h("button", { type: "button", class: "small", onclick: () => this.last(wanted) }, text);
+    const button = (text: string, matches: (fate: number) => boolean): HTMLButtonElement =>
+      h("button", { type: "button", class: "small", onclick: () => this.last(matches) }, text);
     this.mark = button("Last mark: why?", fate => fate === MARKED);
     this.element = h(
       "section",
@@ -70,26 +70,26 @@ export class SidePanel {
       h("header", {}, h("span", { class: "letter" }, letter), this.params.element),
       this.view.element,
       h("div", { class: "under" }, this.now, this.mark, button("Last drop: why?", isDrop)),
-      h("h3", { class: "sr" }, `What queue manager ${letter} has on its mind`),
+      h("h3", { class: "sr" }, `State of queue manager ${letter}`),
       this.lines,
       this.parts,
     );
-    session.on(["look", "runs"], () => this.think());
+    session.on(["snapshot", "runs"], () => this.inspect());
     session.on(["runs", "selection", "theme"], () => this.draw());
   }
 
-  /** Looks into the last packet up to the playhead that had such a fate. */
-  private last(wanted: (fate: number) => boolean): void {
+  /** Selects the last packet up to the playhead whose fate matches. */
+  private last(matches: (fate: number) => boolean): void {
     const run = this.session.runs[this.side];
     if (!run) return;
     const { time, fate } = run.packets;
     let row = after(time, this.session.state.at_ns) - 1;
-    while (row >= 0 && !wanted(fate[row]!)) row--;
+    while (row >= 0 && !matches(fate[row]!)) row--;
     if (row >= 0) this.session.select({ side: this.side, row });
     else setText(this.now, "there was none up to here");
   }
 
-  /** The queue at the playhead. */
+  /** Draws the queue at the playhead. */
   draw(): void {
     const { session, side } = this;
     const run = session.runs[side];
@@ -109,8 +109,8 @@ export class SidePanel {
       palette: PALETTES[session.theme],
     });
     const now = performance.now();
-    if (session.playing && now - this.told < 200) return;
-    this.told = now;
+    if (session.playing && now - this.announcedAt < 200) return;
+    this.announcedAt = now;
     const waiting = run.index.waiting(at_ns).length;
     const rate = this.view.link(run).rate(at_ns);
     this.mark.hidden = run.marks.length === 0;
@@ -122,7 +122,7 @@ export class SidePanel {
       return;
     }
     setText(this.now, `${waiting} waiting · link ${digits(rate / 1e6, 3)} Mbit/s`);
-    this.view.tell(`At ${(at_ns / 1e9).toFixed(3)} s ${waiting} packets wait in queue ${side.toUpperCase()}.`);
+    this.view.describe(`At ${(at_ns / 1e9).toFixed(3)} s ${waiting} packets wait in queue ${side.toUpperCase()}.`);
   }
 
   rescale(scale: number): void {
@@ -133,17 +133,17 @@ export class SidePanel {
     return targetMs(this.session, this.side);
   }
 
-  private think(): void {
-    const look = this.session.looks[this.side];
-    if (!look || !this.session.runs[this.side]) return;
-    const input = mindInput(this.session, this.side, look);
-    show(this.lines, mind(input));
+  private inspect(): void {
+    const snapshot = this.session.snapshots[this.side];
+    if (!snapshot || !this.session.runs[this.side]) return;
+    const input = inspectorInput(this.session, this.side, snapshot);
+    show(this.lines, inspect(input));
     const { parts } = input;
     fill(this.parts, parts.length ? partsTable(parts, PALETTES[this.session.theme].flow) : null);
   }
 }
 
-/** Lines into a list; those that are there are changed, not made anew. */
+/** Renders lines into a list, reusing its elements. */
 function show(list: HTMLElement, lines: Line[]): void {
   while (list.children.length > lines.length) list.lastElementChild!.remove();
   while (list.children.length < lines.length)
@@ -176,9 +176,9 @@ function show(list: HTMLElement, lines: Line[]): void {
   });
 }
 
-/** The queues inside: flows with their deficits, or L and C. */
-function partsTable(parts: MindInput["parts"], colour: (flow: number) => string): HTMLElement {
-  const busy = [...parts].sort((one, two) => two.packets - one.packets).slice(0, MOST_PARTS);
+/** Table of the inner queues: flows with their deficits, or L and C. */
+function partsTable(parts: InspectorInput["parts"], colour: (flow: number) => string): HTMLElement {
+  const busy = [...parts].sort((one, two) => two.packets - one.packets).slice(0, MAX_PARTS);
   busy.sort((one, two) => one.number - two.number);
   const hasDeficit = busy.some(part => part.deficit !== null);
   const row = (part: (typeof parts)[number]): HTMLElement => {

@@ -1,4 +1,4 @@
-/** Play, pause, step, scrub; speed; what is compared; the first difference. */
+/** Transport controls: play, pause, step, scrub, speed, mode of comparison, first difference. */
 
 import { h, setText } from "../base/dom.js";
 import type { Session } from "../app/session.js";
@@ -51,7 +51,7 @@ export class Transport {
     this.scales = h("input", { type: "checkbox" });
     this.scales.addEventListener("change", () => {
       session.update({ scales: this.scales.checked ? "one" : "own" });
-      session.tell("time");
+      session.notify("time");
     });
     const scales = "The queues of A and B are drawn to one scale, so that their lengths can be compared.";
     this.element = h(

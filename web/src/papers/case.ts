@@ -1,4 +1,4 @@
-/** A published result beside the same set-up run here. */
+/** A published result, compared with the same set-up run here. */
 
 import type { Json } from "../model/doc.js";
 import type { Side } from "../model/state.js";
@@ -17,8 +17,8 @@ export interface Claim {
 }
 
 /**
- * What is compared: of the sojourn time the mean, the 99 % quantile, the greatest value and that from 200 to 250 s; of
- * CoDel's count the value at 50 s and the mean from 20 s on.
+ * Compared quantity: mean, 99 % quantile, maximum, and maximum from 200 to 250 s of the sojourn time; value at 50 s and
+ * mean from 20 s on of CoDel's count.
  */
 export type Quantity = "mean" | "p99" | "max" | "max200" | "count50" | "count";
 
@@ -33,7 +33,7 @@ export interface Case {
   /** Authors and year. */
   paper: string;
   title: string;
-  /** What is to be seen. */
+  /** Explanation. */
   text: string;
   /** The paper's key of `sojourn reproduce`. */
   key: string;
@@ -42,12 +42,12 @@ export interface Case {
   published: { side: Side; quantity: Quantity; claim: string }[];
 }
 
-/** The value of this run; NaN where it has none. */
+/** Value of a quantity in a run; NaN if it has none. */
 export function measured(run: SideRun, quantity: Quantity): number {
   if (quantity === "mean") return run.meanSojourn;
   if (quantity === "p99") return run.sojournQuantile(0.99);
-  if (quantity === "max") return greatestWithin(run, 0, Infinity);
-  if (quantity === "max200") return greatestWithin(run, 200, 250);
+  if (quantity === "max") return maximumWithin(run, 0, Infinity);
+  if (quantity === "max200") return maximumWithin(run, 200, 250);
   const count = run.state("count");
   if (!count) return NaN;
   if (quantity === "count50") {
@@ -58,15 +58,15 @@ export function measured(run: SideRun, quantity: Quantity): number {
   return late.reduce((sum, value) => sum + value, 0) / late.length;
 }
 
-/** The longest sojourn time in ms of the packets sent within a part of the run, in s. */
-function greatestWithin(run: SideRun, from: number, to: number): number {
+/** Maximum sojourn time in ms of the packets sent within a time range in s. */
+function maximumWithin(run: SideRun, from: number, to: number): number {
   const { x, y } = run.sojourn;
   let most = NaN;
   for (let i = 0; i < x.length; i++) if (x[i]! >= from && x[i]! < to && !(y[i]! <= most)) most = y[i]!;
   return most;
 }
 
-/** Where a value lies. */
+/** Band that contains a value. */
 export function verdict(claim: Claim, value: number): "tight" | "loose" | "outside" | "unknown" {
   if (!Number.isFinite(value)) return "unknown";
   if (value >= claim.tight_lo && value <= claim.tight_hi) return "tight";

@@ -1,4 +1,4 @@
-/** Gao et al. 2015, as `sojourn reproduce gao2015` sets up the run whose rate changes every 50 s. */
+/** Gao et al. 2015: the run of `sojourn reproduce gao2015` whose rate changes every 50 s. */
 
 import type { Case } from "./case.js";
 

@@ -1,4 +1,4 @@
-/** Published results that the page shows. A result is an entry of a paper's file; a paper is a file and a line here. */
+/** Published results. A result is an entry of a paper's file; a paper is one file and one line here. */
 
 import claims from "virtual:claims";
 import type { Case, Claim, Published } from "./case.js";
@@ -9,7 +9,7 @@ export const CASES: readonly Case[] = [...SCHWARZKOPF2016, ...GAO2015];
 
 const byId = new Map<string, Claim>(claims.map(claim => [claim.id, claim]));
 
-/** A case's published values, from `claims.json`. */
+/** Published values of a case, from `claims.json`. */
 export function published(id: string): Published[] {
   const found = CASES.find(known => known.id === id);
   if (!found) return [];

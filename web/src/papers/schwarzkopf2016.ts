@@ -1,4 +1,4 @@
-/** Schwarzkopf et al. 2016, as `sojourn reproduce schwarzkopf2016` sets it up. */
+/** Schwarzkopf et al. 2016: the set-up of `sojourn reproduce schwarzkopf2016`. */
 
 import type { Case } from "./case.js";
 

@@ -1,4 +1,4 @@
-/** Calls and games beside the bulk: how long each of their packets waits, and what is lost of them. */
+/** Calls and games: sojourn times and losses of their packets. */
 
 import { digits } from "../base/quantity.js";
 import type { SideRun } from "../sim/run.js";
@@ -6,19 +6,19 @@ import { isDrop } from "../sim/packets.js";
 import { WAITING } from "../sim/protocol.js";
 import type { Points } from "../sim/series.js";
 import { ceiling } from "./ticks.js";
-import { greatest, LETTERS, timeAxis, type PlotKind } from "./input.js";
+import { maximum, LETTERS, timeAxis, type PlotKind } from "./input.js";
 import type { Mark } from "./model.js";
 
-/** A packet that waits longer is late: it misses its turn in a game, and a call's buffer has to be larger. */
+/** Sojourn time above which a packet is late: too late for a game, or for a call's playout buffer. */
 export const LATE_MS = 50;
 
-/** Mean opinion score of the calls; null without any. */
-export function opinion(run: SideRun): number | null {
+/** Mean opinion score of the calls; null without calls. */
+export function meanOpinion(run: SideRun): number | null {
   const calls = run.outcome.summary?.groups.filter(group => group.mos !== null) ?? [];
   return calls.length ? calls.reduce((sum, group) => sum + group.mos!, 0) / calls.length : null;
 }
 
-/** Flows that send at a pace of their own. */
+/** Flows that send at a constant rate. */
 export const pacedFlows = (run: SideRun): number[] => [...run.flowsOf("voice"), ...run.flowsOf("cbr")];
 
 function packets(run: SideRun, flows: number[]): { waits: Points; lost: number[] } {
@@ -48,7 +48,7 @@ export const calls: PlotKind = {
       const flows = run ? pacedFlows(run) : [];
       if (!run || !flows.length) return;
       const { waits, lost } = packets(run, flows);
-      const score = opinion(run);
+      const score = meanOpinion(run);
       const name = `${LETTERS[side]}${score === null ? "" : `, MOS ${digits(score, 3)}`}`;
       marks.push({ kind: "points", name, ink: side, points: waits, radius: 1.5 });
       marks.push({ kind: "rules", name: `lost ${LETTERS[side]}`, ink: side, x: lost, row });
@@ -56,7 +56,7 @@ export const calls: PlotKind = {
       parts.push(`${name}, ${digits(late * 100, 3)} % lost or late, ${lost.length} lost`);
     });
     if (!marks.length) return null;
-    const to = ceiling(Math.max(LATE_MS * 1.2, greatest(marks, x)));
+    const to = ceiling(Math.max(LATE_MS * 1.2, maximum(marks, x)));
     marks.push({ kind: "level", name: `late: ${LATE_MS} ms`, ink: "target", y: LATE_MS });
     const log = input.log ?? to > 4 * LATE_MS;
     return {

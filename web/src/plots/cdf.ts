@@ -1,11 +1,11 @@
-/** Distribution functions of the sojourn time against each other, after the warm-up. */
+/** CDFs of the sojourn time of both sides, after the warm-up. */
 
 import { digits } from "../base/quantity.js";
 import { ceiling } from "./ticks.js";
 import { LETTERS, type PlotKind } from "./input.js";
 import type { Mark } from "./model.js";
 
-const LEAST_MS = 0.1;
+const MIN_MS = 0.1;
 
 export const cdf: PlotKind = {
   id: "cdf",
@@ -31,9 +31,9 @@ export const cdf: PlotKind = {
       marks.push({ kind: "upright", name, ink: side, x: claim.expected });
       highs.push(claim.loose_hi);
     }
-    const log = input.log ?? Math.max(...medians) / Math.max(LEAST_MS, Math.min(...medians)) > 20;
+    const log = input.log ?? Math.max(...medians) / Math.max(MIN_MS, Math.min(...medians)) > 20;
     const to = ceiling(Math.max(...highs));
-    const x = { label: "sojourn time, ms", from: log ? LEAST_MS : 0, to: Math.max(to, log ? 1 : 0), log };
+    const x = { label: "sojourn time, ms", from: log ? MIN_MS : 0, to: Math.max(to, log ? 1 : 0), log };
     const y = { label: "share of packets", from: 0, to: 1 };
     const parts = (["a", "b"] as const).map(side => {
       const run = input.runs[side];

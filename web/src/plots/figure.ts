@@ -1,4 +1,4 @@
-/** A plot on the page: its canvas, legend, playhead and what the pointer is over, and its files. */
+/** A plot on the page: canvas, legend, playhead, readout under the pointer, and files. */
 
 import { digits } from "../base/quantity.js";
 import { download, fill, h, setText } from "../base/dom.js";
@@ -12,11 +12,11 @@ import { lowerBound } from "../sim/series.js";
 
 export interface FigureHost {
   palette(): Palette;
-  /** How much larger than on a desk everything is drawn. */
+  /** Scale factor of all drawings. */
   scale(): number;
   seek(seconds: number): void;
   zoom(range: [number, number] | null): void;
-  /** The user changed how the plot is drawn. */
+  /** Called when the user has changed the axis. */
   redraw(): void;
 }
 
@@ -36,7 +36,7 @@ export class Figure {
   private log: boolean | null = null;
   private drag: { panel: number; from: number } | null = null;
   private size: [number, number] = [0, 0];
-  /** Plots that nobody sees are drawn when somebody scrolls to them. */
+  /** Whether the plot is in view; others are drawn when scrolled into view. */
   private seen = true;
 
   constructor(
@@ -80,7 +80,7 @@ export class Figure {
     ).observe(this.stage);
   }
 
-  /** Draws even what is out of sight, for print. */
+  /** Draws even if out of view, for print. */
   drawAnyway(): void {
     const { seen } = this;
     this.seen = true;
@@ -93,7 +93,7 @@ export class Figure {
     this.host.redraw();
   }
 
-  /** Whether there is anything to show. */
+  /** Updates the plot; returns whether it has data. */
   update(input: PlotInput): boolean {
     this.plot = this.kind.plot({ ...input, log: this.log });
     this.element.hidden = !this.plot;
@@ -139,7 +139,7 @@ export class Figure {
 
   private seconds = 0;
 
-  /** Where the run is. Moves a line; nothing is drawn again. */
+  /** Moves the playhead's line, without a redraw. */
   playhead(seconds: number): void {
     this.seconds = seconds;
     const { plot, size } = this;
@@ -157,7 +157,7 @@ export class Figure {
     });
   }
 
-  /** The panel under a pointer and the value of its x axis there. */
+  /** Panel under the pointer, and its x value there. */
   private under(event: PointerEvent): { panel: number; x: number; left: number } | null {
     const bounds = this.stage.getBoundingClientRect();
     const left = (event.clientX - bounds.left) / this.host.scale();
@@ -198,7 +198,7 @@ export class Figure {
     else this.host.seek(under.x);
   }
 
-  /** The plot as SVG text, in the colours of the page. */
+  /** The plot as SVG text, in the current palette. */
   svg(width = 800, height = 340): string {
     const palette = this.host.palette();
     const pen = new SvgPen();
@@ -226,7 +226,7 @@ export class Figure {
   }
 }
 
-/** SVG text as a picture, twice as fine. */
+/** Renders SVG text as PNG at twice the resolution. */
 export async function toPng(svg: string): Promise<Blob> {
   const image = new Image();
   const address = URL.createObjectURL(new Blob([svg], { type: "image/svg+xml" }));
@@ -244,7 +244,7 @@ export async function toPng(svg: string): Promise<Blob> {
   }
 }
 
-/** Marks with names, each name once, what was measured first. */
+/** Marks for the legend, one per name, measured ones first. */
 function legend(plot: Plot): Mark[] {
   const seen = new Set<string>();
   const order = (mark: Mark): number => (mark.kind === "line" || mark.kind === "points" ? 0 : 1);
@@ -260,7 +260,7 @@ function key(mark: Mark, palette: Palette): HTMLElement {
   return h("span", {}, swatch, mark.name);
 }
 
-/** The values at a place, as one line. */
+/** The values at `x`, as one line. */
 function readout(panel: Panel, x: number): string {
   const parts = [`${panel.x.label.split(",")[0]} ${digits(x, 4)} ${panel.x.label.split(", ")[1] ?? ""}`.trim()];
   const lines = panel.marks.filter(mark => mark.kind === "line" && mark.name);

@@ -1,4 +1,4 @@
-/** Goodput and congestion window of every flow, A and B with one scale. */
+/** Goodput and congestion window of every flow, with one scale for A and B. */
 
 import { digits } from "../base/quantity.js";
 import type { SideRun } from "../sim/run.js";
@@ -6,9 +6,9 @@ import { averaged, type Points } from "../sim/series.js";
 import { LETTERS, sideBySide, type PlotInput, type PlotKind } from "./input.js";
 import type { Mark } from "./model.js";
 
-/** More lines than that are thin and have no names. */
+/** Maximum number of named lines; further ones are thin. */
 const NAMED = 8;
-/** Goodput is the mean over so many parts of the run: shorter ones show single bursts. */
+/** Number of intervals over which goodput is averaged; shorter ones show single bursts. */
 const POINTS = 100;
 
 function lines(series: Map<number, Points>, scale: number): Mark[] {
@@ -36,10 +36,10 @@ export const goodput: PlotKind = {
 
 function summary({ runs }: PlotInput): string {
   const parts = (["a", "b"] as const).flatMap(side => {
-    const said = runs[side]?.outcome.summary;
-    if (!said) return [];
-    const each = said.flows.map(flow => `flow ${flow.id} ${digits(flow.goodput_bps / 1e6, 3)}`).slice(0, NAMED);
-    return [`${LETTERS[side]}: ${digits(said.goodput_bps / 1e6, 3)} Mbit/s in all, ${each.join(", ")}`];
+    const summary = runs[side]?.outcome.summary;
+    if (!summary) return [];
+    const each = summary.flows.map(flow => `flow ${flow.id} ${digits(flow.goodput_bps / 1e6, 3)}`).slice(0, NAMED);
+    return [`${LETTERS[side]}: ${digits(summary.goodput_bps / 1e6, 3)} Mbit/s in all, ${each.join(", ")}`];
   });
   return `Goodput of each flow. ${parts.join(". ")}.`;
 }

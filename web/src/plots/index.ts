@@ -1,4 +1,4 @@
-/** The plots of the page, in their order. A plot is a file and a line here. */
+/** The plots of the page, in order. A plot is one file and one line here. */
 
 import type { PlotKind } from "./input.js";
 import { calls } from "./calls.js";

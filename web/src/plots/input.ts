@@ -1,4 +1,4 @@
-/** What plots are made of, and what they share. */
+/** Input of plots, and common helpers. */
 
 import type { SideRun } from "../sim/run.js";
 import type { Side } from "../model/state.js";
@@ -9,22 +9,22 @@ import { ceiling } from "./ticks.js";
 
 export interface PlotInput {
   runs: Record<Side, SideRun | null>;
-  /** How the page names the two queue managers. */
+  /** Display names of the two queue managers. */
   names: Record<Side, string>;
-  /** Target of a side's queue manager in ms, where it has one. */
+  /** Target of a side's queue manager in ms; null if it has none. */
   targets: Record<Side, number | null>;
-  /** The part of the run that is shown, in s; null: all of it. */
+  /** Time range shown, in s; null for the whole run. */
   zoom: [number, number] | null;
-  /** Published values to draw in; empty without paper. */
+  /** Published values to draw; empty without a paper. */
   published: Published[];
-  /** What the user chose of the value axis; null: as the data ask for. */
+  /** Logarithmic value axis, as set by the user; null to choose from the data. */
   log: boolean | null;
 }
 
 export interface PlotKind {
   id: string;
   title: string;
-  /** Null where there is nothing to show. */
+  /** Null if there is no data. */
   plot(input: PlotInput): Plot | null;
 }
 
@@ -36,8 +36,8 @@ export function timeAxis({ runs, zoom }: PlotInput): Axis {
   return { label: "time, s", from, to };
 }
 
-/** The greatest value of lines within the part that is shown. */
-export function greatest(marks: Mark[], x: Axis): number {
+/** Maximum of the marks within the visible range. */
+export function maximum(marks: Mark[], x: Axis): number {
   let most = 0;
   for (const mark of marks) {
     if (mark.kind !== "line" && mark.kind !== "points") continue;
@@ -50,7 +50,7 @@ export function greatest(marks: Mark[], x: Axis): number {
   return most;
 }
 
-/** Two panels, A and B, with one scale; null where neither has anything. */
+/** Two panels, A and B, with one scale; null if neither has data. */
 export function sideBySide(
   input: PlotInput,
   label: string,
@@ -64,7 +64,7 @@ export function sideBySide(
     return { side, marks: run ? marks(run, side) : [] };
   });
   if (both.every(panel => !panel.marks.length)) return null;
-  const to = ceiling(Math.max(least, ...both.map(panel => greatest(panel.marks, x))));
+  const to = ceiling(Math.max(least, ...both.map(panel => maximum(panel.marks, x))));
   const panels: Panel[] = both.map(panel => ({
     title: `${LETTERS[panel.side]}  ${input.names[panel.side]}`,
     x,

@@ -1,8 +1,8 @@
-/** What a plot shows, whatever it is drawn on. */
+/** Model of a plot, independent of the drawing surface. */
 
 import type { Points } from "../sim/series.js";
 
-/** Names of colours; a palette has their values. */
+/** Names of colours, resolved by a palette. */
 export type Ink = "a" | "b" | "text" | "muted" | "grid" | "target" | "band" | `flow${number}`;
 
 export interface Axis {
@@ -14,7 +14,7 @@ export interface Axis {
 }
 
 export type Mark =
-  /** `dense`: where there are more points than can be told apart, the mean, and a shade from least to greatest. */
+  /** `dense`: with more points than pixels, draw the mean and a shade from minimum to maximum. */
   | {
       kind: "line";
       name: string;
@@ -26,30 +26,30 @@ export type Mark =
       dense?: boolean;
     }
   | { kind: "points"; name: string; ink: Ink; points: Points; radius?: number }
-  /** Vertical lines, such as drops: at full height while they are few, else as a rug in row `row` from the bottom. */
+  /** Vertical lines, such as drops: at full height if few, else as a rug in row `row` from the bottom. */
   | { kind: "rules"; name: string; ink: Ink; x: ArrayLike<number>; row: number }
-  /** A value that holds everywhere, such as a target. */
+  /** A constant value, such as a target. */
   | { kind: "level"; name: string; ink: Ink; y: number }
   | { kind: "upright"; name: string; ink: Ink; x: number }
   /** A published band along x or y. */
   | { kind: "band"; name: string; ink: Ink; along: "x" | "y"; from: number; to: number; alpha: number };
 
 export interface Panel {
-  /** Empty where a plot has one panel. */
+  /** Empty if the plot has one panel. */
   title: string;
   x: Axis;
   y: Axis;
   marks: Mark[];
-  /** Whether x is the time of the run, in s: then it has the playhead, and a click goes there. */
+  /** Whether x is the simulated time in s: the panel then shows the playhead, and a click seeks. */
   time: boolean;
 }
 
 export interface Plot {
   panels: Panel[];
-  /** What it says, for those who do not see it. */
+  /** Text for screen readers. */
   summary: string;
-  /** How it is to be read, where that is not plain. */
+  /** Note on how to read it. */
   note?: string;
-  /** Whether its value axis can be logarithmic, and is so unless asked otherwise. */
+  /** Whether a logarithmic value axis is offered, and is on. */
   log: { offered: boolean; on: boolean };
 }

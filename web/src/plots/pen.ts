@@ -1,4 +1,4 @@
-/** Two things to draw on: a canvas, and SVG text. */
+/** Drawing surfaces: a canvas, and SVG text. */
 
 export interface Stroke {
   colour: string;
@@ -17,14 +17,14 @@ export interface Letters {
 
 export interface Pen {
   polyline(x: ArrayLike<number>, y: ArrayLike<number>, stroke: Stroke): void;
-  /** What lies between two lines over the same x. */
+  /** Fills the area between two lines over the same x. */
   area(x: ArrayLike<number>, y0: ArrayLike<number>, y1: ArrayLike<number>, colour: string, alpha: number): void;
-  /** Separate vertical lines from `y0` to `y1`. */
+  /** Vertical lines from `y0` to `y1`. */
   uprights(x: ArrayLike<number>, y0: number, y1: number, stroke: Stroke): void;
   dots(x: ArrayLike<number>, y: ArrayLike<number>, radius: number, colour: string): void;
   rect(x: number, y: number, width: number, height: number, colour: string, alpha?: number): void;
   text(x: number, y: number, text: string, letters: Letters): void;
-  /** Draws only within a rectangle while `draw` does. */
+  /** Calls `draw` with a clipping rectangle. */
   within(x: number, y: number, width: number, height: number, draw: () => void): void;
 }
 
@@ -120,7 +120,7 @@ export class CanvasPen implements Pen {
   }
 }
 
-/** Text that may stand in SVG and in attributes. */
+/** Escapes text for SVG and attributes. */
 export const escape = (text: string): string => text.replace(/[&<>"']/g, char => `&#${char.charCodeAt(0)};`);
 
 const short = (value: number): string => value.toFixed(2).replace(/\.?0+$/, "");

@@ -13,14 +13,14 @@ export interface Box {
   height: number;
 }
 
-/** The part of a panel in which there are data. */
+/** Data area of a panel. */
 export function inner({ x, y, width, height }: Box, title: boolean): Box {
   const top = title ? 36 : 20;
   return { x: x + 46, y: y + top, width: Math.max(10, width - 46 - 10), height: Math.max(10, height - top - 34) };
 }
 
-/** Vertical lines at full height, while there are at most so many; else they are a rug. */
-const FEW = 40;
+/** Maximum number of vertical lines at full height; more are drawn as a rug. */
+const MAX_FULL_HEIGHT = 40;
 const RUG = 7;
 
 export function render(panel: Panel, pen: Pen, box: Box, palette: Palette): void {
@@ -57,7 +57,7 @@ export function render(panel: Panel, pen: Pen, box: Box, palette: Palette): void
   pen.polyline([plot.x, plot.x + plot.width], [axis, axis], { colour: muted });
 }
 
-/** Bands lie at the bottom, levels on top. */
+/** Drawing order: bands first, levels last. */
 const depth = (mark: Mark): number => ["band", "rules", "line", "points", "level", "upright"].indexOf(mark.kind);
 
 function drawMark(
@@ -84,7 +84,7 @@ function drawMark(
   } else if (mark.kind === "rules") {
     const shown = Array.from(mark.x).filter(value => value >= panel.x.from && value <= panel.x.to);
     const places = [...new Set(shown.map(value => Math.round(px(value)) + 0.5))];
-    const few = shown.length <= FEW;
+    const few = shown.length <= MAX_FULL_HEIGHT;
     const base = bottom - mark.row * (RUG + 2);
     if (few) pen.uprights(places, plot.y, bottom, { colour, alpha: 0.45 });
     else pen.uprights(places, base - RUG, base, { colour, alpha: 0.8 });
@@ -110,7 +110,7 @@ function drawMark(
   }
 }
 
-/** A value holds until the next one. */
+/** Points of a step function: a value is constant until the next one. */
 function stairs(x: Float64Array, y: Float64Array): [number[], number[]] {
   const [outX, outY]: [number[], number[]] = [[], []];
   for (let i = 0; i < x.length; i++) {

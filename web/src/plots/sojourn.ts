@@ -1,13 +1,13 @@
-/** Sojourn time of every packet against the instant at which it left, drops as vertical lines. */
+/** Sojourn time of every packet over its departure time, drops as vertical lines. */
 
 import { ceiling } from "./ticks.js";
-import { greatest, LETTERS, ms, timeAxis, type PlotInput, type PlotKind } from "./input.js";
+import { maximum, LETTERS, ms, timeAxis, type PlotInput, type PlotKind } from "./input.js";
 import type { Mark } from "./model.js";
 
-/** Shorter sojourn times are all the same to a logarithmic axis. */
-const LEAST_MS = 0.1;
-/** From such a ratio on, of the greatest value to the lesser median, the axis is logarithmic. */
-const WIDE = 30;
+/** Lower end of a logarithmic axis. */
+const MIN_MS = 0.1;
+/** Ratio of the maximum to the smaller median above which the axis is logarithmic. */
+const LOG_RATIO = 30;
 
 export const sojourn: PlotKind = {
   id: "sojourn",
@@ -32,10 +32,10 @@ export const sojourn: PlotKind = {
       others.push({ ...band, from: claim.tight_lo, to: claim.tight_hi, alpha: 0.2 });
       others.push({ kind: "level", name: `published greatest, ${LETTERS[side]}`, ink: side, y: claim.expected });
     }
-    const to = ceiling(greatest(lines, x));
-    const medians = usual(input);
-    const log = input.log ?? to / Math.max(LEAST_MS, Math.min(to, ...medians)) > WIDE;
-    const foot = Math.min(1, Math.max(LEAST_MS, 10 ** Math.floor(Math.log10(Math.min(1e3, ...medians) / 3))));
+    const to = ceiling(maximum(lines, x));
+    const medians = medianSojourns(input);
+    const log = input.log ?? to / Math.max(MIN_MS, Math.min(to, ...medians)) > LOG_RATIO;
+    const foot = Math.min(1, Math.max(MIN_MS, 10 ** Math.floor(Math.log10(Math.min(1e3, ...medians) / 3))));
     const y = { label: "sojourn time, ms", from: log ? foot : 0, to: Math.max(to, log ? 10 * foot : 0), log };
     return {
       panels: [{ title: "", x, y, marks: [...others, ...lines], time: true }],
@@ -46,8 +46,8 @@ export const sojourn: PlotKind = {
   },
 };
 
-/** The sides' median sojourn times, in ms. */
-function usual({ runs }: PlotInput): number[] {
+/** Median sojourn times of both sides, in ms. */
+function medianSojourns({ runs }: PlotInput): number[] {
   const medians = (["a", "b"] as const).map(side => runs[side]?.sojournQuantile(0.5) ?? NaN);
   return [...medians.filter(value => value > 0), Infinity].slice(0, 2);
 }

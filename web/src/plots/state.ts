@@ -1,12 +1,12 @@
-/** What the queue manager steers by, over the run: CoDel's count, PIE's probability, RED's average. */
+/** State variables of the queue manager over time: CoDel's count, PIE's probability, RED's average. */
 
 import type { SideRun } from "../sim/run.js";
 import type { Side } from "../model/state.js";
 import { ceiling } from "./ticks.js";
-import { greatest, LETTERS, timeAxis, type PlotKind } from "./input.js";
+import { maximum, LETTERS, timeAxis, type PlotKind } from "./input.js";
 import type { Ink, Mark, Panel } from "./model.js";
 
-/** Variables worth a curve, the first ones found; those of a group have one axis. */
+/** Groups of variables that share an axis; the first group found is drawn. */
 const GROUPS: { names: string[]; label: string; scale: number }[] = [
   { names: ["p_c", "p_cl"], label: "probability, %", scale: 100 },
   { names: ["p"], label: "probability, %", scale: 100 },
@@ -48,14 +48,12 @@ export const state: PlotKind = {
         marks.push({ ...band, name: "", from: claim.loose_lo, to: claim.loose_hi, alpha: 0.12 });
         marks.push({ kind: "level", name: "published", ink: side, y: claim.expected });
       }
-      const to = ceiling(
-        Math.max(greatest(found.marks, x), ...marks.map(mark => (mark.kind === "band" ? mark.to : 0))),
-      );
+      const to = ceiling(Math.max(maximum(found.marks, x), ...marks.map(mark => (mark.kind === "band" ? mark.to : 0))));
       const title = `${LETTERS[side]}  ${input.names[side]}`;
       return [{ title, x, y: { label: found.label, from: 0, to }, marks, time: true }];
     });
     if (!panels.length) return null;
-    // What is of one kind has one scale.
+    // Panels of the same quantity share a scale.
     for (const panel of panels)
       panel.y.to = Math.max(...panels.filter(other => other.y.label === panel.y.label).map(other => other.y.to));
     const text = panels.map(panel => `${panel.title}, ${panel.y.label}, up to ${panel.y.to}`).join(". ");

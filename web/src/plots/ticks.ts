@@ -1,9 +1,9 @@
-/** Places and texts of an axis' ticks. */
+/** Positions and labels of an axis' ticks. */
 
 import { digits } from "../base/quantity.js";
 import type { Axis } from "./model.js";
 
-/** Round values, about `count` of them; on a logarithmic axis decades, with 2 and 5 where there is room. */
+/** About `count` round values; on a logarithmic axis decades, with 2 and 5 if there is room. */
 export function ticks(axis: Axis, count: number): number[] {
   return axis.log ? decades(axis.from, axis.to, count) : rounds(axis.from, axis.to, count);
 }
@@ -35,20 +35,20 @@ export const tickText = (value: number): string => {
   return digits(value, 4);
 };
 
-/** Where a value lies on an axis, from 0 to 1. */
+/** Position of a value on an axis, from 0 to 1. */
 export function share(axis: Axis, value: number): number {
   if (!axis.log) return (value - axis.from) / (axis.to - axis.from);
   const low = Math.log(axis.from);
   return (Math.log(Math.max(value, axis.from * 1e-3)) - low) / (Math.log(axis.to) - low);
 }
 
-/** The value at a place. */
+/** Value at a position from 0 to 1. */
 export function at(axis: Axis, place: number): number {
   if (!axis.log) return axis.from + place * (axis.to - axis.from);
   return Math.exp(Math.log(axis.from) + place * (Math.log(axis.to) - Math.log(axis.from)));
 }
 
-/** A round value at or above the greatest one, so that the axis ends at a tick. */
+/** Smallest round value at or above `value`, so that the axis ends at a tick. */
 export function ceiling(value: number): number {
   if (!(value > 0)) return 1;
   const size = 10 ** Math.floor(Math.log10(value));

@@ -1,13 +1,13 @@
-/** Load times of web pages and other transfers, by when they began. */
+/** Load times of web pages and other transfers, over their start time. */
 
 import { digits } from "../base/quantity.js";
 import type { SideRun } from "../sim/run.js";
 import type { Points } from "../sim/series.js";
 import { ceiling } from "./ticks.js";
-import { greatest, LETTERS, timeAxis, type PlotKind } from "./input.js";
+import { maximum, LETTERS, timeAxis, type PlotKind } from "./input.js";
 import type { Mark } from "./model.js";
 
-/** The load times in s. */
+/** Load times in s. */
 export function loadTimes(run: SideRun): Points | null {
   const table = run.outcome.tables["transfers"];
   const [start, duration] = [table?.["start_ns"], table?.["duration_ns"]];
@@ -36,7 +36,7 @@ export const transfers: PlotKind = {
     }
     if (!marks.length) return null;
     const log = input.log ?? false;
-    const to = ceiling(greatest(marks, x));
+    const to = ceiling(maximum(marks, x));
     return {
       panels: [{ title: "", x, y: { label: "load time, s", from: log ? 0.01 : 0, to, log }, marks, time: true }],
       summary: `Load times, by when the page was asked for. ${parts.join(". ")}.`,

@@ -1,15 +1,15 @@
-/** A side's worker as the page sees it: the newest job wins. */
+/** Client of a side's worker: a new job replaces the current one. */
 
 import workerSource from "virtual:worker";
 import type { Edit, Registry } from "../core/core.js";
-import type { Job, Look, Outcome, Reason, Reply, Request } from "./protocol.js";
+import type { Job, QueueSnapshot, Outcome, Reason, Reply, Request } from "./protocol.js";
 
 export interface Listener {
   progress(share: number): void;
   done(outcome: Outcome): void;
-  /** What the user wrote is wrong, or the simulator failed. */
+  /** Invalid input, or a failure of the simulator. */
   refused(message: string): void;
-  look(look: Look, reason: Reason): void;
+  snapshot(snapshot: QueueSnapshot, reason: Reason): void;
 }
 
 let address: string | null = null;
@@ -17,9 +17,9 @@ let address: string | null = null;
 export class Client {
   private readonly worker: Worker;
   private id = 0;
-  /** Whether a question about the playhead is open, and where the playhead has gone meanwhile. */
-  private looking = false;
-  private wanted: number | null = null;
+  /** Whether a snapshot request is in flight, and the last time requested meanwhile. */
+  private isBusy = false;
+  private pending_ns: number | null = null;
   private edits = 0;
   private readonly edited = new Map<number, (text: string | null) => void>();
   readonly loaded: Promise<{ version: string; registry: Registry }>;
@@ -42,9 +42,9 @@ export class Client {
       else if (data.is === "failed") {
         broken(new Error(data.message));
         listener.refused(data.message);
-      } else if (data.is === "look") {
+      } else if (data.is === "snapshot") {
         if (data.id !== this.id) return;
-        listener.look(data.look, data.reason);
+        listener.snapshot(data.snapshot, data.reason);
         if (data.reason === "playhead") this.next();
       } else if (data.is === "edited") {
         this.edited.get(data.id)?.(data.text);
@@ -62,34 +62,34 @@ export class Client {
   }
 
   run(job: Job): void {
-    this.looking = false;
-    this.wanted = null;
+    this.isBusy = false;
+    this.pending_ns = null;
     this.post({ do: "run", id: ++this.id, job });
   }
 
-  /** Asks for the queue at the playhead. While a question is open, the last instant that was asked for is kept. */
-  look(at_ns: number): void {
-    if (this.looking) {
-      this.wanted = at_ns;
+  /** Requests a snapshot at the playhead. While one is in flight, only the last requested time is kept. */
+  snapshot(at_ns: number): void {
+    if (this.isBusy) {
+      this.pending_ns = at_ns;
       return;
     }
-    this.looking = true;
-    this.post({ do: "look", id: this.id, at_ns, reason: "playhead" });
+    this.isBusy = true;
+    this.post({ do: "snapshot", id: this.id, at_ns, reason: "playhead" });
   }
 
   private next(): void {
-    this.looking = false;
-    const { wanted } = this;
-    this.wanted = null;
-    if (wanted !== null) this.look(wanted);
+    this.isBusy = false;
+    const { pending_ns } = this;
+    this.pending_ns = null;
+    if (pending_ns !== null) this.snapshot(pending_ns);
   }
 
-  /** Asks for the queue just before a packet was judged. */
-  lookAtPacket(at_ns: number): void {
-    this.post({ do: "look", id: this.id, at_ns, reason: "packet" });
+  /** Requests a snapshot just before the verdict on a packet. */
+  snapshotBefore(at_ns: number): void {
+    this.post({ do: "snapshot", id: this.id, at_ns, reason: "packet" });
   }
 
-  /** A text with edits; null where they cannot be made in it. */
+  /** Applies edits to a text; null if that is not possible. */
   edit(text: string, edits: Edit[], files: Job["files"]): Promise<string | null> {
     const id = ++this.edits;
     return new Promise(resolve => {

@@ -1,4 +1,4 @@
-/** Columns that grow while a run goes on. */
+/** Columns that grow during a run. */
 
 import type { EventColumns, WaitingColumns } from "../core/core.js";
 import { WAITING, type Packets, type Table } from "./protocol.js";
@@ -24,7 +24,7 @@ export class PacketLog {
   private columns = empty(START);
   length = 0;
 
-  /** The events of queue `link`. */
+  /** Appends the events of queue `link`. */
   append(events: EventColumns, link: number): void {
     this.reserve(events.time_ns.length);
     const { time, sojourn, flow, bytes, arrival, fate, ecn } = this.columns;
@@ -43,7 +43,7 @@ export class PacketLog {
     this.length = at;
   }
 
-  /** What waits at the end, as if its stay ended after it. */
+  /** Appends the packets queued at the end, with a departure at Infinity. */
   appendWaiting(waiting: WaitingColumns): void {
     this.reserve(waiting.time_ns.length);
     const { time, sojourn, flow, bytes, arrival, fate, ecn } = this.columns;
@@ -60,7 +60,7 @@ export class PacketLog {
     }
   }
 
-  /** Of the packets that wait at the end, when they arrived. */
+  /** Arrival times of the packets queued at the end. */
   private readonly enqueued: number[] = [];
 
   private reserve(more: number): void {
@@ -72,7 +72,7 @@ export class PacketLog {
     this.columns = grown;
   }
 
-  /** The columns, cut to their length. Sojourn times of what waits are negative: minus the instant of arrival, less one. */
+  /** The columns, truncated. Packets still queued have a negative sojourn time: −1 minus their arrival time. */
   take(): Packets {
     const cut = empty(0);
     for (const name of NAMES)
@@ -83,7 +83,7 @@ export class PacketLog {
   }
 }
 
-/** State variables of one queue manager, sample by sample, as the table `state` of docs/results.md. */
+/** Samples of one queue manager's state variables, as the table `state` of docs/results.md. */
 export class StateLog {
   private readonly times: number[] = [];
   private readonly columns = new Map<string, number[]>();

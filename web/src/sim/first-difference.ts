@@ -1,20 +1,20 @@
-/** The first packet that two queues treat differently. First means earliest in time, so up to then both saw the same. */
+/** The first packet that two queues treat differently: the earliest in time, so both queues are equal up to then. */
 
 import { WAITING } from "./protocol.js";
 import type { PacketIndex } from "./packets.js";
 
 export interface FirstDifference {
-  /** Place in the order of arrivals, from 0. */
+  /** Arrival index, from 0. */
   arrival: number;
-  /** When it arrived, and when the first of the two queues decided, in ns. */
+  /** Time of arrival, and time of the earlier verdict, in ns. */
   arrived_ns: number;
   at_ns: number;
-  /** Rows of the packet; null where the queue had not seen it yet, or still has it. */
+  /** Rows of the packet; null if it had not arrived, or is still queued. */
   a: number | null;
   b: number | null;
 }
 
-/** Null where all packets that both saw agree in verdict and instant. */
+/** Null if all packets seen by both queues agree in verdict and time. */
 export function firstDifference(a: PacketIndex, b: PacketIndex): FirstDifference | null {
   let first: FirstDifference | null = null;
   const both = Math.min(a.length, b.length);

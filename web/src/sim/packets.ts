@@ -1,13 +1,13 @@
-/** The packets of a finished run, asked by instant: what waited, what was being sent, what fell out. */
+/** Packets of a finished run, indexed by time: queued, in transmission, dropped. */
 
 import { WAITING, type Packets } from "./protocol.js";
 
-/** Fates by their number (`FATES` of the core). */
+/** Values of `FATES` in the core. */
 export const SENT = 0;
 export const MARKED = 1;
 export const isDrop = (fate: number): boolean => fate >= 2 && fate !== WAITING;
 
-/** First place in a rising column whose value is above `limit`. */
+/** First index of an ascending column with a value above `limit`. */
 export function after(column: Float64Array, limit: number): number {
   let [low, high] = [0, column.length];
   while (low < high) {
@@ -19,12 +19,12 @@ export function after(column: Float64Array, limit: number): number {
 }
 
 export class PacketIndex {
-  /** Rows in the order of arrival. */
+  /** Rows in order of arrival. */
   readonly byArrival: Uint32Array;
-  /** When they arrived and left, in that order. */
+  /** Times of arrival and departure, in that order. */
   readonly arrivedAt: Float64Array;
   readonly leftAt: Float64Array;
-  /** No packet was in the queue for longer. */
+  /** Maximum time that a packet was in the queue. */
   private readonly longest: number;
 
   constructor(readonly packets: Packets) {
@@ -38,7 +38,7 @@ export class PacketIndex {
     this.arrivedAt = new Float64Array(count);
     this.leftAt = new Float64Array(count);
     let longest = 0;
-    // What waits at the end stays for as long as anybody can look.
+    // Packets queued at the end stay beyond every time that can be looked up.
     const end = time[after(time, Number.MAX_VALUE) - 1] ?? 0;
     for (let i = 0; i < count; i++) {
       const row = this.byArrival[i]!;
@@ -59,7 +59,7 @@ export class PacketIndex {
     return fate[row] === WAITING ? -1 - sojourn[row]! : time[row]! - sojourn[row]!;
   }
 
-  /** Rows of what waits at an instant, the oldest first. */
+  /** Rows of the packets queued at a time, oldest first. */
   waiting(at: number): number[] {
     const rows: number[] = [];
     const oldest = at - this.longest;
@@ -68,19 +68,19 @@ export class PacketIndex {
     return rows.reverse();
   }
 
-  /** Rows whose stay ended in (`from`, `to`], in that order. */
+  /** Range of rows with a departure in (`from`, `to`]. */
   ended(from: number, to: number): [number, number] {
     return [after(this.packets.time, from), after(this.packets.time, to)];
   }
 
-  /** The next instant after `at` at which a packet arrives or a stay ends; Infinity if there is none. */
+  /** Time of the next arrival or departure after `at`; Infinity if there is none. */
   next(at: number): number {
     const arrival = this.arrivedAt[after(this.arrivedAt, at)] ?? Infinity;
     const end = this.packets.time[after(this.packets.time, at)] ?? Infinity;
     return Math.min(arrival, end);
   }
 
-  /** The last one before `at`; 0 if there is none. */
+  /** Time of the last arrival or departure before `at`; 0 if there is none. */
   previous(at: number): number {
     const before = (column: Float64Array): number => {
       let place = after(column, at) - 1;

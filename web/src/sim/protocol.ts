@@ -1,61 +1,61 @@
-/** What the page and the workers that simulate say to each other. */
+/** Messages between the page and the simulating workers. */
 
 import type { Checked, Edit, Json, LinkView, Payload, Registry } from "../core/core.js";
 
-/** What is to be simulated: one side of the page. */
+/** Simulation job for one side of the page. */
 export interface Job {
   /** TOML. */
   text: string;
-  /** Changes while the run goes on, in order of time. */
+  /** Changes during the run, in order of time. */
   changes: ({ at_ns: number; set: string; value: Json } | { at_ns: number; group: number; count: number })[];
-  /** Overrides by dotted path: the probes that the plots are drawn from. */
+  /** Overrides by dotted path: the probes for the plots. */
   sets: [string, string][];
-  /** Files that the scenario names. */
+  /** Files named in the scenario. */
   files: Record<string, Uint8Array>;
-  /** The queue manager and limit that recorded arrivals are played into; null: the scenario itself runs. */
+  /** Queue manager and limit for a replay of recorded arrivals; null to run the scenario itself. */
   replay: { aqm: string; limit: string | null } | null;
-  /** A finished run that is shown instead: a result from disk, or one that was run natively. */
+  /** Finished run to play back instead, from disk or a native run. */
   payload: Payload | null;
-  /** Where a server runs it natively, because there are too many packets for a browser; null: here. */
+  /** URL of the server for runs with too many packets for a browser; null to run here. */
   native: string | null;
 }
 
-/** A packet's stay in a queue. Columns of equal length, in the order of the ends of the stays. */
+/** Packets of a queue, as columns of equal length in order of departure. */
 export interface Packets {
-  /** Start of transmission, or instant of the drop, in ns. */
+  /** Start of transmission, or time of the drop, in ns. */
   time: Float64Array;
   /** Sojourn time in ns. */
   sojourn: Float64Array;
   flow: Uint32Array;
   bytes: Uint32Array;
-  /** Place in the order of arrivals at the queue. */
+  /** Arrival index at the queue. */
   arrival: Uint32Array;
-  /** Place in `FATES` of the core; `WAITING` for what is still in the queue at the end. */
+  /** Index in `FATES` of the core; `WAITING` if still queued at the end. */
   fate: Uint8Array;
   /** ECN field on arrival. */
   ecn: Uint8Array;
 }
 
-/** The fate of what waits when the run ends. Not a value of the core's. */
+/** Fate of packets queued at the end of the run; not in the core's `FATES`. */
 export const WAITING = 255;
 
 export type Table = Record<string, Float64Array | Uint32Array | Uint8Array>;
 
 /** A finished run. */
 export interface Outcome {
-  /** The scenario as it ran, TOML with its changes. */
+  /** The scenario as it ran, as TOML with its changes. */
   text: string;
   checked: Checked;
   duration_ns: number;
-  /** Null of a replay, as is the summary. */
+  /** Null for a replay, as is the summary. */
   fingerprint: string | null;
   summary: Summary | null;
   forward: Packets;
   reverse: Packets;
-  /** Packets are kept up to here. */
+  /** Time up to which packets are kept. */
   kept_ns: number;
   tables: Record<string, Table>;
-  /** CPU time of the simulation in ms, as far as the worker's clock tells. */
+  /** Duration of the simulation in ms, by the worker's clock. */
   took_ms: number;
 }
 
@@ -91,7 +91,7 @@ export interface GroupSummary {
   mos: number | null;
 }
 
-/** Of docs/results.md what the page shows. */
+/** The part of the summary (docs/results.md) that the page shows. */
 export interface Summary {
   duration_s: number;
   warmup_s: number;
@@ -102,8 +102,8 @@ export interface Summary {
   flows: { id: number; group: number; goodput_bps: number; retransmissions: number }[];
 }
 
-/** The queue at an instant, to look into. */
-export interface Look {
+/** Snapshot of the queue. */
+export interface QueueSnapshot {
   at_ns: number;
   link: LinkView;
 }
@@ -112,18 +112,18 @@ export type Reason = "playhead" | "packet";
 
 export type Request =
   | { do: "load"; module: WebAssembly.Module }
-  /** A text with edits, comments and layout kept. */
+  /** Edit a text; comments and layout are kept. */
   | { do: "edit"; id: number; text: string; edits: Edit[]; files: Job["files"] }
   | { do: "run"; id: number; job: Job }
-  /** The queue at an instant of the job that ran last: for the playhead, or for the packet that was selected. */
-  | { do: "look"; id: number; at_ns: number; reason: Reason };
+  /** Snapshot of the last job's queue: at the playhead, or for the selected packet. */
+  | { do: "snapshot"; id: number; at_ns: number; reason: Reason };
 
 export type Reply =
   | { is: "loaded"; version: string; registry: Registry }
   | { is: "progress"; id: number; at_ns: number; duration_ns: number }
   | { is: "done"; id: number; outcome: Outcome }
-  | { is: "look"; id: number; look: Look; reason: Reason }
-  /** Null where the edits cannot be made in the text. */
+  | { is: "snapshot"; id: number; snapshot: QueueSnapshot; reason: Reason }
+  /** Null if the edits cannot be made in the text. */
   | { is: "edited"; id: number; text: string | null }
   | { is: "refused"; id: number; message: string }
   | { is: "failed"; message: string };

@@ -1,4 +1,4 @@
-/** A side's finished run, with what plots, panels and lessons read of it. Each is made once, when it is asked for. */
+/** A side's finished run, with derived data for plots, panels and lessons, computed on first use. */
 
 import { isDrop, MARKED, PacketIndex } from "./packets.js";
 import { WAITING, type Outcome, type Packets, type Table } from "./protocol.js";
@@ -27,7 +27,7 @@ export class SideRun {
     return this.made.get(key) as T;
   }
 
-  /** Sojourn times in ms of the packets sent, by the time in s at which their transmission began. */
+  /** Sojourn times in ms of the packets sent, over the start of their transmission in s. */
   get sojourn(): Points {
     return this.once("sojourn", () =>
       this.where(
@@ -37,12 +37,12 @@ export class SideRun {
     );
   }
 
-  /** When packets were dropped, in s. */
+  /** Times of drops, in s. */
   get drops(): Float64Array {
     return this.once("drops", () => this.where(isDrop, () => 0).x);
   }
 
-  /** When packets left with a mark, in s. */
+  /** Departure times of marked packets, in s. */
   get marks(): Float64Array {
     return this.once(
       "marks",
@@ -67,7 +67,7 @@ export class SideRun {
     return { x: x.subarray(0, count), y: y.subarray(0, count) };
   }
 
-  /** Sojourn times in ms within the statistics' window, sorted. */
+  /** Sojourn times in ms after the warm-up, sorted. */
   get sorted(): Float64Array {
     return this.once("sorted", () => {
       const { x, y } = this.sojourn;
@@ -90,12 +90,12 @@ export class SideRun {
     return quantile(this.sorted, p);
   }
 
-  /** A column of the table `flows` by flow, against the time in s. */
+  /** A column of the table `flows`, per flow over the time in s. */
   flowSeries(column: "goodput_bps" | "cwnd" | "srtt_ms" | "in_flight"): Map<number, Points> {
     return this.once(`flows ${column}`, () => byKey(this.outcome.tables["flows"], "flow", column));
   }
 
-  /** A state variable of the queue manager against the time in s; null where it has none of that name. */
+  /** A state variable of the queue manager over the time in s; null if it has none of that name. */
   state(name: string): Points | null {
     return this.once(`state ${name}`, () => {
       const table = this.outcome.tables["state"];
@@ -109,17 +109,19 @@ export class SideRun {
     return Object.keys(this.outcome.tables["state"] ?? {}).filter(name => name !== "time_ns" && name !== "link");
   }
 
-  /** Whether there are connections that do not last for the whole run. */
-  get comesAndGoes(): boolean {
-    return this.once("comes and goes", () => this.packets.flow.some(flow => flow >= this.outcome.checked.flows.length));
+  /** Whether there are flows that do not last for the whole run. */
+  get hasTransientFlows(): boolean {
+    return this.once("transient flows", () =>
+      this.packets.flow.some(flow => flow >= this.outcome.checked.flows.length),
+    );
   }
 
-  /** Numbers of the flows of a kind that last for the whole run. */
+  /** Ids of the flows of a kind that last for the whole run. */
   flowsOf(kind: string): number[] {
     return this.outcome.checked.flows.flatMap((flow, i) => (flow.kind === kind ? [i] : []));
   }
 
-  /** Share of the packets of some flows that waited longer than `limit_ns` or were dropped; NaN without packets. */
+  /** Share of the flows' packets that waited longer than `limit_ns` or were dropped; NaN without packets. */
   late(flows: number[], limit_ns: number): number {
     const wanted = new Set(flows);
     const { time, sojourn, flow, fate } = this.packets;
@@ -133,7 +135,7 @@ export class SideRun {
   }
 }
 
-/** Rows of a table apart by a key, against `time_ns` in s. */
+/** Splits a column by a key, over `time_ns` in s. */
 function byKey(table: Table | undefined, key: string, column: string): Map<number, Points> {
   const series = new Map<number, Points>();
   const time = table?.["time_ns"];

@@ -1,4 +1,4 @@
-/** What plots need of columns: as many points as there are pixels, distribution functions, rows of one flow. */
+/** Reductions of columns for plots: decimation, envelopes, quantiles and CDFs. */
 
 export interface Points {
   x: Float64Array;
@@ -6,8 +6,8 @@ export interface Points {
 }
 
 /**
- * At most four points for each of `bins` equal parts of [`from`, `to`]: first, least, greatest, last. A line through
- * them looks as the line through all of them does at that many pixels (M4, Jugel et al., VLDB 2014).
+ * At most four points per bin of [`from`, `to`]: first, minimum, maximum, last. With one bin per pixel, a line through
+ * them looks like the line through all points (M4, Jugel et al., VLDB 2014).
  */
 export function decimate(points: Points, from: number, to: number, bins: number): Points {
   const { x, y } = points;
@@ -36,7 +36,7 @@ export function decimate(points: Points, from: number, to: number, bins: number)
   return { x: Float64Array.from(outX), y: Float64Array.from(outY) };
 }
 
-/** Least, mean and greatest value of each of `bins` equal parts of [`from`, `to`] in which there is any. */
+/** Minimum, mean and maximum per non-empty bin of [`from`, `to`]. */
 export interface Envelope {
   x: Float64Array;
   low: Float64Array;
@@ -44,7 +44,7 @@ export interface Envelope {
   high: Float64Array;
 }
 
-/** Null where there are so few points that a line through all of them can be seen. */
+/** Null if there are few enough points to draw all of them. */
 export function envelope({ x, y }: Points, from: number, to: number, bins: number): Envelope | null {
   const [first, last] = [lowerBound(x, from), lowerBound(x, to)];
   if (last - first <= bins * 3) return null;
@@ -69,7 +69,7 @@ export function envelope({ x, y }: Points, from: number, to: number, bins: numbe
   };
 }
 
-/** Means of `size` points each. */
+/** Means over `size` points each. */
 export function averaged({ x, y }: Points, size: number): Points {
   const count = Math.floor(y.length / size);
   const out: Points = { x: new Float64Array(count), y: new Float64Array(count) };
@@ -82,7 +82,7 @@ export function averaged({ x, y }: Points, size: number): Points {
   return out;
 }
 
-/** First place in a rising column whose value is at least `limit`. */
+/** First index of an ascending column with a value of at least `limit`. */
 export function lowerBound(column: Float64Array, limit: number): number {
   let [low, high] = [0, column.length];
   while (low < high) {
@@ -93,7 +93,7 @@ export function lowerBound(column: Float64Array, limit: number): number {
   return low;
 }
 
-/** The value that a share `p` of a sorted column does not exceed (nearest rank). NaN of nothing. */
+/** Quantile `p` of a sorted column (nearest rank); NaN if empty. */
 export function quantile(sorted: Float64Array, p: number): number {
   if (!sorted.length) return NaN;
   return sorted[Math.min(sorted.length - 1, Math.max(0, Math.ceil(p * sorted.length) - 1))]!;
@@ -105,7 +105,7 @@ export function mean(column: ArrayLike<number>): number {
   return column.length ? sum / column.length : NaN;
 }
 
-/** The empirical distribution function of a sorted column in `steps` points. */
+/** Empirical CDF of a sorted column, in `steps` points. */
 export function distribution(sorted: Float64Array, steps = 400): Points {
   const count = Math.min(steps, sorted.length);
   const x = new Float64Array(count);

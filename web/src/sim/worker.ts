@@ -1,4 +1,4 @@
-/** Simulates one side of the page, away from the page's own thread. A newer job takes the place of one that is under way. */
+/** Worker that simulates one side of the page. A new job cancels the current one. */
 
 import {
   decodePayload,
@@ -11,27 +11,27 @@ import {
   type Run,
 } from "../core/core.js";
 import { PacketLog, StateLog } from "./columns.js";
-import { Looker } from "./looker.js";
+import { SnapshotRun } from "./snapshots.js";
 import type { Job, Outcome, Reply, Request, Summary, Table } from "./protocol.js";
 
-/** So many steps a run is made in; between two, newer requests are heard. */
+/** Steps of a run; newer requests are handled between steps. */
 const STEPS = 24;
-/** So many times the state of a queue manager is sampled in a replay. */
+/** Samples of a queue manager's state in a replay. */
 const SAMPLES = 600;
-/** Runs that take longer tell how far they are, and hear of newer jobs, this often. */
-const PATIENCE_MS = 40;
-/** Packets kept of one queue; more would not fit a phone. */
-const MOST_PACKETS = 2_000_000;
+/** Interval in ms at which progress is reported and messages are handled. */
+const POLL_MS = 40;
+/** Maximum number of packets kept per queue, to fit a phone's memory. */
+const MAX_PACKETS = 2_000_000;
 
 let core: Core | null = null;
 let newest = -1;
-let looker: Looker | null = null;
+let snapshots: SnapshotRun | null = null;
 
-const say = (reply: Reply, transfer: Transferable[] = []): void =>
+const post = (reply: Reply, transfer: Transferable[] = []): void =>
   (self as unknown as { postMessage(message: Reply, transfer: Transferable[]): void }).postMessage(reply, transfer);
 
-/** Lets messages in that have come meanwhile. */
-const breathe = (): Promise<void> =>
+/** Yields to the event loop, so that pending messages are handled. */
+const drainMessages = (): Promise<void> =>
   new Promise(resolve => {
     const { port1, port2 } = new MessageChannel();
     port2.onmessage = () => {
@@ -41,25 +41,25 @@ const breathe = (): Promise<void> =>
     port1.postMessage(null);
   });
 
-async function start(known: Core, job: Job): Promise<{ run: Run; text: string }> {
+async function start(simulator: Core, job: Job): Promise<{ run: Run; text: string }> {
   const { files } = job;
-  if (job.payload) return { run: await known.playback(job.payload), text: job.text };
+  if (job.payload) return { run: await simulator.playback(job.payload), text: job.text };
   const edits: Edit[] = job.changes;
-  const text = edits.length ? known.edit(job.text, edits, { files }) : job.text;
+  const text = edits.length ? simulator.edit(job.text, edits, { files }) : job.text;
   if (job.replay) {
-    const arrivals = await known.record(text, { files });
-    const run = await known.replay(arrivals, job.replay.aqm, job.replay.limit ?? undefined);
+    const arrivals = await simulator.record(text, { files });
+    const run = await simulator.replay(arrivals, job.replay.aqm, job.replay.limit ?? undefined);
     return { run, text };
   }
   if (job.native) {
-    job.payload = await natively(job.native, text, files);
-    return { run: await known.playback(job.payload), text };
+    job.payload = await runNatively(job.native, text, files);
+    return { run: await simulator.playback(job.payload), text };
   }
-  return { run: await known.open(text, { files, sets: job.sets }), text };
+  return { run: await simulator.open(text, { files, sets: job.sets }), text };
 }
 
-/** The finished run of a scenario, by the server that the page came from. Throws an error for people. */
-async function natively(address: string, text: string, files: Job["files"]): Promise<Payload> {
+/** Has the server run a scenario natively. Throws an error with a message for the user. */
+async function runNatively(address: string, text: string, files: Job["files"]): Promise<Payload> {
   const encoded = Object.fromEntries(Object.entries(files).map(([name, bytes]) => [name, toBase64(bytes)]));
   const request: NativeRequest = { text, files: encoded };
   const answer = await fetch(address, { method: "POST", body: JSON.stringify(request) });
@@ -73,15 +73,15 @@ function toBase64(bytes: Uint8Array): string {
   return btoa(binary);
 }
 
-async function simulate(known: Core, id: number, job: Job): Promise<Outcome | null> {
+async function simulate(simulator: Core, id: number, job: Job): Promise<Outcome | null> {
   const began = performance.now();
-  const { run, text } = await start(known, job);
+  const { run, text } = await start(simulator, job);
   try {
     const { duration_ns, checked } = run;
     const [forward, reverse] = [new PacketLog(), new PacketLog()];
     let kept_ns = duration_ns;
-    let heard = began;
-    // A replay has no probes: its queue manager is looked at in passing.
+    let polled = began;
+    // A replay has no probes, so sample the queue manager's state after each step.
     const sampled = run.kind === "replay" ? new StateLog() : null;
     const steps = sampled ? SAMPLES : STEPS;
     for (let step = 1; step <= steps; step++) {
@@ -92,13 +92,13 @@ async function simulate(known: Core, id: number, job: Job): Promise<Outcome | nu
         forward.append(events, 0);
         reverse.append(events, 1);
         if (step === steps) forward.appendWaiting(links[0]!.waiting);
-        else if (forward.length > MOST_PACKETS) kept_ns = run.now_ns;
+        else if (forward.length > MAX_PACKETS) kept_ns = run.now_ns;
       }
       if (id !== newest) return null;
-      if (performance.now() - heard > PATIENCE_MS) {
-        heard = performance.now();
-        say({ is: "progress", id, at_ns: run.now_ns, duration_ns });
-        await breathe();
+      if (performance.now() - polled > POLL_MS) {
+        polled = performance.now();
+        post({ is: "progress", id, at_ns: run.now_ns, duration_ns });
+        await drainMessages();
         if (id !== newest) return null;
       }
     }
@@ -120,16 +120,16 @@ async function simulate(known: Core, id: number, job: Job): Promise<Outcome | nu
   }
 }
 
-/** The buffers of an outcome, which move to the page instead of being copied. */
+/** Buffers of an outcome, to transfer instead of copying. */
 function buffers(outcome: Outcome): ArrayBuffer[] {
   const columns = [outcome.forward, outcome.reverse, ...Object.values(outcome.tables)] as Record<string, unknown>[];
   const all = columns.flatMap(table => Object.values(table)).filter(ArrayBuffer.isView);
   return [...new Set(all.map(view => view.buffer as ArrayBuffer))];
 }
 
-function edited(known: Core, text: string, edits: Edit[], files: Job["files"]): string | null {
+function edited(simulator: Core, text: string, edits: Edit[], files: Job["files"]): string | null {
   try {
-    return known.edit(text, edits, { files });
+    return simulator.edit(text, edits, { files });
   } catch {
     return null;
   }
@@ -138,36 +138,36 @@ function edited(known: Core, text: string, edits: Edit[], files: Job["files"]): 
 async function answer(request: Request): Promise<void> {
   if (request.do === "load") {
     core = await load(request.module);
-    say({ is: "loaded", version: core.version, registry: core.registry });
+    post({ is: "loaded", version: core.version, registry: core.registry });
     return;
   }
   if (!core) return;
-  if (request.do === "look") {
-    const look = await looker?.at(request.at_ns);
-    if (look) say({ is: "look", id: request.id, look, reason: request.reason });
+  if (request.do === "snapshot") {
+    const snapshot = await snapshots?.at(request.at_ns);
+    if (snapshot) post({ is: "snapshot", id: request.id, snapshot, reason: request.reason });
     return;
   }
   if (request.do === "edit") {
-    say({ is: "edited", id: request.id, text: edited(core, request.text, request.edits, request.files) });
+    post({ is: "edited", id: request.id, text: edited(core, request.text, request.edits, request.files) });
     return;
   }
   newest = request.id;
-  // A slider that is dragged asks for more than there is time for: only the last of what has come is run.
-  await breathe();
+  // A dragged slider requests runs faster than they finish: skip all but the newest.
+  await drainMessages();
   if (request.id !== newest) return;
-  looker?.close();
-  looker = new Looker(core, request.job);
+  snapshots?.close();
+  snapshots = new SnapshotRun(core, request.job);
   const outcome = await simulate(core, request.id, request.job);
-  // A playback reads its payload's tables again, so these are copied.
-  if (outcome) say({ is: "done", id: request.id, outcome }, request.job.payload ? [] : buffers(outcome));
+  // A playback reads its payload's tables again, so copy instead of transferring.
+  if (outcome) post({ is: "done", id: request.id, outcome }, request.job.payload ? [] : buffers(outcome));
 }
 
 self.onmessage = ({ data }: MessageEvent<Request>) => {
   answer(data).catch((error: unknown) => {
     const message = error instanceof Error ? error.message : String(error);
     const id = "id" in data ? data.id : -1;
-    if (error instanceof InputError) say({ is: "refused", id, message });
+    if (error instanceof InputError) post({ is: "refused", id, message });
     else if (id >= 0 && data.do === "run" && id !== newest) return;
-    else say({ is: "failed", message });
+    else post({ is: "failed", message });
   });
 };

@@ -1,7 +1,7 @@
 /**
- * Colours of canvases, which no style sheet reaches. A and B are a blue and an orange of unlike lightness. Flows have
- * seven colours that were moved apart from Okabe and Ito's until all pairs differ with any kind of colour blindness
- * (`test/palette.test.ts`), and their numbers wherever there is room.
+ * Colours of canvases, which style sheets do not reach. A and B are a blue and an orange of different lightness. The
+ * seven flow colours start from Okabe and Ito's and are adjusted so that all pairs differ with every kind of colour
+ * blindness (`test/palette.test.ts`); flows also show their number if there is room.
  */
 
 import type { Ink } from "../plots/model.js";
@@ -11,7 +11,7 @@ export type Theme = "light" | "dark";
 export interface Palette {
   theme: Theme;
   background: string;
-  /** Ground of the queue and the link. */
+  /** Background of the queue and the link. */
   track: string;
   text: string;
   muted: string;
@@ -21,7 +21,7 @@ export interface Palette {
   target: string;
   ink(ink: Ink): string;
   flow(flow: number): string;
-  /** Of letters upon a flow's colour. */
+  /** Text colour on a flow's colour. */
   onFlow(flow: number): string;
 }
 

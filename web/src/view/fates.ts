@@ -1,4 +1,4 @@
-/** Words for the fates of packets, by their number in the core's tables. */
+/** Display names of packets' fates, indexed by the core's values. */
 export const FATES: readonly string[] = [
   "sent",
   "sent with a mark",

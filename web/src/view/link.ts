@@ -1,4 +1,4 @@
-/** The link as the animation needs it: its rate and delays at an instant, read from the scenario as it ran. */
+/** Rate and delays of the link at a time, read from the scenario as it ran, for the animation. */
 
 import { parseQuantity } from "../base/quantity.js";
 import { get, type Json } from "../model/doc.js";
@@ -6,10 +6,10 @@ import { linkPath } from "../model/state.js";
 import type { SideRun } from "../sim/run.js";
 import { after } from "../sim/packets.js";
 
-/** Steps of a quantity: from when it holds, in ns, and its value. */
+/** Steps of a quantity: start in ns, and value. */
 export type Steps = [number, number][];
 
-/** `10 Mbit/s`, or `100 Mbit/s@0s,10 Mbit/s@50s`. Null where the text is neither. */
+/** Parses `10 Mbit/s` or `100 Mbit/s@0s,10 Mbit/s@50s`. Null if the text is neither. */
 export function readSteps(value: Json | undefined, dimension: "rate" | "time"): Steps | null {
   if (typeof value !== "string") return null;
   const steps: Steps = [];
@@ -28,10 +28,10 @@ export const stepAt = (steps: Steps, at: number): number => {
   return value;
 };
 
-/** Shorter delays are drawn as long as this, so that packets on the link are seen. */
-const LEAST_DELAY = 5e6;
+/** Minimum delay drawn, so that packets on the link are visible. */
+const MIN_DELAY = 5e6;
 
-/** Over so much time the rate of a link without a fixed one is taken. */
+/** Window over which the rate of a link without a fixed rate is measured. */
 const WINDOW = 100e6;
 
 export class LinkView {
@@ -48,7 +48,7 @@ export class LinkView {
     this.back = readSteps(text("reverse.delay"), "time") ?? this.delays;
   }
 
-  /** In bit/s. Of a trace, a bucket or a wireless LAN: what it has sent around the instant. */
+  /** Rate in bit/s; for a trace, a token bucket or a wireless LAN, the throughput around the time. */
   rate(at: number): number {
     const fixed = this.rates && stepAt(this.rates, at);
     if (fixed) return fixed;
@@ -60,10 +60,10 @@ export class LinkView {
   }
 
   delay(at: number): number {
-    return Math.max(LEAST_DELAY, stepAt(this.delays, at));
+    return Math.max(MIN_DELAY, stepAt(this.delays, at));
   }
 
   backDelay(at: number): number {
-    return Math.max(LEAST_DELAY, stepAt(this.back, at));
+    return Math.max(MIN_DELAY, stepAt(this.back, at));
   }
 }

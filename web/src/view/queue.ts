@@ -1,4 +1,4 @@
-/** The queue, the link and the way of the acknowledgments at an instant, on a canvas. */
+/** Draws the queue, the link and the acknowledgment path at a time on a canvas. */
 
 import { CanvasPen } from "../plots/pen.js";
 import { digits } from "../base/quantity.js";
@@ -12,16 +12,16 @@ import { rows, type Layout } from "./rows.js";
 export interface Scene {
   run: SideRun;
   at: number;
-  /** Backlog in ms that the width of the queue stands for. */
+  /** Backlog in ms represented by the width of the queue. */
   span_ms: number;
-  /** Backlog in ms at which the buffer is full; null where there is no bound. */
+  /** Backlog in ms at which the buffer is full; null if unlimited. */
   buffer_ms: number | null;
-  /** Simulated ns for which a dropped packet is seen to fall. */
+  /** Duration of a dropped packet's fall, in simulated ns. */
   fall: number;
   layout: Layout;
-  /** In ms; null where the queue manager has none. */
+  /** Target in ms; null if the queue manager has none. */
   target: number | null;
-  /** Packets to point at, by their place in the columns. */
+  /** Rows of highlighted packets. */
   selected: number | null;
   first: number | null;
   palette: Palette;
@@ -35,8 +35,8 @@ interface Drawn {
   row: number;
 }
 
-/** No more falling packets than that are drawn. */
-const MOST_FALLING = 80;
+/** Maximum number of falling packets drawn. */
+const MAX_FALLING = 80;
 const HEIGHT = 208;
 
 export class QueueView {
@@ -60,7 +60,7 @@ export class QueueView {
 
   private scale = 1;
 
-  /** How much larger than on a desk everything is drawn. */
+  /** Sets the scale factor of the drawing. */
   rescale(scale: number): void {
     this.scale = scale;
     this.fit();
@@ -97,8 +97,8 @@ export class QueueView {
     return best?.row ?? null;
   }
 
-  /** What is to be seen, in words, for those who do not see it. Not at every frame. */
-  tell(text: string): void {
+  /** Sets the text for screen readers; not called for every frame. */
+  describe(text: string): void {
     setText(this.words, text);
   }
 
@@ -119,7 +119,7 @@ export class QueueView {
 class Drawing {
   private readonly pen: CanvasPen;
   private readonly left = 10;
-  /** Where the queue ends and the link begins. */
+  /** X coordinate at which the queue ends and the link starts. */
   private readonly server: number;
   private readonly right: number;
   private readonly top = 22;
@@ -153,7 +153,7 @@ class Drawing {
     this.falling();
   }
 
-  /** Milliseconds that a packet takes at the link's rate. */
+  /** Transmission time of a packet at the link's rate, in ms. */
   private ms(row: number): number {
     return (this.scene.run.packets.bytes[row]! * 8e3) / this.rate;
   }
@@ -183,7 +183,7 @@ class Drawing {
     }
   }
 
-  /** Where the buffer is full: a wall, or a word where that is further away than the width. */
+  /** Draws the end of the buffer: a wall, or a text if it is outside the drawing. */
   private bufferEnd(): void {
     const { pen, scene, left, server, top, bottom } = this;
     const { palette, span_ms, buffer_ms } = scene;
@@ -253,7 +253,7 @@ class Drawing {
     this.drawn.push({ x, y, width, height, row });
   }
 
-  /** What is being sent and what is under way. */
+  /** Draws the packets in transmission and in propagation. */
   private onLink(): void {
     const { scene, server, right, top, bottom } = this;
     const { run, at, palette } = scene;
@@ -268,7 +268,7 @@ class Drawing {
       const sending = this.ms(row) * 1e6;
       const age = at - time[row]!;
       const length = Math.max(2.5, Math.min(40, (sending / delay) * (right - start)));
-      // Its front leaves the server at once, its end when all of it is sent.
+      // Its head leaves the server at once, its tail when the transmission ends.
       const front = start + (age / delay) * (right - start);
       const x = Math.min(right, front) - Math.min(length, front - server);
       if (x >= right) continue;
@@ -300,7 +300,7 @@ class Drawing {
     const { flow, time } = run.reverse.packets;
     const delay = this.link.backDelay(at);
     const [first, last] = run.reverse.ended(at - delay, at);
-    // More than one for two pixels cannot be told apart.
+    // Draw at most one per two pixels.
     const step = Math.max(1, Math.ceil((last - first) / ((right - left) / 2)));
     for (let row = first; row < last; row += step) {
       const x = right - ((at - time[row]!) / delay) * (right - left);
@@ -308,14 +308,14 @@ class Drawing {
     }
   }
 
-  /** Dropped packets fall out: those judged at the head from there, the others from where they would have joined. */
+  /** Draws dropped packets falling: from the head if dropped there, else from the tail. */
   private falling(): void {
     const { scene, server, bottom, context, tail, left } = this;
     const { run, at, fall, palette } = scene;
     const { time, fate } = run.packets;
     const [first, last] = run.index.ended(at - fall, at);
     let seen = 0;
-    for (let row = last - 1; row >= first && seen < MOST_FALLING; row--) {
+    for (let row = last - 1; row >= first && seen < MAX_FALLING; row--) {
       if (!isDrop(fate[row]!)) continue;
       seen++;
       const age = (at - time[row]!) / fall;

@@ -1,4 +1,4 @@
-/** Which packets of a queue lie in which row: one queue, a queue per flow, or two coupled ones. */
+/** Assigns queued packets to rows: one queue, a queue per flow, or two coupled ones. */
 
 import type { SideRun } from "../sim/run.js";
 
@@ -6,12 +6,12 @@ export type Layout = "one" | "flows" | "dual";
 
 export interface Row {
   label: string;
-  /** Places in the columns of packets, the head first. */
+  /** Indices into the packets' columns, head first. */
   packets: number[];
 }
 
-/** More flows than that share the last row. */
-const MOST = 7;
+/** Maximum number of rows; further flows share the last row. */
+const MAX_ROWS = 7;
 
 /** ECN fields of packets that join the L4S queue: ECT(1) and CE. */
 const isL4s = (ecn: number): boolean => ecn === 1 || ecn === 3;
@@ -31,13 +31,16 @@ export function rows(run: SideRun, waiting: number[], layout: Layout): Row[] {
     else byFlow.set(flow[row]!, [row]);
   }
   const lasting = run.outcome.checked.flows.length;
-  const always = Array.from({ length: Math.min(lasting, MOST) }, (_, i) => i);
-  // Connections that come and go take the rows that are left; how many rows there are does not change.
-  const others = [...byFlow.keys()].filter(number => number >= always.length).sort((one, two) => one - two);
-  const guests = others.splice(0, run.comesAndGoes ? MOST - always.length : 0);
-  const shown = [...always, ...guests].map(number => ({ label: String(number), packets: byFlow.get(number) ?? [] }));
-  while (run.comesAndGoes && shown.length < MOST) shown.push({ label: "", packets: [] });
+  const permanent = Array.from({ length: Math.min(lasting, MAX_ROWS) }, (_, i) => i);
+  // Transient flows use the remaining rows; the number of rows is constant.
+  const others = [...byFlow.keys()].filter(number => number >= permanent.length).sort((one, two) => one - two);
+  const transient = others.splice(0, run.hasTransientFlows ? MAX_ROWS - permanent.length : 0);
+  const shown = [...permanent, ...transient].map(number => ({
+    label: String(number),
+    packets: byFlow.get(number) ?? [],
+  }));
+  while (run.hasTransientFlows && shown.length < MAX_ROWS) shown.push({ label: "", packets: [] });
   const rest = others.flatMap(number => byFlow.get(number)!).sort((one, two) => one - two);
-  if (lasting > MOST || run.comesAndGoes) shown.push({ label: "…", packets: rest });
+  if (lasting > MAX_ROWS || run.hasTransientFlows) shown.push({ label: "…", packets: rest });
   return shown;
 }

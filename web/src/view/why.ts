@@ -1,13 +1,13 @@
-/** Why a packet had the fate it had, in sentences with the numbers of that instant. */
+/** Explains the fate of a packet, with the numbers at that time. */
 
-import { inMs, inPercent } from "../minds/mind.js";
-import type { MindInput } from "../minds/mind.js";
+import { inMs, inPercent } from "../inspectors/inspector.js";
+import type { InspectorInput } from "../inspectors/inspector.js";
 import type { SideRun } from "../sim/run.js";
 import { WAITING } from "../sim/protocol.js";
 
 const ECN = ["not ECN-capable", "ECT(1)", "ECT(0)", "CE"];
 
-/** What is known of a packet, as names and values. */
+/** Data of a packet, as names and values. */
 export function facts(run: SideRun, row: number): [string, string][] {
   const { time, sojourn, flow, bytes, arrival, ecn, fate } = run.packets;
   const arrived = run.index.arrived(row);
@@ -20,8 +20,8 @@ export function facts(run: SideRun, row: number): [string, string][] {
   ];
 }
 
-/** `before`: the queue manager just before it decided; null while it is not known yet. */
-export function why(run: SideRun, row: number, before: MindInput | null): string {
+/** Explanation of a packet's fate. `before`: state just before the verdict; null until the snapshot is there. */
+export function why(run: SideRun, row: number, before: InspectorInput | null): string {
   const { fate, sojourn } = run.packets;
   const waited = inMs(sojourn[row]! / 1e9);
   switch (fate[row]) {
@@ -46,7 +46,7 @@ export function why(run: SideRun, row: number, before: MindInput | null): string
   }
 }
 
-function judged(before: MindInput | null, waited: string): string {
+function judged(before: InspectorInput | null, waited: string): string {
   if (!before) return "";
   const { state, value, now } = before;
   const { count, p, p_c, p_cl, avg, prob } = state;

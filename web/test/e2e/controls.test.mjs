@@ -1,11 +1,11 @@
-// What a visitor does with the here.page, and what it then shows.
+// Controls of the page and their effects.
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { test } from "node:test";
 import { fingerprints, here, nothingWentWrong, session, skip, visit } from "./visitor.mjs";
 import { settled } from "../browser.mjs";
 
-test("moving a slider runs again and redraws", { skip }, async () => {
+test("moving a slider reruns and redraws", { skip }, async () => {
   await visit("#base=lab&duration=8+s&warmup=1+s");
   const before = await fingerprints();
   const picture = () => here.page.locator(".plot[data-plot=sojourn] canvas").evaluate(canvas => canvas.toDataURL());
@@ -23,7 +23,7 @@ test("moving a slider runs again and redraws", { skip }, async () => {
   assert.equal(await session(lab => lab.state.doc.link.rate), text);
 });
 
-test("a parameter of B changes B alone", { skip }, async () => {
+test("a parameter of B changes only B", { skip }, async () => {
   await visit("#base=lab&duration=8+s&warmup=1+s");
   const before = await fingerprints();
   await here.page.locator(".side-b summary").first().click();
@@ -42,7 +42,7 @@ test("a parameter of B changes B alone", { skip }, async () => {
   assert.ok(moved > 21 && moved < 23, String(moved));
 });
 
-test("a control that is moved while it plays becomes a change from there on", { skip }, async () => {
+test("a control moved during playback becomes a change from the playhead on", { skip }, async () => {
   await visit("#base=lab&duration=8+s&warmup=1+s&at=3s&speed=0.01");
   await here.page.getByRole("button", { name: "Play (space)" }).click();
   const slider = here.page.locator('[data-field="link.rate"] input[type=range]');
@@ -57,7 +57,7 @@ test("a control that is moved while it plays becomes a change from there on", { 
   assert.equal(await session(lab => lab.state.doc.link.rate), "10 Mbit/s");
 });
 
-test("steps go from packet to packet, and back", { skip }, async () => {
+test("stepping moves from packet to packet, and back", { skip }, async () => {
   await visit("#base=lab&duration=8+s&warmup=1+s&at=2s");
   const at = () => session(lab => lab.state.at_ns);
   const instants = [await at()];
@@ -76,35 +76,35 @@ test("steps go from packet to packet, and back", { skip }, async () => {
   assert.equal(await session(lab => lab.playing), false);
 });
 
-test("a visitor without an address sees the queues at work", { skip }, async () => {
+test("without a hash the page starts playback", { skip }, async () => {
   await visit("");
   await here.page.waitForFunction(() => document.querySelector("sojourn-lab").session.state.at_ns > 20.05e9);
   assert.equal(await session(lab => lab.playing), true);
   await here.page.getByRole("button", { name: "Pause (space)" }).click();
-  // From the very start, too.
+  // From the start as well.
   await session(lab => lab.seek(0));
   await here.page.getByRole("button", { name: "Play (space)" }).click();
-  await here.page.waitForFunction(() => document.querySelector("sojourn-lab").session.looks.b?.at_ns > 0.1e9);
-  assert.deepEqual(await session(lab => lab.trouble), { a: "", b: "" });
+  await here.page.waitForFunction(() => document.querySelector("sojourn-lab").session.snapshots.b?.at_ns > 0.1e9);
+  assert.deepEqual(await session(lab => lab.errors), { a: "", b: "" });
 });
 
 test("scrubbing back shows the same queue", { skip }, async () => {
   await visit("#base=lab&duration=8+s&warmup=1+s&at=6s");
-  const looks = async () => {
+  const snapshots = async () => {
     await here.page.waitForFunction(() => {
-      const { looks, state } = document.querySelector("sojourn-lab").session;
-      return looks.a?.at_ns === state.at_ns && looks.b?.at_ns === state.at_ns;
+      const { snapshots, state } = document.querySelector("sojourn-lab").session;
+      return snapshots.a?.at_ns === state.at_ns && snapshots.b?.at_ns === state.at_ns;
     });
-    return session(({ looks }) => [looks.a.link.backlog_packets, looks.b.link.state]);
+    return session(({ snapshots }) => [snapshots.a.link.backlog_packets, snapshots.b.link.state]);
   };
   const scrub = here.page.getByRole("slider", { name: "Time in the run" });
-  const first = await looks();
+  const first = await snapshots();
   await scrub.fill("300");
-  const early = await looks();
+  const early = await snapshots();
   assert.notDeepEqual(early, first);
   await session(lab => lab.seek(6e9));
-  assert.deepEqual(await looks(), first);
-  // The records and the simulator agree on what waits.
+  assert.deepEqual(await snapshots(), first);
+  // The recorded packets and the simulator agree on the backlog.
   assert.equal(await session(({ runs, state }) => runs.a.index.waiting(state.at_ns).length), first[0]);
 });
 
@@ -117,14 +117,14 @@ test("the first different packet is found, shown, and explained", { skip }, asyn
   assert.match(await here.page.locator(".packet").innerText(), /number \d+ of flow/);
 });
 
-test("a dropped packet says why", { skip }, async () => {
+test("a dropped packet shows its reason", { skip }, async () => {
   await visit("#base=lab&duration=12+s&at=9s&scales=own");
   await here.page.getByRole("button", { name: "Last drop: why?" }).last().click();
   await here.page.waitForFunction(() => document.querySelector("sojourn-lab").session.before);
   assert.match(await here.page.locator(".packet p").innerText(), /above the target|count = \d/);
   await here.page.getByRole("button", { name: "Last drop: why?" }).first().click();
   assert.match(await here.page.locator(".packet p").innerText(), /buffer was full/);
-  // A packet is clicked where it is drawn: the one at the head of B's queue.
+  // Click a packet where it is drawn: the head of B's queue.
   await here.page.keyboard.press("Escape");
   await here.page.locator(".packet").waitFor({ state: "hidden" });
   const canvas = here.page.locator(".side-b canvas");
@@ -133,7 +133,7 @@ test("a dropped packet says why", { skip }, async () => {
   const head = await session(({ runs, selection, state }) => [selection, runs.b.index.waiting(state.at_ns)[0]]);
   assert.deepEqual(head[0], { side: "b", row: head[1] });
 });
-test("an address brings back all of the state", { skip }, async () => {
+test("a URL restores the whole state", { skip }, async () => {
   await visit("#base=lab&duration=6+s&warmup=1+s");
   await session(lab => {
     lab.update({
@@ -164,7 +164,7 @@ test("TOML, SVG and PNG are downloaded", { skip }, async () => {
   const toml = await save(here.page.getByRole("button", { name: "TOML" }).first());
   assert.equal(toml.name, "four-downloads-and-a-call-a.toml");
   assert.match(toml.bytes.toString(), /^name = "four downloads and a call"/);
-  // Comments of the text that it came from stay, and what was changed is in it.
+  // Comments of the source text are kept, with the changes applied.
   await visit("#base=codel&duration=11+s&b=pie+target+7ms");
   await session(lab => lab.update({ changes: [{ at_ns: 4e9, side: "b", set: "link.rate", value: "3 Mbit/s" }] }));
   await settled(here.page);
@@ -178,10 +178,10 @@ test("TOML, SVG and PNG are downloaded", { skip }, async () => {
   assert.equal(png.bytes.subarray(1, 4).toString(), "PNG");
 });
 
-test("a trace that is dropped onto the page becomes the link", { skip }, async () => {
+test("a trace dropped onto the page replaces the link's rate", { skip }, async () => {
   await visit("#base=lab&duration=6+s&warmup=1+s");
   const before = await fingerprints();
-  // 3 opportunities in 4 ms, over and over: 9 Mbit/s.
+  // 3 delivery opportunities per 4 ms, repeated: 9 Mbit/s.
   const chooser = here.page.waitForEvent("filechooser");
   await here.page.getByRole("button", { name: "Open", exact: true }).click();
   await (await chooser).setFiles({ name: "three.down", mimeType: "text/plain", buffer: Buffer.from("1\n2\n4\n") });
@@ -191,7 +191,7 @@ test("a trace that is dropped onto the page becomes the link", { skip }, async (
   const rate = await session(({ runs }) => runs.a.outcome.summary.goodput_bps);
   assert.ok(rate > 8e6 && rate < 9e6, String(rate));
   assert.match(await here.page.locator(".trace").innerText(), /three\.down/);
-  // The same by dropping a file: one opportunity a ms, 12 Mbit/s.
+  // The same by dropping a file: one opportunity per ms, 12 Mbit/s.
   await here.page.locator("main").evaluate(main => {
     const dataTransfer = new DataTransfer();
     dataTransfer.items.add(new File(["1\n"], "one.down"));
@@ -203,7 +203,7 @@ test("a trace that is dropped onto the page becomes the link", { skip }, async (
   assert.ok(faster > 11e6 && faster < 12e6, String(faster));
 });
 
-test("what is wrong is said with place and remedy, and the last good run stays", { skip }, async () => {
+test("errors have a place and a remedy, and the last valid run stays", { skip }, async () => {
   await visit("#base=lab&duration=6+s&warmup=1+s");
   const before = await fingerprints();
   await session(lab =>
@@ -220,7 +220,7 @@ test("what is wrong is said with place and remedy, and the last good run stays",
   await alert.waitFor({ state: "hidden" });
 });
 
-test("names from scenarios are text, whatever they are", { skip }, async () => {
+test("names from scenarios are always text, never markup", { skip }, async () => {
   const name = `<script>window.hit = 1</script><img src=x onerror="window.hit = 1">`;
   here.server.state.start = {
     name,

@@ -26,7 +26,7 @@ async function nativeOf(texts) {
   const known = await native(paths);
   return paths.map(path => known[path]);
 }
-test("fingerprints of every shipped scenario without files are the native ones", withNative, async () => {
+test("fingerprints of all shipped scenarios without files equal the native ones", withNative, async () => {
   await visit("#base=lab");
   const names = await here.page.evaluate(() =>
     [...document.querySelector("sojourn-lab").shadowRoot.querySelectorAll("optgroup:last-of-type option")].map(
@@ -38,16 +38,16 @@ test("fingerprints of every shipped scenario without files are the native ones",
   const expected = native(names.map(name => join(shipped, `${name}.toml`)));
   const found = {};
   for (const name of names) {
-    // The same queue manager in B: then both workers check the same thing.
+    // The same queue manager in B, so that both workers check the same run.
     await session((lab, id) => lab.choose(id), name);
     await here.page.waitForFunction(() => !document.querySelector("sojourn-lab").session.isBusy);
-    const trouble = await session(lab => lab.trouble.a);
-    found[join(shipped, `${name}.toml`)] = trouble || (await fingerprints())[0];
+    const error = await session(lab => lab.errors.a);
+    found[join(shipped, `${name}.toml`)] = error || (await fingerprints())[0];
   }
   assert.deepEqual(found, await expected);
 });
 
-test("what was changed while it ran gives the same fingerprint on the command line", withNative, async () => {
+test("changes during playback give the same fingerprint on the command line", withNative, async () => {
   await visit("#base=lab&duration=12+s&warmup=2+s");
   await session(lab =>
     lab.update({
@@ -64,7 +64,7 @@ test("what was changed while it ran gives the same fingerprint on the command li
   assert.match(texts[1], /\[\[changes\]\]/);
   assert.deepEqual(await nativeOf(texts), await fingerprints());
 });
-test("recorded arrivals are played into both queues", { skip }, async () => {
+test("recorded arrivals are replayed into both queues", { skip }, async () => {
   await visit("#base=lab&duration=8+s&warmup=1+s&mode=arrivals");
   const found = await session(({ runs, first }) => ({
     arrivals: [runs.a.index.arrivedAt.length, runs.b.index.arrivedAt.length],
@@ -79,7 +79,7 @@ test("recorded arrivals are played into both queues", { skip }, async () => {
   assert.match(await here.page.locator(".prints").innerText(), /sojourn aqm diff "droptail" "codel" --scenario/);
 });
 
-test("the first difference is the one that the command line and the core find", withNative, async () => {
+test("the first difference equals that of the command line and of the core", withNative, async () => {
   const difference = () => session(({ first }) => [first.arrival, first.at_ns, first.arrived_ns]);
   await visit("#base=codel&duration=8+s&warmup=1+s&mode=arrivals&b=pie+target+7ms");
   const file = join(here.folder, "a.toml");
@@ -117,7 +117,7 @@ function encodePayload(head, tables) {
   return Buffer.concat([start, text, padding, ...parts]);
 }
 
-/** A small run with all that a page shows, as a payload's parts. */
+/** A small run with all tables of the page, as the parts of a payload. */
 async function recorded(text) {
   const { load } = await import("../../src/core/core.js");
   const core = await load(await readFile(join(web, "build/sojourn.wasm")));
@@ -136,9 +136,9 @@ test("a scenario with too many packets is run by the server", { skip }, async ()
   const { fingerprint, tables, head } = await recorded(
     `duration = "5 s"\n[link]\nrate = "6 Mbit/s"\naqm = "codel"\n[[flows]]\nkind = "tcp"\ncount = 3\nrtt = "30 ms"\n`,
   );
-  const asked = [];
+  const requests = [];
   here.server.state.native = request => {
-    asked.push(request.text);
+    requests.push(request.text);
     return encodePayload(head, tables);
   };
   const text = `duration = "40 s"\n[link]\nrate = "1 Gbit/s"\naqm = "codel"\n[[flows]]\nkind = "tcp"\n`;
@@ -146,15 +146,15 @@ test("a scenario with too many packets is run by the server", { skip }, async ()
   try {
     await visit("");
     assert.deepEqual(await fingerprints(), [fingerprint, fingerprint]);
-    assert.equal(asked.length, 2);
-    assert.ok(asked.every(said => said.includes('rate = "1 Gbit/s"')));
+    assert.equal(requests.length, 2);
+    assert.ok(requests.every(text => text.includes('rate = "1 Gbit/s"')));
   } finally {
     here.server.state.start = {};
     here.server.state.native = null;
   }
 });
 
-test("results from disk are shown as they were recorded, or run again to the same fingerprint", { skip }, async () => {
+test("results from disk are shown as recorded, or rerun to the same fingerprint", { skip }, async () => {
   const text = `duration = "5 s"\n[link]\nrate = "6 Mbit/s"\naqm = "codel"\n[[flows]]\nkind = "tcp"\ncount = 3\nrtt = "30 ms"\n`;
   const { fingerprint, tables, head } = await recorded(text);
   try {
@@ -168,16 +168,16 @@ test("results from disk are shown as they were recorded, or run again to the sam
       const departures = head.summary.links.forward.packets;
       const sent = await session(({ runs }) => runs.a.packets.fate.filter(fate => fate <= 1).length);
       assert.equal(sent, departures);
-      // The queue manager can be looked into at any instant, in both queues.
+      // Snapshots work at any time, in both queues.
       await session(lab => {
         lab.play(false);
         lab.seek(3e9);
       });
       await here.page.waitForFunction(() => {
-        const { looks } = document.querySelector("sojourn-lab").session;
-        return looks.a?.at_ns === 3e9 && looks.b?.at_ns === 3e9;
+        const { snapshots } = document.querySelector("sojourn-lab").session;
+        return snapshots.a?.at_ns === 3e9 && snapshots.b?.at_ns === 3e9;
       });
-      assert.deepEqual(await session(lab => lab.trouble), { a: "", b: "" });
+      assert.deepEqual(await session(lab => lab.errors), { a: "", b: "" });
     }
     await session(lab => lab.update({ doc: { ...lab.state.doc, link: { ...lab.state.doc.link, rate: "5 Mbit/s" } } }));
     await settled(here.page);

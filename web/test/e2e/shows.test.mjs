@@ -1,4 +1,4 @@
-// Lessons, published results, and who can use the page and where.
+// Lessons, published results, accessibility and layout.
 import assert from "node:assert/strict";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -7,7 +7,7 @@ import { browse } from "../browser.mjs";
 import { faults, fingerprints, here, nothingWentWrong, session, skip, visit } from "./visitor.mjs";
 import { settled, web } from "../browser.mjs";
 
-test("a lesson's question is answered by its slider", { skip }, async () => {
+test("moving the slider answers a lesson's question", { skip }, async () => {
   await visit("#base=lesson-tail-drop");
   const says = here.page.locator(".says");
   await says.getByText("Not there yet").waitFor();
@@ -19,7 +19,7 @@ test("a lesson's question is answered by its slider", { skip }, async () => {
   assert.match(await says.innerText(), /Right/);
 });
 
-/** What answers each lesson's question: a key of the scenario, or a parameter of a side. */
+/** Solution of each lesson: a key of the scenario, or a parameter of a side. */
 const SOLUTIONS = {
   "tail-drop": lab => lab.update({ doc: { ...lab.state.doc, link: { ...lab.state.doc.link, limit: "20 packets" } } }),
   red: lab =>
@@ -83,7 +83,7 @@ test(
   },
 );
 
-test("A and B have one scale unless each is to have its own, and the buffer's end is drawn", { skip }, async () => {
+test("A and B share a scale unless set otherwise, and the buffer's end is drawn", { skip }, async () => {
   const drawn = key =>
     here.page.locator(".queue canvas").evaluateAll((all, name) => all.map(canvas => canvas.dataset[name]), key);
   await visit("#base=lab&duration=12+s&warmup=3+s&at=9s&link.rate=7.3+Mbit%2Fs&link.limit=213+packets");
@@ -100,7 +100,7 @@ test("A and B have one scale unless each is to have its own, and the buffer's en
   assert.deepEqual(await drawn("buffer"), ["72", "72"], "the least of several limits");
 });
 
-test("published values stand beside what was run", { skip }, async () => {
+test("published values are shown with those of the run", { skip }, async () => {
   await visit("#base=paper-table1-4-pie");
   const rows = here.page.locator(".guide tbody tr");
   assert.equal(await rows.count(), 4);
@@ -112,7 +112,7 @@ test("published values stand beside what was run", { skip }, async () => {
   );
 });
 
-test("nothing serious is in the way of anybody (axe)", { skip }, async () => {
+test("no serious accessibility violation (axe)", { skip }, async () => {
   const axe = await readFile(join(web, "node_modules/axe-core/axe.min.js"), "utf8");
   for (const [hash, colorScheme] of [
     ["#base=lesson-l4s&duration=6+s&warmup=1+s", "light"],
@@ -147,17 +147,17 @@ test("the page obeys its policy: no inline script, no eval", { skip }, async () 
   const strict = await browse();
   try {
     const visitor = strict.context.pages()[0];
-    const said = [];
-    visitor.on("console", message => message.type() === "error" && said.push(message.text()));
+    const text = [];
+    visitor.on("console", message => message.type() === "error" && text.push(message.text()));
     await visitor.goto(`${here.server.address}#base=lab&duration=3+s&warmup=1+s`);
     await settled(visitor);
-    assert.deepEqual(said, []);
+    assert.deepEqual(text, []);
   } finally {
     await strict.close();
   }
 });
 
-test("one file of a report holds all of it: component and module in a page from disk", { skip }, async () => {
+test("a report is self-contained: component and module in a page from disk", { skip }, async () => {
   const component = await readFile(join(web, "dist/component.js"), "utf8");
   const module = (await readFile(join(web, "build/sojourn.wasm"))).toString("base64");
   const text = `duration = "4 s"\n[link]\nrate = "7 Mbit/s"\naqm = "codel"\n[[flows]]\nkind = "tcp"\ncount = 2\n`;
@@ -180,7 +180,7 @@ test("one file of a report holds all of it: component and module in a page from 
   const known = faults.filter(fault => fault === `request to file://${file}`);
   faults.splice(0, faults.length, ...faults.filter(fault => !known.includes(fault)));
   assert.match((await fingerprints())[0], /^[0-9a-f]{16}$/);
-  // It is laid out by its own width, not by the window's.
+  // The layout follows the element's width, not the window's.
   const [left, right] = await here.page
     .locator(".side")
     .evaluateAll(all => all.map(side => side.getBoundingClientRect().left));

@@ -1,4 +1,4 @@
-// A visitor of the page: what the end-to-end tests share. Each file has a browser and a server of its own.
+// Fixtures of the end-to-end tests. Each file has its own browser and server.
 import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -6,20 +6,20 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { browse, missing, serve, settled } from "../browser.mjs";
 
-/** Why there can be no test here; false where there can. */
+/** Reason why the tests cannot run here; false if they can. */
 export const skip = missing() || false;
 
-/** What the tests of a file work with, once they run. */
+/** Fixtures of a test file, set before its tests. */
 export const here = { server: null, browser: null, page: null, folder: "" };
 
-/** What must not happen: errors on the console, and requests to anywhere else. */
+/** Errors on the console, and requests to other hosts: must stay empty. */
 export const faults = [];
 
 before(async () => {
   if (skip) return;
   here.folder = await mkdtemp(join(tmpdir(), "sojourn-e2e-"));
   here.server = await serve();
-  // Evaluating text is for these tests alone; the page's own policy is what the test of the policy looks at.
+  // The tests evaluate text, so bypass the policy here; another test checks the policy itself.
   here.browser = await browse({ bypassCSP: true });
   const [page] = here.browser.context.pages();
   here.page = page;
@@ -38,14 +38,14 @@ after(async () => {
   if (here.folder) await rm(here.folder, { recursive: true, force: true });
 });
 
-/** Goes to an address of the page as a new visitor. */
+/** Opens a URL of the page in a fresh state. */
 export async function visit(hash) {
   await here.page.goto("about:blank");
   await here.page.goto(here.server.address + hash);
   await settled(here.page);
 }
 
-/** What a function reads of the page's session, or does with it. */
+/** Calls a function with the page's session. */
 export const session = (read, argument) =>
   here.page.evaluate(
     ([text, value]) =>

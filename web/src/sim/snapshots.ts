@@ -1,15 +1,15 @@
-/** A second run of a job that goes to wherever the playhead is, to look into the queue: forth by its events, back by checkpoints. */
+/** A second run of a job, for snapshots at the playhead: it advances by events and goes back by checkpoints. */
 
 import type { Checkpoint, Core, Run } from "../core/core.js";
-import type { Job, Look } from "./protocol.js";
+import type { Job, QueueSnapshot } from "./protocol.js";
 
-/** So many checkpoints over a run. */
+/** Number of checkpoints per run. */
 const CHECKPOINTS = 12;
 
-export class Looker {
+export class SnapshotRun {
   private run: Promise<Run> | null = null;
   private readonly checkpoints: Checkpoint[] = [];
-  /** Questions are answered one after the other. */
+  /** Serialises requests. */
   private before: Promise<unknown> = Promise.resolve();
   private closed = false;
 
@@ -18,14 +18,14 @@ export class Looker {
     private readonly job: Job,
   ) {}
 
-  /** The queue at an instant; null where the job is over. */
-  at(at_ns: number): Promise<Look | null> {
-    const look = this.before.then(() => this.go(at_ns));
-    this.before = look.catch(() => null);
-    return look;
+  /** Snapshot at a time; null if the job is closed. */
+  at(at_ns: number): Promise<QueueSnapshot | null> {
+    const snapshot = this.before.then(() => this.go(at_ns));
+    this.before = snapshot.catch(() => null);
+    return snapshot;
   }
 
-  private async go(at_ns: number): Promise<Look | null> {
+  private async go(at_ns: number): Promise<QueueSnapshot | null> {
     this.run ??= this.open();
     const run = await this.run;
     if (this.closed) return null;
@@ -53,7 +53,7 @@ export class Looker {
     return this.mark(run);
   }
 
-  /** The start is the first checkpoint. */
+  /** Adds the start as the first checkpoint. */
   private mark(run: Run): Run {
     this.checkpoints.push(run.checkpoint());
     return run;

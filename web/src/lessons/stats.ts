@@ -1,10 +1,10 @@
-/** What a run shows to a lesson's judge. */
+/** Statistics of a run, for a lesson's `judge`. */
 
 import type { SideRun } from "../sim/run.js";
-import type { Shown } from "./lesson.js";
+import type { RunStats } from "./lesson.js";
 
-/** Null for a run without a summary: recorded arrivals have no flows to speak of. */
-export function shown(run: SideRun, aqm: string): Shown | null {
+/** Null for a run without a summary: a replay of recorded arrivals has no reacting flows. */
+export function runStats(run: SideRun, aqm: string): RunStats | null {
   const { summary, checked } = run.outcome;
   if (!summary) return null;
   const { forward } = summary.links;

@@ -1,9 +1,9 @@
 import { law } from "./codel.js";
-import type { Line, Mind } from "./mind.js";
+import type { Line, Inspector } from "./inspector.js";
 
-/** Flow queueing: the lists, and the state of the flow served last. The table of parts shows each flow. */
-export const flows: Mind = {
-  knows: ({ state }) => "new_flows" in state && "old_flows" in state,
+/** Flow queueing: the scheduler's lists, and the state of the flow served last. The table of parts lists each flow. */
+export const flows: Inspector = {
+  matches: ({ state }) => "new_flows" in state && "old_flows" in state,
   lines(input) {
     const { state, param } = input;
     const lists: Line = {

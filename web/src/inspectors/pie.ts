@@ -1,8 +1,8 @@
-import { inMs, inPercent, sojournLine, type Line, type Mind, type MindInput } from "./mind.js";
+import { inMs, inPercent, sojournLine, type Line, type Inspector, type InspectorInput } from "./inspector.js";
 
-/** PIE: its probability and the two terms that moved it. */
-export const pie: Mind = {
-  knows: ({ state, name }) => "p" in state && "qdelay_old" in state && name !== "dualpi2",
+/** PIE: the drop probability and the two terms of its last update. */
+export const pie: Inspector = {
+  matches: ({ state, name }) => "p" in state && "qdelay_old" in state && name !== "dualpi2",
   lines(input) {
     const { state } = input;
     const lines = [sojournLine(input), probability("p", state["p"] ?? 0), ...terms(input)];
@@ -27,8 +27,8 @@ export function probability(name: string, p: number, note = "of arriving packets
   return { name, value: inPercent(p), note, bar: { share: Math.min(1, p * 4), tone: p > 0 ? "act" : "calm" } };
 }
 
-/** The two terms of a proportional integral controller at its last update. */
-export function terms({ state, value }: MindInput): Line[] {
+/** Integral and proportional terms of a PI controller at its last update. */
+export function terms({ state, value }: InspectorInput): Line[] {
   const [now, old] = [state["qdelay"] ?? 0, state["qdelay_old"] ?? 0];
   const [alpha, beta, target] = [value("alpha"), value("beta"), value("target")];
   if (![alpha, beta, target].every(Number.isFinite)) return [];

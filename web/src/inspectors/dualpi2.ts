@@ -1,9 +1,9 @@
-import { inMs, inPercent, type Mind } from "./mind.js";
+import { inMs, inPercent, type Inspector } from "./inspector.js";
 import { probability, terms } from "./pie.js";
 
-/** DualPI2: the base probability and what each of the two queues makes of it. */
-export const dualpi2: Mind = {
-  knows: ({ state }) => "p_cl" in state,
+/** DualPI2: the base probability and the resulting probabilities of the two queues. */
+export const dualpi2: Inspector = {
+  matches: ({ state }) => "p_cl" in state,
   lines(input) {
     const { state, value } = input;
     const { p = 0, p_c = 0, p_cl = 0, l_packets = 0, c_packets = 0 } = state;

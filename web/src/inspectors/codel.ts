@@ -1,15 +1,15 @@
-import { inMs, sojournLine, type Line, type Mind, type MindInput } from "./mind.js";
+import { inMs, sojournLine, type Line, type Inspector, type InspectorInput } from "./inspector.js";
 
-/** CoDel: since when the sojourn time is above target, and when the next packet falls. */
-export const codel: Mind = {
-  knows: ({ state }) => "first_above_time" in state && "drop_next" in state,
+/** CoDel: time above target, and time of the next drop. */
+export const codel: Inspector = {
+  matches: ({ state }) => "first_above_time" in state && "drop_next" in state,
   lines(input) {
     return [sojournLine(input), ...law(input)];
   },
 };
 
-/** The control law's part, which flow queues show too. */
-export function law({ state, now, value }: MindInput): Line[] {
+/** Control-law state, shared with flow queueing. */
+export function law({ state, now, value }: InspectorInput): Line[] {
   const { first_above_time: above = 0, drop_next: next = 0, count = 0, lastcount = 0, dropping = 0 } = state;
   const interval = value("interval") || 0.1;
   const lines: Line[] = [];

@@ -1,9 +1,9 @@
-import { inPercent, type Line, type Mind } from "./mind.js";
+import { inPercent, type Line, type Inspector } from "./inspector.js";
 import { digits } from "../base/quantity.js";
 
-/** RED and what is like it: the average queue between its thresholds. */
-export const red: Mind = {
-  knows: ({ state }) => "avg" in state,
+/** RED and its variants: the average queue between its thresholds. */
+export const red: Inspector = {
+  matches: ({ state }) => "avg" in state,
   lines({ state, value, param, backlog_packets }) {
     const { avg = 0, prob, max_p, count } = state;
     const [low, high] = [value("min"), value("max")];
