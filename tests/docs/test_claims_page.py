@@ -13,7 +13,7 @@ import pytest
 
 from sojourn.papers import PAPERS, paper
 from sojourn.papers.judge import UNKNOWN, VERDICTS, claims_of, judge, published_text
-from sojourn.papers.original import beside_original
+from sojourn.papers.original import add_original
 
 DOCS = Path(__file__).parents[2] / "docs"
 SCRIPT: dict[str, Any] = runpy.run_path(str(DOCS / "claims.py"))
@@ -40,7 +40,7 @@ def test_what_is_said_of_the_original_is_what_is_computed(paper_id: str) -> None
     lines = {line["claim"]: line for line in ROWS[paper_id]}
     for figure in found.figures:
         claims = claims_of(paper_id, figure)
-        for verdict in beside_original(claims, judge(claims, None), found.original(figure)):
+        for verdict in add_original(claims, judge(claims, None), found.original(figure)):
             line = lines[verdict["id"]]
             assert line["original"] == ("" if verdict["original"] == UNKNOWN else verdict["original"])
             contradicted = verdict["original"] == "contradicts" and line["verdict"] != "not-run"

@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 
 from sojourn.papers import paper
-from sojourn.papers.judge import Measured, Relation
+from sojourn.papers.judge import Measurements, Relation
 from sojourn.papers.reproduction import Reproduction, reproduce
 from sojourn.studies.study import Study, StudyResult
 
@@ -51,7 +51,7 @@ def short_studies(
     return done
 
 
-def measured_of(paper_id: str, studies: Mapping[str, StudyResult]) -> dict[str, Measured]:
+def measured_of(paper_id: str, studies: Mapping[str, StudyResult]) -> dict[str, Measurements]:
     """What every figure's study says."""
     return {figure: paper(paper_id).figure(figure).measure(result) for figure, result in studies.items()}
 

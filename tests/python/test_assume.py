@@ -13,9 +13,9 @@ from sojourn import papers
 from sojourn.base.errors import InputError
 from sojourn.papers.engine import study_of
 from sojourn.papers.report import write_figure, write_page
-from sojourn.papers.reproduction import Spent, reproduce
+from sojourn.papers.reproduction import Cost, reproduce
 from sojourn.papers.setup import ANY, Assumption, parse_assumed, swapped
-from sojourn.papers.vary import Variation, decided
+from sojourn.papers.vary import Variation, changed_verdicts
 
 PAPER = "schwarzkopf2016"
 ALL = [(paper_id, name) for paper_id in papers.PAPERS for name in papers.paper(paper_id).assumptions]
@@ -107,8 +107,8 @@ def test_what_takes_a_queue_manager_s_place_keeps_its_parameters_and_what_holds_
 def test_a_claim_is_decided_by_what_changes_its_verdict() -> None:
     base = [{"id": "a", "verdict": "tight"}, {"id": "b", "verdict": "failed"}, {"id": "c", "verdict": "holds"}]
     after = [{"id": "b", "verdict": "loose"}, {"id": "a", "verdict": "tight"}]
-    varied = [Variation("sack", False, after, Spent()), Variation("cc", "reno", base, Spent())]
-    [one] = decided(base, varied)
+    varied = [Variation("sack", False, after, Cost()), Variation("cc", "reno", base, Cost())]
+    [one] = changed_verdicts(base, varied)
     assert (one.name, one.value, one.before["id"]) == ("sack", False, "b")
     assert (one.before["verdict"], one.after["verdict"]) == ("failed", "loose")
 

@@ -14,7 +14,7 @@ from conftest import SHORT, Cli, printed_json
 from sojourn.model.analysis.metrics import METRICS, aggregate
 from sojourn.model.analysis.pairs import paired
 from sojourn.model.analysis.stats import mean_ci, sample_ci
-from sojourn.papers.judge import Measured, claims_of, judge, measured_text
+from sojourn.papers.judge import Measurements, claims_of, judge, measured_text
 
 ALIKE = SHORT.replace('spread = "500 ms"', 'spread = "0 s"')
 """Two flows that begin at once: no seed changes anything."""
@@ -161,6 +161,6 @@ def test_a_claim_s_samples_that_are_all_equal_are_one_run_s() -> None:
     assert sample_ci([7.0, 7.0, 7.0]) == (7.0, None)
     assert sample_ci([7.0, 8.0]) == mean_ci([7.0, 8.0])
     claim = next(one for one in claims_of("schwarzkopf2016", "table1") if one["kind"] == "value")
-    measured = Measured({claim["id"]: [8.0, 8.0, 8.0]}, pl.DataFrame(), ["flows"], {})
+    measured = Measurements({claim["id"]: [8.0, 8.0, 8.0]}, pl.DataFrame(), ["flows"], {})
     [verdict] = judge([claim], measured)
     assert verdict["ci95"] is None and "±" not in measured_text(verdict)

@@ -18,7 +18,7 @@ from sojourn.papers.engine import figures_on, study_of
 from sojourn.papers.gao2015 import fig3, published, random_points, rtt
 from sojourn.papers.gao2015.analysis import CODEL, FIFO, HARD_LIMIT, LOADS, RATES, ROUND_TRIPS_MS, SCHEMES
 from sojourn.papers.gao2015.dynamic import LAST_FALL, SMALL
-from sojourn.papers.judge import Measured, claims_of, judge
+from sojourn.papers.judge import Measurements, claims_of, judge
 from sojourn.studies.study import Study, StudyResult
 
 PAPER = "gao2015"
@@ -97,7 +97,7 @@ def studies(root: Path) -> dict[str, StudyResult]:
 
 
 @pytest.fixture(scope="module")
-def measured(studies: dict[str, StudyResult]) -> dict[str, Measured]:
+def measured(studies: dict[str, StudyResult]) -> dict[str, Measurements]:
     return measured_of(PAPER, studies)
 
 
@@ -109,7 +109,7 @@ def test_quick_takes_no_more_seeds_than_a_figure_has() -> None:
 
 
 def test_every_claim_is_judged_and_every_figure_drawn(
-    studies: dict[str, StudyResult], measured: dict[str, Measured]
+    studies: dict[str, StudyResult], measured: dict[str, Measurements]
 ) -> None:
     for figure, result in studies.items():
         verdicts = judge(claims_of(PAPER, figure), measured[figure])
@@ -119,7 +119,9 @@ def test_every_claim_is_judged_and_every_figure_drawn(
     assert {claim["figure"] for claim in claims_of(PAPER)} == set(gao2015.FIGURES) - set(COMPARED)
 
 
-def test_when_the_rate_falls_the_hard_limit_holds_and_codel_lets_the_delay_rise(measured: dict[str, Measured]) -> None:
+def test_when_the_rate_falls_the_hard_limit_holds_and_codel_lets_the_delay_rise(
+    measured: dict[str, Measurements],
+) -> None:
     samples, cells = measured["fig12"].samples, measured["fig12"].cells
     assert 49 < samples["S1-F12-HL"][0] <= 50
     assert samples["S1-F12-CoDel"][0] > 1000
@@ -155,7 +157,7 @@ def test_contradicted_claims_come_first_and_fail_nothing(cli: Cli, studies: dict
 
 
 def test_none_of_the_reverse_and_web_traffic_is_none(
-    studies: dict[str, StudyResult], measured: dict[str, Measured]
+    studies: dict[str, StudyResult], measured: dict[str, Measurements]
 ) -> None:
     for figure in ("reverse", "web"):
         for value, one in zip(measured[figure].cells[figure], studies[figure].results, strict=True):
@@ -172,7 +174,7 @@ def test_a_relation_is_true_of_what_the_paper_says_and_false_when_shuffled(claim
     assert_true_but_false_when_shuffled(relation, AS_PUBLISHED[claim], keys)
 
 
-def test_relations_are_about_the_values_that_the_runs_measure(measured: dict[str, Measured]) -> None:
+def test_relations_are_about_the_values_that_the_runs_measure(measured: dict[str, Measurements]) -> None:
     """Made-up tables have the columns and keys of measured ones, so that neither is judged alone."""
     for figure in measured:
         for claim in measured[figure].relations:

@@ -12,7 +12,7 @@ import pytest
 from paper_checks import CLAIM
 from sojourn.papers import PAPERS, paper
 from sojourn.papers.judge import (
-    Measured,
+    Measurements,
     all_claims,
     band_text,
     claims_of,
@@ -71,7 +71,7 @@ def test_claims_are_those_of_the_specification(shared: Path) -> None:
     ],
 )
 def test_values_are_judged_by_their_mean(samples: list[float], verdict: str) -> None:
-    measured = Measured({CLAIM["id"]: samples}, pl.DataFrame(), [], {})
+    measured = Measurements({CLAIM["id"]: samples}, pl.DataFrame(), [], {})
     [judged] = judge([CLAIM], measured)
     assert judged["verdict"] == verdict
     assert judged["expected"] == 10.0
@@ -96,7 +96,7 @@ def test_nothing_measured_is_not_run() -> None:
 def test_relations_need_the_means_and_most_replications(values: list[int], verdict: str) -> None:
     claim = CLAIM | {"kind": "relation"}
     cells = pl.DataFrame({"key": ["x"] * 5, "seed": [1, 2, 3, 4, 5], "value": values})
-    measured = Measured({}, cells, ["key"], {CLAIM["id"]: lambda frame: bool((frame["value"] > 0).all())})
+    measured = Measurements({}, cells, ["key"], {CLAIM["id"]: lambda frame: bool((frame["value"] > 0).all())})
     [judged] = judge([claim], measured)
     assert judged["verdict"] == verdict
     assert judged["expected"] is True
@@ -128,7 +128,7 @@ def test_a_relation_is_undecided_only_where_missing_seeds_could_turn_it(
     claim = CLAIM | {"kind": "relation"}
     seeds = list(range(1, len(values) + 1))
     cells = pl.DataFrame({"key": ["x"] * len(values), "seed": seeds, "value": values})
-    measured = Measured({}, cells, ["key"], {CLAIM["id"]: lambda frame: bool((frame["value"] > 0).all())})
+    measured = Measurements({}, cells, ["key"], {CLAIM["id"]: lambda frame: bool((frame["value"] > 0).all())})
     [judged] = judge([claim], measured, full=full)
     assert judged["verdict"] == verdict
     assert judged["full"] == max(full, len(values))
@@ -197,7 +197,7 @@ def test_published_values_are_tight() -> None:
         for row in table.iter_rows(named=True)
         for statistic, column in table1.STATISTICS.items()
     }
-    measured = Measured(samples, table.with_columns(seed=pl.lit(1)), table1.KEYS, table1.RELATIONS)
+    measured = Measurements(samples, table.with_columns(seed=pl.lit(1)), table1.KEYS, table1.RELATIONS)
     counts = tally(judge(claims_of("schwarzkopf2016", "table1"), measured))
     assert {name: count for name, count in counts.items() if count} == {"tight": 48, "holds": 6}
 

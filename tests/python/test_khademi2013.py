@@ -11,7 +11,7 @@ import pytest
 from conftest import Cli
 from paper_checks import Row, assert_true_but_false_when_shuffled, every_figure, relations_of, table
 from sojourn import Scenario
-from sojourn.papers.judge import Measured
+from sojourn.papers.judge import Measurements
 from sojourn.papers.khademi2013 import FIGURES
 from sojourn.papers.khademi2013.analysis import LOADS, PACKET_MS, TARGETS_MS, THREE, delay_ms, extreme, reductions
 from sojourn.papers.khademi2013.fig12 import jitter
@@ -130,12 +130,12 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def measured(out: Path) -> dict[str, Measured]:
+def measured(out: Path) -> dict[str, Measurements]:
     """Every figure, measured on one seed."""
     return {figure: done.measured for figure, done in every_figure(PAPER, out).items()}
 
 
-def test_the_whole_paper(cli: Cli, measured: dict[str, Measured], out: Path) -> None:
+def test_the_whole_paper(cli: Cli, measured: dict[str, Measurements], out: Path) -> None:
     assert measured
     result = cli("reproduce", PAPER, "--seeds", "1", "-o", out, "--claims", "--json")
     claims = json.loads(result.stdout)
@@ -149,7 +149,7 @@ def test_the_whole_paper(cli: Cli, measured: dict[str, Measured], out: Path) -> 
     assert "Nearest: false at 6 of 19 places" in (out / PAPER / "index.html").read_text()
 
 
-def test_what_one_seed_measures_is_what_the_paper_is_about(measured: dict[str, Measured]) -> None:
+def test_what_one_seed_measures_is_what_the_paper_is_about(measured: dict[str, Measurements]) -> None:
     """Numbers that any seed comes close to, one per figure."""
     near = {
         "S3-1flow-ARED-min": 7.1,
@@ -169,7 +169,7 @@ def test_what_one_seed_measures_is_what_the_paper_is_about(measured: dict[str, M
 
 @pytest.mark.parametrize("claim", RELATIONS)
 def test_a_relation_is_true_of_what_the_paper_says_and_false_when_shuffled(
-    claim: str, measured: dict[str, Measured]
+    claim: str, measured: dict[str, Measurements]
 ) -> None:
     figure, relation = RELATIONS[claim]
     cells = AS_PUBLISHED[figure]
@@ -177,7 +177,7 @@ def test_a_relation_is_true_of_what_the_paper_says_and_false_when_shuffled(
     assert isinstance(relation(measured[figure].cells.drop("seed")), bool)  # our cells have what it asks for
 
 
-def test_leaving_out_marked_packets_marks_fewer(measured: dict[str, Measured]) -> None:
+def test_leaving_out_marked_packets_marks_fewer(measured: dict[str, Measurements]) -> None:
     """What section 7 recommends: ARED over-marks less at every load, CoDel in a full queue."""
     cells = measured["table5"].cells
     ared = cells.filter(pl.col("aqm") == "ARED").pivot("variant", index="flows", values="ratio")
@@ -186,7 +186,7 @@ def test_leaving_out_marked_packets_marks_fewer(measured: dict[str, Measured]) -
     assert dict(codel.select("variant", "ratio").iter_rows())["CE excluded"] < 4
 
 
-def test_a_limit_on_marking_lets_pie_drop_what_the_paper_marks(measured: dict[str, Measured]) -> None:
+def test_a_limit_on_marking_lets_pie_drop_what_the_paper_marks(measured: dict[str, Measurements]) -> None:
     pie = measured["table5"].cells.filter((pl.col("variant") == "limit of 10 %") & (pl.col("flows") == 64))
     assert pie["ratio"][0] < 0.01
 

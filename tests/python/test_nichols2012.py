@@ -9,7 +9,7 @@ import pytest
 
 from paper_checks import Row, assert_true_but_false_when_shuffled, measured_of, relations_of, short_studies, table
 from sojourn.papers import nichols2012, paper
-from sojourn.papers.judge import Measured, claims_of, judge
+from sojourn.papers.judge import Measurements, claims_of, judge
 from sojourn.papers.nichols2012 import bandwidth, fairness
 from sojourn.papers.nichols2012.schemes import CODEL, RED
 from sojourn.studies.study import StudyResult
@@ -50,12 +50,12 @@ def studies(tmp_path_factory: pytest.TempPathFactory) -> dict[str, StudyResult]:
 
 
 @pytest.fixture(scope="module")
-def measured(studies: dict[str, StudyResult]) -> dict[str, Measured]:
+def measured(studies: dict[str, StudyResult]) -> dict[str, Measurements]:
     return measured_of(PAPER, studies)
 
 
 def test_every_claim_is_judged_and_every_figure_drawn(
-    studies: dict[str, StudyResult], measured: dict[str, Measured]
+    studies: dict[str, StudyResult], measured: dict[str, Measurements]
 ) -> None:
     for figure, result in studies.items():
         verdicts = judge(claims_of(PAPER, figure), measured[figure])
@@ -66,7 +66,7 @@ def test_every_claim_is_judged_and_every_figure_drawn(
 
 
 def test_a_mix_has_the_traffic_that_its_name_says(
-    studies: dict[str, StudyResult], measured: dict[str, Measured]
+    studies: dict[str, StudyResult], measured: dict[str, Measurements]
 ) -> None:
     cells = measured["bandwidth"].cells
     assert set(cells["mix"]) == set(bandwidth.MIXES)
@@ -95,7 +95,7 @@ def test_a_relation_is_true_of_what_is_retold_and_false_when_shuffled(claim: str
     assert_true_but_false_when_shuffled(relation, AS_PUBLISHED[claim], KEYS)
 
 
-def test_relations_are_about_the_values_that_the_runs_measure(measured: dict[str, Measured]) -> None:
+def test_relations_are_about_the_values_that_the_runs_measure(measured: dict[str, Measurements]) -> None:
     for claim, (figure, _) in RELATIONS.items():
         made_up, found = AS_PUBLISHED[claim], measured[figure]
         assert set(made_up.columns) <= set(found.cells.columns)

@@ -16,7 +16,7 @@ from sojourn.papers.engine import study_of
 from sojourn.papers.judge import claims_of, judge
 from sojourn.papers.ns2_codel_variants import FIGURES, conclusion, record, sweeps
 from sojourn.papers.ns2_codel_variants import original as of_ns2
-from sojourn.papers.original import beside_original
+from sojourn.papers.original import add_original
 from sojourn.studies.runs.store import run_hash
 from sojourn.studies.study import Study, StudyResult
 
@@ -129,7 +129,7 @@ def _says(monkeypatch: pytest.MonkeyPatch, recorded: pl.DataFrame | None) -> dic
     verdicts = [
         verdict
         for figure in FIGURES
-        for verdict in beside_original(
+        for verdict in add_original(
             claims_of(PAPER, figure), judge(claims_of(PAPER, figure), None), found.original(figure)
         )
     ]
@@ -175,7 +175,7 @@ def test_points_that_ns2_did_not_run_speak_for_a_claim(monkeypatch: pytest.Monke
     says = _says(monkeypatch, worse)
     assert (says["S2-F5-a"], says["S2-F6"], says["S2-C"]) == ("contradicts", "contradicts", "unknown")
     [claim] = [claim for claim in claims_of(PAPER, "fig6") if claim["id"] == "S2-F6"]
-    [verdict] = beside_original([claim], judge([claim], None), paper(PAPER).original("fig6"))
+    [verdict] = add_original([claim], judge([claim], None), paper(PAPER).original("fig6"))
     assert verdict["original_evidence"] == "ns-2: false, 0% of seeds; 700 to 1000 FTPs not run"
     # 29 of 33 points were run: best at 13 of them and at the other four is most, at 12 it is not.
     places = some.filter(pl.col("scheme") == "sfqCoDel").select(conclusion.POINT).unique().sort(conclusion.POINT)
@@ -247,4 +247,4 @@ def test_a_point_that_is_whole_in_the_table_is_not_recorded_again() -> None:
     [again] = [part for part in points if not record.is_whole(lacking, part)]
     assert {float(str(point.values["flows.0.count"])) for point in again.points} == {700.0}
     missing = whole.filter((pl.col("scheme") == "CoDel-DT") & (pl.col("ftps") == 700))
-    assert record.together([lacking, missing]).height == whole.height, "each run once"
+    assert record.merge_tables([lacking, missing]).height == whole.height, "each run once"

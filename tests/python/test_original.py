@@ -14,29 +14,29 @@ from sojourn.papers import PAPERS, paper
 from sojourn.papers.gao2015 import original as of_authors
 from sojourn.papers.gao2015 import published
 from sojourn.papers.gao2015.analysis import CODEL, HARD_LIMIT
-from sojourn.papers.judge import Measured, Place, Verdict, all_claims, claims_of, everywhere, judge, tally
-from sojourn.papers.original import Original, beside_original, contradicted, original_text, where_text
+from sojourn.papers.judge import Check, Measurements, Verdict, all_checks, all_claims, claims_of, judge, tally
+from sojourn.papers.original import Original, add_original, contradicted, original_text, where_text
 
 VALUE = CLAIM | {"id": "S1-U-HL", "engine": "simulate"}
 RELATION = VALUE | {"id": "S1-RTT", "kind": "relation"}
 
 
-def _of_value(*samples: float) -> Measured:
-    return Measured({VALUE["id"]: samples}, pl.DataFrame(), [], {})
+def _of_value(*samples: float) -> Measurements:
+    return Measurements({VALUE["id"]: samples}, pl.DataFrame(), [], {})
 
 
-def _of_relation(*values: float) -> Measured:
+def _of_relation(*values: float) -> Measurements:
     cells = pl.DataFrame({"key": ["x"] * len(values), "seed": range(len(values)), "value": values})
 
-    @everywhere
-    def positive(cells: pl.DataFrame) -> list[Place]:
-        return [Place(value > 0, f"{value:g}") for value in cells["value"]]
+    @all_checks
+    def positive(cells: pl.DataFrame) -> list[Check]:
+        return [Check(value > 0, f"{value:g}") for value in cells["value"]]
 
-    return Measured({}, cells, ["key"], {RELATION["id"]: positive})
+    return Measurements({}, cells, ["key"], {RELATION["id"]: positive})
 
 
-def _judged(claim: dict[str, Any], ours: Measured | None, original: Original | None) -> Verdict:
-    [verdict] = beside_original([claim], judge([claim], ours), original)
+def _judged(claim: dict[str, Any], ours: Measurements | None, original: Original | None) -> Verdict:
+    [verdict] = add_original([claim], judge([claim], ours), original)
     return verdict
 
 
@@ -91,7 +91,7 @@ def test_places_that_are_false_are_told_and_counted() -> None:
     values = [4.0, -1.5, -2.0, 3.0, -0.25, -7.0]
     cells = pl.DataFrame({"key": range(6), "seed": [1] * 6, "value": values})
     relation = _of_relation(1.0).relations[RELATION["id"]]
-    [judged] = judge([RELATION], Measured({}, cells, ["key"], {RELATION["id"]: relation}))
+    [judged] = judge([RELATION], Measurements({}, cells, ["key"], {RELATION["id"]: relation}))
     assert (judged["places"], judged["false_at"]) == (6, ["-1.5", "-2", "-0.25", "-7"])
     assert where_text(judged) == "false at 4 of 6: -1.5; -2; -0.25; …"
 
@@ -102,7 +102,7 @@ def _of_paper(paper_id: str) -> dict[str, Verdict]:
     verdicts = []
     for figure in found.figures:
         claims = claims_of(paper_id, figure)
-        verdicts += beside_original(claims, judge(claims, None), found.original(figure))
+        verdicts += add_original(claims, judge(claims, None), found.original(figure))
     return {verdict["id"]: verdict for verdict in verdicts}
 
 

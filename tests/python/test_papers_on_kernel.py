@@ -17,8 +17,8 @@ from conftest import REPO, Cli
 from sojourn import InputError, Result, Scenario, Study, _core
 from sojourn.engines.kernel.cache import Kernel
 from sojourn.papers import khademi2013, paper, schwarzkopf2016
-from sojourn.papers.engine import LackingError, OnEngine, figures_on, on_engine
-from sojourn.papers.judge import Measured, Verdict, claims_of, judge, regardless_of
+from sojourn.papers.engine import EngineMapping, LackingError, figures_on, on_engine
+from sojourn.papers.judge import Measurements, Verdict, claims_of, judge, regardless_of
 from sojourn.papers.khademi2013 import fig13 as khademi2013_fig13
 from sojourn.papers.schwarzkopf2016 import table1
 
@@ -38,7 +38,7 @@ NOT_RUN = {
 """Ends of the ids of the claims that need what no kernel has; in table1 all cells of CoDel-ACT besides."""
 
 
-def there(paper_id: str, figure: str) -> tuple[Study, OnEngine]:
+def there(paper_id: str, figure: str) -> tuple[Study, EngineMapping]:
     """A figure's study as the kernel runs it."""
     found = paper(paper_id)
     with found.study_file(figure) as path:
@@ -137,7 +137,7 @@ def test_what_the_kernel_cannot_express_is_refused() -> None:
         on_engine(found, act, "kernel")
 
 
-def judged(figure: str) -> tuple[list[Verdict], OnEngine]:
+def judged(figure: str) -> tuple[list[Verdict], EngineMapping]:
     """Verdicts of a figure of schwarzkopf2016, its short runs simulated, after it was drawn."""
     study, left = there("schwarzkopf2016", figure)
     sets = {"duration": "12 s"} if figure != "utilisation" else {"duration": "492 s"}
@@ -191,7 +191,7 @@ def test_relations_about_ecn_do_not_need_the_variants_without_ce() -> None:
 
     def verdict(left_out: dict[str, str]) -> str:
         looking = regardless_of(*relation.regardless_of)(lambda _: True)  # type: ignore[attr-defined]
-        return judge([claim], Measured({}, cells, (), {claim["id"]: looking}), "kernel", left_out=left_out)[0][
+        return judge([claim], Measurements({}, cells, (), {claim["id"]: looking}), "kernel", left_out=left_out)[0][
             "verdict"
         ]
 

@@ -15,7 +15,7 @@ from conftest import Cli
 from paper_checks import assert_true_but_false_when_shuffled, every_figure, relations_of
 from sojourn.model.analysis.packets import tewma
 from sojourn.model.analysis.stats import line_fit
-from sojourn.papers.judge import Measured
+from sojourn.papers.judge import Measurements
 from sojourn.papers.schwarzkopf2016 import FIGURES, fig1
 from sojourn.papers.schwarzkopf2016.analysis import drop_phases
 
@@ -86,12 +86,12 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def measured(out: Path) -> dict[str, Measured]:
+def measured(out: Path) -> dict[str, Measurements]:
     """Every figure, measured on one seed."""
     return {figure: done.measured for figure, done in every_figure(PAPER, out).items()}
 
 
-def test_the_whole_paper(cli: Cli, measured: dict[str, Measured], out: Path) -> None:
+def test_the_whole_paper(cli: Cli, measured: dict[str, Measurements], out: Path) -> None:
     assert measured
     result = cli("reproduce", PAPER, "--seeds", "1", "-o", out, "--claims", "--json")
     claims = json.loads(result.stdout)
@@ -105,7 +105,7 @@ def test_the_whole_paper(cli: Cli, measured: dict[str, Measured], out: Path) -> 
     assert page.count("<img ") == len(FIGURES)
 
 
-def test_what_one_seed_measures_is_what_the_paper_is_about(measured: dict[str, Measured]) -> None:
+def test_what_one_seed_measures_is_what_the_paper_is_about(measured: dict[str, Measurements]) -> None:
     """Numbers that any seed comes close to, one per figure."""
     near = {
         "S0-F1-e": 0.97,
@@ -132,7 +132,7 @@ RELATIONS = {
 
 @pytest.mark.parametrize("claim", RELATIONS)
 def test_a_relation_is_true_of_what_the_paper_says_and_false_when_shuffled(
-    claim: str, measured: dict[str, Measured]
+    claim: str, measured: dict[str, Measurements]
 ) -> None:
     """Cells made up where our own do not show what the paper says."""
     figure, relation = RELATIONS[claim]
@@ -140,7 +140,7 @@ def test_a_relation_is_true_of_what_the_paper_says_and_false_when_shuffled(
     assert_true_but_false_when_shuffled(relation, cells, {"aqm", "flows", "value_ms"})
 
 
-def test_a_later_spike_is_not_the_initial_one(measured: dict[str, Measured]) -> None:
+def test_a_later_spike_is_not_the_initial_one(measured: dict[str, Measurements]) -> None:
     cells = measured["fig1"].cells
     assert fig1.S0_F1_a(cells)
     assert not fig1.S0_F1_a(cells.with_columns(peak_s=pl.col("peak_s") + 5))

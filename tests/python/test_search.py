@@ -16,10 +16,10 @@ from paper_checks import CLAIM
 from sojourn import papers
 from sojourn.base.errors import InputError
 from sojourn.papers.effects import effects_of
-from sojourn.papers.judge import Measured, claims_of, judge
-from sojourn.papers.search import AT_RANDOM, Found, Judged, divided, draws, score, search, space
+from sojourn.papers.judge import Measurements, claims_of, judge
+from sojourn.papers.search import AT_RANDOM, JudgedSetup, SearchResult, divided, draws, score, search, space
 from sojourn.papers.search_report import report, section
-from sojourn.papers.search_runs import Kept
+from sojourn.papers.search_runs import SetupJudge
 
 PAPER = papers.paper("schwarzkopf2016")
 SPACE = {"a": (0, 1), "b": (None, "1 ms", "2 ms"), "c": (False, True), "d": ("x", "y", "z")}
@@ -29,11 +29,13 @@ CLAIMS = {f"fig{figure}": [f"{figure}-{claim}" for claim in range(6)] for figure
 def _world(effects: Mapping[tuple[str, Any], float], noise: float) -> Any:
     """A judge whose scores are a sum of effects, the same for all claims, and of what depends on set-up and claim."""
 
-    def judged(setup: Mapping[str, Any]) -> Judged:
+    def judged(setup: Mapping[str, Any]) -> JudgedSetup:
         level = 0.4 + sum(effects.get((name, value), 0.0) for name, value in setup.items())
         rolls = {name: random.Random(f"{name} {sorted(setup.items(), key=str)}").random() for name in _ids()}
         scores = {name: level + noise * (roll - 0.5) for name, roll in rolls.items()}
-        return Judged(setup, scores, {name: "tight" if value > 0.5 else "failed" for name, value in scores.items()})
+        return JudgedSetup(
+            setup, scores, {name: "tight" if value > 0.5 else "failed" for name, value in scores.items()}
+        )
 
     return judged
 
@@ -47,7 +49,7 @@ def made_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sojourn.papers.search.space", lambda _paper, _figures: SPACE)
 
 
-def _search(judged: Any, number: int = 24) -> Found:
+def _search(judged: Any, number: int = 24) -> SearchResult:
     return search(PAPER, list(CLAIMS), number, judged, claims=CLAIMS, others=[judged, judged])
 
 
@@ -56,7 +58,7 @@ def _search(judged: Any, number: int = 24) -> Found:
     [(10.0, 1.0), (9.0, 1.0), (13.0, 0.75), (5.0, 0.5), (15.0, 0.5), (0.0, 0.25), (20.0, 0.25), (nan, 0.0), (inf, 0.0)],
 )
 def test_a_value_scores_by_its_distance_in_bands(measured: float, expected: float) -> None:
-    [verdict] = judge([CLAIM], Measured({CLAIM["id"]: [measured]}, None, (), {}))  # type: ignore[arg-type]
+    [verdict] = judge([CLAIM], Measurements({CLAIM["id"]: [measured]}, None, (), {}))  # type: ignore[arg-type]
     assert score(verdict) == pytest.approx(expected)
 
 
@@ -149,7 +151,7 @@ def test_what_leaves_nothing_open_cannot_be_searched(monkeypatch: pytest.MonkeyP
 
 def test_what_was_judged_is_found_again_and_belongs_to_its_seeds(tmp_path: Path) -> None:
     usual = {name: values[0] for name, values in space(PAPER, ["fig2"]).items()} | {"run_length": "12 s"}
-    first, again, other = (Kept(PAPER, ["fig2"], tmp_path, seeds=seeds) for seeds in ([1], [1], [2]))
+    first, again, other = (SetupJudge(PAPER, ["fig2"], tmp_path, seeds=seeds) for seeds in ([1], [1], [2]))
     assert first(usual) == again(usual)
     assert (first.computed, again.computed) == (1, 0)
     assert other(usual).scores != first(usual).scores

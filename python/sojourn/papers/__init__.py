@@ -1,7 +1,7 @@
-"""Published results and how to make them again: a paper is a folder here and a line in `PAPERS`.
+"""Published results and their reproduction: a paper is a folder here and a line in `PAPERS`.
 
-A paper's package has what `PaperModule` lists. `FIGURES` maps a figure's id to its module: a new figure is a file and
-a line there. A figure's module has what `FigureModule` lists.
+A paper's package provides the members of `PaperModule`. `FIGURES` maps a figure's id to its module: a new figure is a
+file and a line there. A figure's module provides the members of `FigureModule`.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from importlib.resources import as_file, files
 from typing import TYPE_CHECKING, Protocol, cast
 
 from sojourn.base.errors import InputError, known_name
-from sojourn.papers.judge import Measured, Verdict, claims_of, judge
-from sojourn.papers.original import Original, beside_original
+from sojourn.papers.judge import Measurements, Verdict, claims_of, judge
+from sojourn.papers.original import Original, add_original
 from sojourn.papers.setup import Assumption, Setting
 
 if TYPE_CHECKING:
@@ -37,45 +37,45 @@ QUICK_SEEDS = 3
 
 
 class PaperModule(Protocol):
-    """What the package of a paper offers.
+    """Interface of a paper's package.
 
-    One that the real kernel can make also has `on_kernel(aqm, scenario)`. It returns the keys of the canonical scenario
-    to set where a study names this queue manager, or raises `LackingError` if the kernel has none such. Where a search
-    over the assumptions is not to look at every figure, `SEARCHED` has the ids of those that it looks at.
+    A paper that can run on the real kernel also has `on_kernel(aqm, scenario)`. It returns the keys of the canonical
+    scenario to set for a queue manager of a study, or raises `LackingError` if the kernel has no such manager. If a
+    search over the assumptions should use only some figures, `SEARCHED` has their ids.
     """
 
     TITLE: str
     FIGURES: dict[str, str]
     """Modules by id of the figure, in the order in which they are made."""
     SETUP: Sequence[Setting]
-    """What the paper states, and what we take where it does not."""
+    """The paper's statements about its set-up, and our choices."""
     ASSUMPTIONS: dict[str, Assumption]
-    """What it leaves unsaid and `--assume` can vary, by name."""
+    """Unstated parts of the set-up that `--assume` can vary, by name."""
     METHODS: str
-    """What was simulated, in sentences for a methods section; `[1]` is the first reference."""
+    """Description of the simulations for a methods section; `[1]` is the first reference."""
     NEAREST: Mapping[str, str]
-    """Of each claim that fails: the experiment that came nearest, and what would have to be known."""
+    """For each claim that fails: the experiment that came nearest, and the missing information."""
     REFERENCES: Sequence[str]
-    """The paper itself, then what else a methods section has to cite."""
+    """The paper itself, then the other references of a methods section."""
 
 
 class FigureModule(Protocol):
-    """What the module of a figure offers.
+    """Interface of a figure's module.
 
-    It may also have `EMULATED`, the study that real programs run in place of `STUDY`, and `SHORT`, one that shows the
-    same in less time; `original()`, what the authors' own runs or their tool measured (an `Original`, or None);
-    `points(study, load)`, the study with runs that its file does not list, such as those of a table of data, or of
-    other study files, which `load` reads by name;
-    `shares(measured)`, a table of how near published runs are to ours: the columns that name a row, their number
-    `runs`, and floats, which are shares; and `ON_REQUEST`, why the figure is made only if it is named.
+    Optional members: `EMULATED`, the study for real programs in place of `STUDY`; `SHORT`, a study that shows the same
+    in less time; `original()`, measurements of the authors' own runs or their tool (an `Original`, or None);
+    `points(study, load)`, the study with additional runs, such as those of a table of data, or of other study files,
+    which `load` reads by name; `shares(measured)`, a table of how close published runs are to ours: the columns that
+    name a row, their number `runs`, and floats, which are shares; and `ON_REQUEST`, the reason why the figure is made
+    only if it is named.
     """
 
     TITLE: str
     STUDY: str
     """Name of the study file beside the module: one set-up for the whole figure."""
 
-    def measure(self, result: StudyResult) -> Measured:
-        """Reduce the runs to what the claims are about."""
+    def measure(self, result: StudyResult) -> Measurements:
+        """Compute the claims' values from the runs."""
 
     def draw(self, result: StudyResult, verdicts: Sequence[Verdict], /) -> Figure:
         """Draw the figure in the paper's form, or published against measured."""
@@ -83,7 +83,7 @@ class FigureModule(Protocol):
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper of which some figures can be made again."""
+    """A paper with figures that can be reproduced."""
 
     id: str
     about: PaperModule
@@ -100,45 +100,45 @@ class Paper:
 
     @property
     def assumptions(self) -> dict[str, Assumption]:
-        """What the paper leaves unsaid, by name."""
+        """Unstated parts of the set-up, by name."""
         return self.about.ASSUMPTIONS
 
     @property
     def searched(self) -> tuple[str, ...]:
-        """Figures over whose assumptions a search looks: those with claims, unless the package names some."""
+        """Figures used by a search over the assumptions: those with claims, or those named by the package."""
         of_claims = {claim["figure"] for claim in claims_of(self.id)}
         named: tuple[str, ...] = getattr(self.about, "SEARCHED", tuple(self.figures))
         return tuple(figure_id for figure_id in named if figure_id in of_claims)
 
     def figure_name(self, figure_id: str) -> str:
-        """Id of a figure as the paper has it; refused with those that exist if there is none such."""
+        """Id of a figure in the paper's spelling; raises `InputError` with the list of figures if it is unknown."""
         return known_name(f"figure of {self.id}", figure_id, self.figures)
 
     def figure(self, figure_id: str) -> FigureModule:
-        """Module of a figure; refused with those that exist if there is none such."""
+        """Module of a figure; raises `InputError` with the list of figures if it is unknown."""
         module: FigureModule = import_module(self.figures[self.figure_name(figure_id)])
         return module
 
     def original(self, figure_id: str) -> Original | None:
-        """What the authors' own runs, or runs of their tool, measured for a figure; None if there are none."""
+        """Measurements of the authors' own runs, or of their tool, for a figure; None if there are none."""
         found: Callable[[], Original | None] = getattr(self.figure(figure_id), "original", lambda: None)
         return found()
 
     def not_yet(self, left_out: Mapping[str, str] | None = None) -> list[Verdict]:
-        """Claims about figures that cannot be made yet, or that are `left_out` for a reason, as not run."""
+        """Claims about figures that cannot be made yet, or that are `left_out` for a reason, as not-run verdicts."""
         left_out, verdicts = left_out or {}, []
         for claim in claims_of(self.id):
             figure_id = claim["figure"]
             if figure_id in left_out:
                 not_run = judge([claim], None, left_out={figure_id: left_out[figure_id]})
-                verdicts += beside_original([claim], not_run, self.original(figure_id))
+                verdicts += add_original([claim], not_run, self.original(figure_id))
             elif figure_id not in self.figures:
                 verdicts += judge([claim], None)
         return verdicts
 
     @contextmanager
     def study_file(self, figure_id: str, engine: str = "simulate", *, short: bool = False) -> Iterator[Path]:
-        """Path of a figure's study file, of the one that real programs can run, or of a short one."""
+        """Path of a figure's study file, of its variant for real programs, or of its short variant."""
         package, _, _ = self.figures[figure_id].rpartition(".")
         module = self.figure(figure_id)
         name = getattr(module, "SHORT", None) if short else module.STUDY
@@ -151,6 +151,6 @@ class Paper:
 
 
 def paper(paper_id: str) -> Paper:
-    """Return a paper by its id; refused with those that exist if there is none such."""
+    """Return a paper by its id; raises `InputError` with the list of papers if it is unknown."""
     paper_id = known_name("paper", paper_id, PAPERS)
     return Paper(paper_id, cast(PaperModule, import_module(PAPERS[paper_id])))

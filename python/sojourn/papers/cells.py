@@ -1,4 +1,4 @@
-"""What papers do with a figure's cells, one row per run: each replication by itself, a line over a parameter."""
+"""Operations on a figure's cells, one row per run: splitting by replication, drawing lines over a parameter."""
 
 from __future__ import annotations
 
@@ -26,6 +26,6 @@ def draw_line(
     groups = sorted((key[0], group[value].to_list()) for key, group in cells.group_by(x))
     points = [sample_ci(values) for _, values in groups]
     means = [scale * mean for mean, _ in points]
-    halves = [nan if half is None else scale * half for _, half in points]  # no bar where nothing varies
+    halves = [nan if half is None else scale * half for _, half in points]  # no bar without variation
     look = {"ms": 3.5, "capsize": 1.5, "linewidth": 1.0} | style
     marks.line(axes, [at for at, _ in groups], means, label, half=halves, **look)

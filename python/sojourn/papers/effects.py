@@ -1,7 +1,7 @@
-"""What each value of each assumption changes in the score of a set-up, in the mean over what else may be assumed.
+"""Effect of each value of each assumption on a set-up's score, averaged over the other assumptions.
 
-A linear model of the score with a term for every value of every assumption but the package's own, by least squares
-over set-ups that were drawn at random, so that the terms are hardly correlated.
+A linear model of the score with a term for every value of every assumption except the package's own, fitted by least
+squares over random set-ups, so that the terms are hardly correlated.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 CONFIDENCE = 0.95
 
 
-class Scored(Protocol):
+class ScoredSetup(Protocol):
     """A set-up with a score."""
 
     @property
@@ -28,11 +28,11 @@ class Scored(Protocol):
         """A value for every assumption."""
 
     def score(self, claims: frozenset[str], /) -> float:
-        """Its score on some claims."""
+        """Score on some claims."""
 
 
 class Effects:
-    """Coefficients of the model, their covariance, and where each value's is."""
+    """Coefficients of the model, their covariance, and the index of each value."""
 
     def __init__(
         self,
@@ -50,9 +50,9 @@ class Effects:
         self._t = t
 
     def of(self, name: str, value: Any) -> tuple[float | None, float | None]:
-        """Change of the score by a value, and half of its 95 % interval; zero without one for the package's own value.
+        """Effect of a value on the score, and half width of its 95 % interval; (0, None) for the package's value.
 
-        None where there are too few set-ups for intervals, and for a value that none of them has.
+        None if there are too few set-ups for intervals, and for a value in none of them.
         """
         if self._covariance is None or (name, spelled(value)) not in self._places:
             return None, None
@@ -62,7 +62,7 @@ class Effects:
         return float(self._means[place]), self._t * sqrt(self._covariance[place, place])
 
     def determined(self, name: str) -> str | None:
-        """The value that is better than every other one by more than the interval of their difference; None if none."""
+        """Value that beats every other one by more than the interval of their difference; None if there is none."""
         if self._covariance is None or any((name, spelled(value)) not in self._places for value in self._space[name]):
             return None
         best = self._best(name)
@@ -73,7 +73,7 @@ class Effects:
         return spelled(best)
 
     def best(self) -> dict[str, Any]:
-        """The set-up that the model gives the highest score: of each assumption the best value."""
+        """The set-up with the highest score in the model: the best value of each assumption."""
         return {name: self._best(name) for name in self._space}
 
     def _best(self, name: str) -> Any:
@@ -93,8 +93,8 @@ class Effects:
         return float(sum(s * t * self._covariance[a, b] for a, s in parts for b, t in parts))
 
 
-def effects_of(space: Mapping[str, Sequence[Any]], at_random: Sequence[Scored], claims: frozenset[str]) -> Effects:
-    """Fit the model of the score on some claims; with too few set-ups for intervals it is that of the least norm."""
+def effects_of(space: Mapping[str, Sequence[Any]], at_random: Sequence[ScoredSetup], claims: frozenset[str]) -> Effects:
+    """Fit the model of the score on some claims; with too few set-ups for intervals, the minimum-norm solution."""
     import numpy as np
 
     places: dict[tuple[str, str], int | None] = {}

@@ -1,8 +1,8 @@
-"""A paper's studies on another engine than the simulator: what stands for what, and what is left out and why.
+"""A paper's studies on an engine other than the simulator: substitutions and omissions, with their reasons.
 
-The real kernel has queue managers of its own. A package that allows it has `on_kernel`, which says what a queue manager
-of its studies is there. Points keep the names of the paper, by which the figures find them; a point whose queue manager
-the kernel does not have is left out with the reason, and so is a figure that needs what the engine lacks.
+The real kernel has its own queue managers. A package that supports it has `on_kernel`, which translates the queue
+managers of its studies. Points keep the paper's names, which the figures use; a point whose queue manager the kernel
+lacks is left out with the reason, and so is a figure that needs something the engine lacks.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from sojourn.papers.setup import Assumed, sets_of, swapped, swaps_of
 from sojourn.studies.study import Point, Study
 
 Points = Callable[[Study, Callable[[str], Study]], Study]
-"""`points` of a figure's module: the study with the runs that its file does not list."""
+"""`points` of a figure's module: adds runs that its study file does not list."""
 
 
 class LackingError(Exception):
-    """A queue manager that an engine does not have; the text says what it lacks."""
+    """A queue manager that an engine lacks; the text gives the reason."""
 
 
 @dataclass(frozen=True)
-class OnEngine:
-    """What an engine has for the queue managers of a paper's study, by their names in the study file."""
+class EngineMapping:
+    """Substitutes for the queue managers of a paper's study, by their names in the study file."""
 
     stands_for: Mapping[str, str] = field(default_factory=dict)
-    """What it runs in their place; empty if it has the paper's own."""
+    """Substitute on this engine; empty if it has the paper's own."""
     left_out: Mapping[str, str] = field(default_factory=dict)
-    """Why the points of others are not run."""
+    """Reasons for points that are not run."""
 
 
 def study_of(
@@ -46,9 +46,9 @@ def study_of(
     seeds: int | Sequence[int] | None = None,
     assumed: Assumed | None = None,
 ) -> Study:
-    """What a figure runs: its study file with the assumptions, and the runs that no file lists.
+    """Study of a figure: its study file with the assumptions, and the runs that no file lists.
 
-    `quick` takes a few of the file's seeds, where it has more.
+    `quick` limits the number of seeds.
     """
     known, taken = paper.assumptions, assumed or {}
     sets = sets_of(known, taken, figure_id)
@@ -69,9 +69,9 @@ def _swapped(point: Point, swaps: Mapping[str, Sequence[Mapping[str, str]]]) -> 
     return replace(point, scenario=point.scenario.replace(sets)) if sets else point
 
 
-def on_engine(paper: Paper, study: Study, engine: str) -> tuple[Study, OnEngine]:
-    """The same study on another engine, without the points that it does not have; refused if none is left."""
-    there = OnEngine()
+def on_engine(paper: Paper, study: Study, engine: str) -> tuple[Study, EngineMapping]:
+    """The study on another engine, without points that it cannot run; raises `InputError` if none is left."""
+    there = EngineMapping()
     if kind(engine) == "kernel":
         study, there = _on_kernel(paper, study, engine)
     for point in study.points:
@@ -80,7 +80,7 @@ def on_engine(paper: Paper, study: Study, engine: str) -> tuple[Study, OnEngine]
 
 
 def figures_on(paper: Paper, engine: str) -> tuple[list[str], dict[str, str]]:
-    """Figures that are made of the whole paper, and why not the others; refused if an engine can make none."""
+    """Figures made for the whole paper, and reasons for the others; raises `InputError` if there are none."""
     on_request = {name: getattr(paper.figure(name), "ON_REQUEST", "") for name in paper.figures}
     left_out = {name: f"{why}; name it: --figure {name}" for name, why in on_request.items() if why}
     asked = [name for name in paper.figures if name not in left_out]
@@ -99,7 +99,7 @@ def figures_on(paper: Paper, engine: str) -> tuple[list[str], dict[str, str]]:
     return possible, left_out | refused
 
 
-def _on_kernel(paper: Paper, study: Study, engine: str) -> tuple[Study, OnEngine]:
+def _on_kernel(paper: Paper, study: Study, engine: str) -> tuple[Study, EngineMapping]:
     translate = getattr(paper.about, "on_kernel", None)
     if translate is None:
         raise InputError(f"--engine {engine}: {paper.id} cannot be made on it; {_with_a_kernel()} can")
@@ -114,16 +114,16 @@ def _on_kernel(paper: Paper, study: Study, engine: str) -> tuple[Study, OnEngine
             left_out[name] = str(reason)
             continue
         points.append(replace(point, scenario=point.scenario.replace(sets)))
-        stands_for[name] = ", ".join(_told(key, value) for key, value in sets.items())
+        stands_for[name] = ", ".join(_point_text(key, value) for key, value in sets.items())
     if not points:
         raise InputError(f"--engine {engine}: no queue manager of {study.name} is left: {'; '.join(left_out.values())}")
-    return replace(study, points=points), OnEngine(stands_for, left_out)
+    return replace(study, points=points), EngineMapping(stands_for, left_out)
 
 
-def _told(key: str, value: Any) -> str:
+def _point_text(key: str, value: Any) -> str:
     return str(value) if key == "link.aqm" else f"{key} = {value}"
 
 
 def _with_a_kernel() -> str:
-    """Papers that the kernel can make."""
+    """Papers that the kernel can reproduce."""
     return ", ".join(name for name in PAPERS if hasattr(paper(name).about, "on_kernel"))

@@ -1,16 +1,16 @@
-"""The judge of `papers/claims.json`: published numbers and relations against measured ones.
+"""The judge of `papers/claims.json`: compares published numbers and relations with measured ones.
 
-A value or range passes *tight* or *loose* if the mean over the replications lies in the band of that name. A relation
-*holds* if it is true for the means of all replications and in at least four of five single ones. Where there are fewer
-replications than the study asks for, it is *undecided* if it is true for the means and false in more than one of five,
-but in no more than it may be of all that were asked for: the missing ones could turn the verdict.
+A value or range passes *tight* or *loose* if the mean over the replications is in the band of that name. A relation
+*holds* if it is true for the means of all replications and in at least four of five single ones. With fewer
+replications than the study requests, it is *undecided* if it is true for the means and false in more than one of five,
+but in no more than is allowed for all requested ones: the missing ones could change the verdict.
 
-In a claim, `engine` says what kind of run was published: `simulate` for a simulator or a testbed that the simulator
-models, `emulate` for real programs behind an emulated link. A run judges only the claims of its kind; what a simulation
-measures for the others is told as `simulated`, what an emulation does as `emulated`.
+In a claim, `engine` is the kind of run that was published: `simulate` for a simulator or a testbed that the simulator
+models, `emulate` for real programs behind an emulated link. A run judges only the claims of its kind; for the others a
+simulation's measurements are reported as `simulated`, an emulation's as `emulated`.
 
-The same judge is fed with what the authors' own runs, or runs of their tool, measured (`original.py`). A claim that
-these do not satisfy is *contradicted*, whatever was measured here.
+The same judge is applied to the authors' own runs, or runs of their tool (`original.py`). A claim that these do not
+satisfy is *contradicted*, regardless of our measurements.
 """
 
 from __future__ import annotations
@@ -32,23 +32,23 @@ from sojourn.model.analysis.stats import sample_ci
 Claim = dict[str, Any]
 """A claim as in `claims.json`."""
 Verdict = dict[str, Any]
-"""A judged claim: `id`, `verdict`, `expected`, `measured`, `ci95` and what else explains it."""
+"""A judged claim: `id`, `verdict`, `expected`, `measured`, `ci95` and further explanations."""
 Relation = Callable[[pl.DataFrame], bool]
 """Whether a relation is true of a table of cells."""
 
 VERDICTS = ("contradicted", "tight", "loose", "holds", "undecided", "failed", "not-run")
-"""Every verdict, in the order in which they are counted."""
+"""Every verdict, in the order used for counting."""
 UNKNOWN = "unknown"
-"""What `original` says of a claim for which there are no runs of the authors or of their tool."""
+"""Value of `original` for a claim without runs of the authors or of their tool."""
 ONE_IN = 5
-"""A relation may be false in one of so many single replications."""
+"""A relation may be false in one of this many single replications."""
 NEEDED_SHARE = 1 - 1 / ONE_IN
 """Share of single replications in which a relation must be true."""
 
 
 @dataclass(frozen=True)
-class Measured:
-    """What a figure's runs say: samples per claim, and cells per replication for the relations."""
+class Measurements:
+    """Measurements of a figure: samples per claim, and cells per replication for the relations."""
 
     samples: Mapping[str, Sequence[float]]
     """One value per replication, by id of the claim."""
@@ -58,15 +58,15 @@ class Measured:
     relations: Mapping[str, Relation]
     """Functions by id of the claim."""
     pooled: Mapping[str, float] = field(default_factory=dict)
-    """Values over the packets of all replications together, by id of the claim; told, not judged."""
+    """Values over the packets of all replications together, by id of the claim; reported, not judged."""
 
 
-class Place(NamedTuple):
-    """One of the comparisons that a relation is made of."""
+class Check(NamedTuple):
+    """One of the comparisons that make up a relation."""
 
     true: bool
     text: str
-    """Where it is, and the numbers that are compared."""
+    """Location of the comparison, and the compared numbers."""
 
 
 @cache
@@ -82,37 +82,37 @@ def claims_of(paper: str, figure: str | None = None) -> list[Claim]:
 
 def judge(
     claims: Iterable[Claim],
-    measured: Measured | None,
+    measured: Measurements | None,
     engine: str = "simulate",
     *,
     as_published: bool = True,
     left_out: Mapping[str, str] | None = None,
     full: int = 0,
 ) -> list[Verdict]:
-    """One verdict per claim; `not-run` where nothing was measured, or not with the claim's engine.
+    """One verdict per claim; `not-run` if nothing was measured, or not with the claim's engine.
 
-    `full` is how many replications the study asks for; with fewer, a relation may be `undecided`.
-    Nor is a claim judged by a run that is not `as_published`: what it measures is only told. `left_out` has the queue
-    managers of the study that were not run, and why: a claim about them is `not-run` with that as `why`.
+    `full` is the number of replications that the study requests; with fewer, a relation may be `undecided`. A run that
+    is not `as_published` does not judge a claim either: its measurements are only reported. `left_out` has the queue
+    managers of the study that were not run, with reasons: a claim about them is `not-run` with the reason as `why`.
     """
     return [_judge_one(claim, measured, engine, as_published, left_out or {}, full) for claim in claims]
 
 
 def regardless_of(*words: str) -> Callable[[Relation], Relation]:
-    """Tell that a relation does not look at queue managers with one of these words, such as `codel@act`, in their text.
+    """Declare that a relation ignores queue managers with one of these words, such as `codel@act`, in their text.
 
-    It is judged also where they are left out; any other relation needs every queue manager of its figure.
+    It is judged even if they are left out; any other relation needs every queue manager of its figure.
     """
 
-    def told(relation: Relation) -> Relation:
+    def mark(relation: Relation) -> Relation:
         relation.regardless_of = frozenset(words)  # type: ignore[attr-defined]
         return relation
 
-    return told
+    return mark
 
 
-def everywhere(places: Callable[[pl.DataFrame], Iterable[Place]]) -> Relation:
-    """A relation that is true if it is true at every place, so that a verdict can tell where it is not."""
+def all_checks(places: Callable[[pl.DataFrame], Iterable[Check]]) -> Relation:
+    """Define a relation that is true if all its checks are true; a verdict can then list the false ones."""
 
     @wraps(places)
     def relation(cells: pl.DataFrame) -> bool:
@@ -123,7 +123,7 @@ def everywhere(places: Callable[[pl.DataFrame], Iterable[Place]]) -> Relation:
 
 
 def _judge_one(
-    claim: Claim, measured: Measured | None, engine: str, as_published: bool, left_out: Mapping[str, str], full: int
+    claim: Claim, measured: Measurements | None, engine: str, as_published: bool, left_out: Mapping[str, str], full: int
 ) -> Verdict:
     not_run = _verdict(claim, "not-run", None, None, 0)
     relation = measured.relations.get(claim["id"]) if measured else None
@@ -135,7 +135,7 @@ def _judge_one(
         return not_run | ({"why": "; ".join(dict.fromkeys(left_out.values()))} if left_out else {})
     if as_published and kind(engine) in _JUDGES[claim.get("engine", "simulate")]:
         return verdict
-    return not_run | {_TOLD.get(engine, engine): verdict["measured"]}
+    return not_run | {_REPORTED_AS.get(engine, engine): verdict["measured"]}
 
 
 def _not_needed(relation: Relation) -> frozenset[str]:
@@ -144,24 +144,24 @@ def _not_needed(relation: Relation) -> frozenset[str]:
 
 
 _JUDGES = {"simulate": ("simulate", "kernel", "ns2"), "emulate": ("emulate",)}
-"""By the engine that a claim is about, those whose runs judge it: what a simulator repeats, kernels and ns-2 do too."""
-_TOLD = {"simulate": "simulated", "emulate": "emulated"}
+"""Engines whose runs judge a claim, by the claim's engine: kernels and ns-2 judge what a simulator judges."""
+_REPORTED_AS = {"simulate": "simulated", "emulate": "emulated"}
 
 
 def tally(verdicts: Iterable[Verdict]) -> dict[str, int]:
-    """How many claims got which verdict."""
+    """Number of claims per verdict."""
     counts = Counter(verdict["verdict"] for verdict in verdicts)
     return {name: counts[name] for name in VERDICTS}
 
 
 def undecided_text(verdicts: Iterable[Verdict]) -> str | None:
-    """Sentence about the relations that more seeds could turn; None if there is none."""
+    """Sentence about the relations that more seeds could change; None if there is none."""
     found = [f"{one['id']} ({one['why']})" for one in verdicts if one["verdict"] == "undecided"]
     return f"Undecided, because the missing seeds could turn them: {', '.join(found)}" if found else None
 
 
 def published_text(verdict: Verdict) -> str:
-    """Published value with its unit; what a relation says."""
+    """Published value with its unit; for a relation its statement."""
     return str(verdict["metric"]) if verdict["kind"] == "relation" else _with_unit(f"{verdict['expected']:g}", verdict)
 
 
@@ -205,7 +205,7 @@ def relations_by_claim(functions: Iterable[Callable[[pl.DataFrame], bool]]) -> d
     return {ids[name]: function for name, function in by_name.items()}
 
 
-def _judge_value(claim: Claim, measured: Measured) -> Verdict:
+def _judge_value(claim: Claim, measured: Measurements) -> Verdict:
     samples = measured.samples[claim["id"]]
     mean, half = sample_ci(samples)
     inside = {band: claim[f"{band}_lo"] <= mean <= claim[f"{band}_hi"] for band in ("tight", "loose")}
@@ -214,7 +214,7 @@ def _judge_value(claim: Claim, measured: Measured) -> Verdict:
     return _verdict(claim, verdict, mean, half, len(samples)) | extra
 
 
-def _judge_relation(claim: Claim, measured: Measured, full: int) -> Verdict:
+def _judge_relation(claim: Claim, measured: Measurements, full: int) -> Verdict:
     relation, keys = measured.relations[claim["id"]], list(measured.keys)
     means = measured.cells.group_by(keys, maintain_order=True).mean().drop("seed")
     singles = [relation(one.drop("seed")) for _, one in measured.cells.group_by("seed", maintain_order=True)]
@@ -234,7 +234,7 @@ def _judge_relation(claim: Claim, measured: Measured, full: int) -> Verdict:
 
 
 def _where(relation: Relation, means: pl.DataFrame) -> dict[str, Any]:
-    """At how many places a relation looks, and those at which the means speak against it; empty if it does not say."""
+    """Number of a relation's checks, and those that are false for the means; empty without checks."""
     if not hasattr(relation, "places"):
         return {}
     places = list(relation.places(means))

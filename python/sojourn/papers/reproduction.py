@@ -1,4 +1,4 @@
-"""Making a figure again: running what it needs, judging its claims, and what that cost."""
+"""Reproduction of a figure: its runs, the verdicts on its claims, and the cost."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from sojourn.engines import SIMULATE
 from sojourn.papers import Paper, paper
-from sojourn.papers.engine import OnEngine, on_engine, study_of
+from sojourn.papers.engine import EngineMapping, on_engine, study_of
 from sojourn.papers.judge import claims_of, judge
-from sojourn.papers.original import beside_original
+from sojourn.papers.original import add_original
 from sojourn.papers.setup import Assumed, concerning
 
 if TYPE_CHECKING:
@@ -21,32 +21,32 @@ if TYPE_CHECKING:
     import polars as pl
 
     from sojourn.base.progress import Progress
-    from sojourn.papers.judge import Measured, Verdict
+    from sojourn.papers.judge import Measurements, Verdict
     from sojourn.studies.study import StudyResult
 
 
-class Spending(Protocol):
-    """What knows its cost."""
+class HasCost(Protocol):
+    """An object with a known cost."""
 
     @property
-    def spent(self) -> Spent:
-        """What it cost."""
+    def spent(self) -> Cost:
+        """Cost of the object."""
 
 
 @dataclass(frozen=True)
-class Spent:
-    """What simulating cost; runs that were found among earlier results cost nothing."""
+class Cost:
+    """Cost of simulation; runs found among earlier results cost nothing."""
 
     wall_s: float = 0.0
     cpu_s: float = 0.0
     packets: int = 0
     """Packets that the bottlenecks sent in the simulated runs, without those of the warm-up."""
     found: int = 0
-    """The same of the runs that were found."""
+    """Packets of the runs that were found."""
 
     @classmethod
-    def total(cls, parts: Iterable[Spending]) -> Spent:
-        """What several things cost together."""
+    def total(cls, parts: Iterable[HasCost]) -> Cost:
+        """Total cost of several objects."""
         all_spent = [part.spent for part in parts]
         return cls(
             sum(one.wall_s for one in all_spent),
@@ -57,10 +57,10 @@ class Spent:
 
     @property
     def packets_per_cpu_s(self) -> float | None:
-        """Speed of the simulation with the writing of its results; None if every run was found."""
+        """Speed of the simulation including writing its results; None if every run was found."""
         return self.packets / self.cpu_s if self.packets and self.cpu_s else None
 
-    def told(self) -> dict[str, str]:
+    def texts(self) -> dict[str, str]:
         """Packets and time, as texts by name."""
         speed = self.packets_per_cpu_s
         rate = f", {speed:,.0f} packets per CPU second" if speed else ""
@@ -73,31 +73,33 @@ class Spent:
 
 @dataclass(frozen=True)
 class Reproduction:
-    """A figure made again."""
+    """A reproduced figure."""
 
     paper: Paper
     figure_id: str
     study: StudyResult
-    measured: Measured
+    measured: Measurements
     verdicts: list[Verdict]
     assumed: Assumed = field(default_factory=dict)
-    """What was assumed other than usual, as far as it is about this figure."""
-    spent: Spent = Spent()
+    """Non-default assumptions that concern this figure."""
+    spent: Cost = Cost()
     engine: str = SIMULATE
     short: bool = False
     """Whether it was made by the figure's short study, which no claim is about."""
-    there: OnEngine = field(default_factory=OnEngine)
-    """What stood for the paper's queue managers on that engine, and what was left out."""
+    there: EngineMapping = field(default_factory=EngineMapping)
+    """Substitutes for the paper's queue managers on that engine, and omissions."""
 
     @property
     def shares(self) -> pl.DataFrame | None:
-        """How near published runs are to ours, where the figure compares them one by one."""
-        shares: Callable[[Measured], pl.DataFrame] | None = getattr(self.paper.figure(self.figure_id), "shares", None)
+        """Closeness of published runs to ours, if the figure compares them one by one."""
+        shares: Callable[[Measurements], pl.DataFrame] | None = getattr(
+            self.paper.figure(self.figure_id), "shares", None
+        )
         return shares(self.measured) if shares else None
 
     @property
     def ran_by(self) -> str:
-        """What ran it, with its build where that matters."""
+        """Engine that ran it, with its build if that matters."""
         return self.study.results[0].engine
 
 
@@ -115,18 +117,18 @@ def reproduce(
     command: Sequence[str] = (),
     progress: Progress | None = None,
 ) -> Reproduction:
-    """Run what a figure needs and judge its claims.
+    """Run a figure's study and judge its claims.
 
-    `seeds` replaces the number of the study file, `quick` takes three where it has more; `assumed` has values of the
-    paper's assumptions by name. `engine` is what runs it: an emulation takes as long as it shows, so one seed is enough
-    if not told otherwise. A `short` study shows the same in less time, and no claim is about it.
+    `seeds` replaces the number of the study file, `quick` limits it to three; `assumed` has values of the paper's
+    assumptions by name. An emulated `engine` takes real time, so its default is one seed. A `short` study shows the
+    same in less time, and no claim is about it.
     """
     found, assumed = paper(paper_id), assumed or {}
     module = found.figure(figure_id)
     if engine == "emulate" and seeds is None and not quick:
         seeds = 1
     study = study_of(found, figure_id, engine, short=short, quick=quick, seeds=seeds, assumed=assumed)
-    there = OnEngine()
+    there = EngineMapping()
     if engine != SIMULATE:
         study, there = on_engine(found, study, engine)
     wall_s, cpu_s = time.monotonic(), _cpu_s()
@@ -137,16 +139,16 @@ def reproduce(
     full = study.own_seeds
     starved = not_faithful(result)
     left_out = {**there.left_out, **starved}
-    # A run that says of itself that it is not faithful judges nothing.
+    # An unfaithful run judges nothing.
     judged = None if starved else measured
     verdicts = judge(claims, judged, engine, as_published=not short, left_out=left_out, full=full)
-    verdicts = beside_original(claims, verdicts, found.original(figure_id))
+    verdicts = add_original(claims, verdicts, found.original(figure_id))
     concerned = concerning(found.assumptions, assumed, figure_id)
     return Reproduction(found, figure_id, result, measured, verdicts, concerned, spent, engine, short, there)
 
 
 def not_faithful(result: StudyResult) -> dict[str, str]:
-    """Why emulated runs are not to be trusted, by what the study calls them; empty if all are."""
+    """Reasons why emulated runs are not faithful, by their names in the study; empty if all are."""
     found: dict[str, str] = {}
     for values, one in result.with_values():
         faults = one.totals.get("emulation", {}).get("faults", [])
@@ -164,12 +166,12 @@ def share_text(value: Any) -> str:
 
 
 def _cpu_s() -> float:
-    """CPU time of this process and of those that it has waited for, such as guests."""
+    """CPU time of this process and of its reaped children, such as guests."""
     return sum(os.times()[:4])
 
 
-def _spent(result: StudyResult, wall_s: float, cpu_s: float) -> Spent:
+def _spent(result: StudyResult, wall_s: float, cpu_s: float) -> Cost:
     packets = {False: 0, True: 0}
-    for one in {id(one): one for one in result.results}.values():  # a run that two points share was done once
+    for one in {id(one): one for one in result.results}.values():  # a run shared by two points was done once
         packets[one.found] += int(one.summary["packets"][0])
-    return Spent(wall_s, cpu_s, packets[False], packets[True])
+    return Cost(wall_s, cpu_s, packets[False], packets[True])

@@ -1,13 +1,12 @@
-"""A search over the answers to what a paper leaves unsaid, scored on half of its figures and checked on the other half.
+"""Search over a paper's unstated assumptions, scored on half of its figures and checked on the other half.
 
-`reproduce --assume all` varies one assumption at a time. This looks at combinations: first at set-ups drawn at random
-from all of them; then, for each of some random halves of the figures, at the one that a linear model of that half's
-scores takes for the best; and from the best of all these along changes of one assumption that raise the score of that
-half. What a search gains on the half that it sees is worth as much as stays of
-it on the half that it does not see; set-ups drawn at random show what luck alone gives.
+`reproduce --assume all` varies one assumption at a time. This searches combinations: first random set-ups; then, for
+each of some random halves of the figures, the best set-up by a linear model of that half's scores; and then a hill
+climb from the best of all these, along changes of one assumption that raise the score of that half. The gain on the
+searched half is worth as much as remains on the other half; random set-ups show the effect of luck alone.
 
-Only answers that the paper's text allows are tried: an assumption that it states keeps its value. Nothing here looks
-at a single claim, and nothing has a value between the alternatives.
+Only values that the paper's text allows are tried: an assumption that it states keeps its value. No single claim is
+targeted, and only the listed alternatives are used.
 """
 
 from __future__ import annotations
@@ -26,22 +25,22 @@ from sojourn.papers.judge import Verdict
 from sojourn.papers.setup import spelled
 
 Setup = Mapping[str, Any]
-"""A value for every assumption that is searched, by name."""
+"""A value for every searched assumption, by name."""
 Space = Mapping[str, Sequence[Any]]
-"""The values of every assumption that is searched, what the package takes first."""
+"""The values of every searched assumption, the package's own first."""
 Half = frozenset[str]
 """Claims, by id."""
 
 SPLITS = 5
 AT_RANDOM = 0.75
-"""Share of the set-ups that are drawn at random: from these the effect of each value is known, and what luck gives."""
+"""Share of the set-ups that are random: they determine the effect of each value, and the effect of luck."""
 LIKE = 4
-"""With fewer figures than these, claims are divided and not figures."""
+"""With fewer figures than these, claims are divided instead of figures."""
 
 
 @dataclass(frozen=True)
-class Judged:
-    """A set-up and what comes of it."""
+class JudgedSetup:
+    """A set-up with its scores and verdicts."""
 
     setup: Setup
     scores: Mapping[str, float]
@@ -54,38 +53,38 @@ class Judged:
         return sum(self.scores[name] for name in claims) / len(claims)
 
 
-Judge = Callable[[Setup], Judged]
-"""Runs what a set-up needs, or finds it among what was run."""
+Judge = Callable[[Setup], JudgedSetup]
+"""Runs and judges a set-up, or finds an earlier judgement."""
 
 
 @dataclass(frozen=True)
 class Split:
-    """One division of the figures: what was found by one half, and what it is worth on the other."""
+    """One division of the figures: the best set-up of one half, and its value on the other."""
 
     seen: Half
     unseen: Half
     figures: tuple[str, ...]
-    """The figures of the half that was seen; empty where claims are divided."""
-    best: Judged
+    """The figures of the searched half; empty if claims are divided."""
+    best: JudgedSetup
     climbed: int
     """Changes of one assumption that led to it."""
 
 
 @dataclass(frozen=True)
-class Found:
-    """What a search found."""
+class SearchResult:
+    """Result of a search."""
 
     paper: Paper
     space: Space
     figures: tuple[str, ...]
-    usual: Judged
-    """The set-up as the package has it."""
-    at_random: Sequence[Judged]
-    climbs: Sequence[Judged]
-    """Every set-up that a model proposed or that was tried on the way up, each once, without those at random."""
+    usual: JudgedSetup
+    """The package's own set-up."""
+    at_random: Sequence[JudgedSetup]
+    climbs: Sequence[JudgedSetup]
+    """Every set-up proposed by a model or tried by a climb, each once, without the random ones."""
     splits: Sequence[Split]
-    others: Sequence[Judged] = field(default=())
-    """The usual set-up with other seeds: by how much a score varies by chance."""
+    others: Sequence[JudgedSetup] = field(default=())
+    """The package's set-up with other seeds: the variation of a score by chance."""
 
     @cached_property
     def claims(self) -> Half:
@@ -93,23 +92,23 @@ class Found:
         return frozenset(self.usual.scores)
 
     @property
-    def tried(self) -> Sequence[Judged]:
-        """Every set-up that was tried, each once."""
+    def tried(self) -> Sequence[JudgedSetup]:
+        """Every tried set-up, each once."""
         return list({_key(one.setup): one for one in (self.usual, *self.at_random, *self.climbs)}.values())
 
     @property
     def possible(self) -> int:
-        """Set-ups that there are."""
+        """Number of possible set-ups."""
         return prod(len(values) for values in self.space.values())
 
     @cached_property
-    def best(self) -> Judged:
-        """What does best on all claims; nothing is left to check it."""
+    def best(self) -> JudgedSetup:
+        """Best set-up on all claims; no claims are left to check it."""
         return max(self.tried, key=lambda one: one.score(self.claims))
 
 
 def space(paper: Paper, figures: Sequence[str]) -> dict[str, tuple[Any, ...]]:
-    """What the text of a paper leaves open about some figures, and the answers that its package names."""
+    """The open assumptions of a paper for some figures, with the values that its package lists."""
     return {
         name: (about.chosen, *about.alternatives)
         for name, about in paper.assumptions.items()
@@ -120,8 +119,8 @@ def space(paper: Paper, figures: Sequence[str]) -> dict[str, tuple[Any, ...]]:
 def score(verdict: Verdict) -> float:
     """Score of a claim, 0 to 1.
 
-    A value has 1 inside the tight band, 1/2 at the edge of the loose one, between them what lies on a line, and beyond
-    it 1/2 over its distance from the published value in widths of the loose band. A relation has 1 if it is true of
+    A value scores 1 inside the tight band, 1/2 at the edge of the loose one, linear in between, and beyond it 1/2
+    divided by its distance from the published value in widths of the loose band. A relation scores 1 if it is true of
     the means, else 0.
     """
     measured: float | bool | None = verdict["measured"]
@@ -149,10 +148,10 @@ def search(
     claims: Mapping[str, Sequence[str]],
     seed: int = 1,
     others: Sequence[Judge] = (),
-) -> Found:
-    """Try so many set-ups of a paper, beside the usual one.
+) -> SearchResult:
+    """Try `number` set-ups of a paper, in addition to the package's own.
 
-    `claims` has the ids of those that are scored, by figure. `others` judge as `judge` does, with other seeds.
+    `claims` has the ids of the scored claims, by figure. `others` judge like `judge`, with other seeds.
     """
     open_to = space(paper, figures)
     if not open_to:
@@ -161,7 +160,7 @@ def search(
     usual = judge({name: values[0] for name, values in open_to.items()})
     drawn = [judge(setup) for setup in draws(open_to, first, seed)]
     noise = [one(usual.setup) for one in others]
-    climbs = _Climbs(open_to, judge, {_key(one.setup): one for one in (usual, *drawn)}, number - len(drawn))
+    climbs = _HillClimbing(open_to, judge, {_key(one.setup): one for one in (usual, *drawn)}, number - len(drawn))
     halves = list(divided(claims, seed))
     splits = []
     for place, (figures_seen, seen, unseen) in enumerate(halves):
@@ -170,13 +169,13 @@ def search(
         )
         best, steps = climbs.climb(start, seen, len(halves) - place, seed + place)
         splits.append(Split(seen, unseen, figures_seen, best, steps))
-    return Found(paper, open_to, tuple(figures), usual, drawn, climbs.tried, splits, noise)
+    return SearchResult(paper, open_to, tuple(figures), usual, drawn, climbs.tried, splits, noise)
 
 
 def draws(open_to: Space, number: int, seed: int) -> Iterator[dict[str, Any]]:
-    """So many different set-ups at random, none of them the usual one; every value of an assumption is as likely.
+    """Yield `number` distinct random set-ups, without the package's own; values are equiprobable.
 
-    All of them if there are no more.
+    All set-ups if there are no more.
     """
     generator = random.Random(f"set-ups {seed}")
     number = min(number, prod(len(values) for values in open_to.values()) - 1)
@@ -206,24 +205,25 @@ def divided(claims: Mapping[str, Sequence[str]], seed: int) -> Iterator[tuple[tu
 
 
 def changes(setup: Setup, other: Setup) -> str:
-    """Where a set-up differs from another one, as `--assume` takes it."""
+    """Differences of a set-up from another one, as arguments of `--assume`."""
     return ", ".join(f"{name}={spelled(value)}" for name, value in setup.items() if value != other[name])
 
 
-class _Climbs:
-    """Climbs that share what they tried, and a number of set-ups."""
+class _HillClimbing:
+    """Hill climbs with a common cache and a common budget of set-ups."""
 
-    def __init__(self, open_to: Space, judge: Judge, known: dict[str, Judged], left: int) -> None:
+    def __init__(self, open_to: Space, judge: Judge, known: dict[str, JudgedSetup], left: int) -> None:
         self.space = open_to
         self.judge = judge
         self.known = known
         self.left = left
-        self.tried: list[Judged] = []
+        self.tried: list[JudgedSetup] = []
 
-    def climb(self, start: Judged, seen: Half, climbers: int, seed: int) -> tuple[Judged, int]:
-        """From a set-up upwards: assumption after assumption takes the value that is best for one half of the claims.
+    def climb(self, start: JudgedSetup, seen: Half, climbers: int, seed: int) -> tuple[JudgedSetup, int]:
+        """Climb from a set-up: each assumption in turn takes the value that is best for one half of the claims.
 
-        It ends after a round that changes nothing, or with its share of what is left, of so many climbers with itself.
+        Ends after a round without change, or when its share of the remaining budget, divided among `climbers`, is used
+        up.
         """
         until = self._until(climbers)
         names = list(self.space)
@@ -239,17 +239,17 @@ class _Climbs:
                 best, steps, still = highest, steps + 1, 0
         return best, steps
 
-    def predicted(self, drawn: Sequence[Judged], seen: Half, climbers: int) -> list[Judged]:
-        """What a linear model of the scores on one half takes for the best set-up, judged; none where none is left."""
+    def predicted(self, drawn: Sequence[JudgedSetup], seen: Half, climbers: int) -> list[JudgedSetup]:
+        """Judge the best set-up by a linear model of the scores on one half; empty if the budget is used up."""
         found = self._judged(effects_of(self.space, drawn, seen).best(), self._until(climbers))
         return [found] if found else []
 
     def _until(self, climbers: int) -> int:
-        """How many set-ups are to be left by one of so many climbers with the same share."""
+        """Number of set-ups that one of `climbers` with equal shares must leave."""
         return self.left - self.left // climbers
 
-    def _judged(self, setup: Setup, until: int) -> Judged | None:
-        """What comes of a set-up; None if it is not known and there is none left to try."""
+    def _judged(self, setup: Setup, until: int) -> JudgedSetup | None:
+        """Judge a set-up; None if it is unknown and the budget is used up."""
         key = _key(setup)
         if key not in self.known and self.left > until:
             self.known[key] = self.judge(setup)

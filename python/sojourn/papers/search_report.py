@@ -1,4 +1,4 @@
-"""What there is to say of a search over a paper's unstated assumptions: as data, and as a section of a page."""
+"""Report of a search over a paper's unstated assumptions: as data, and as a section of a page."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from sojourn.base.markdown import table
 from sojourn.model.analysis.stats import mean_ci
 from sojourn.papers.effects import effects_of
 from sojourn.papers.judge import VERDICTS
-from sojourn.papers.search import Found, Half, Judged, changes
+from sojourn.papers.search import Half, JudgedSetup, SearchResult, changes
 from sojourn.papers.setup import spelled
 
 Report = dict[str, Any]
 """A search as plain data; see `report`."""
 
 
-def report(found: Found, *, seeds: Sequence[int], other_seeds: Sequence[int] = ()) -> Report:
-    """A search as data: what was tried, every half, the best set-up, and what is known of every assumption."""
+def report(found: SearchResult, *, seeds: Sequence[int], other_seeds: Sequence[int] = ()) -> Report:
+    """A search as data: tried set-ups, every half, the best set-up, and the effects of every assumption."""
     everything = found.claims
     return {
         "paper": found.paper.id,
@@ -31,7 +31,7 @@ def report(found: Found, *, seeds: Sequence[int], other_seeds: Sequence[int] = (
         "at_random": len(found.at_random),
         "climbing": len(found.climbs),
         "usual": _set_up(found, found.usual),
-        "best": _set_up(found, found.best) | {"claims": _moved(found.usual, found.best)},
+        "best": _set_up(found, found.best) | {"claims": _changed_claims(found.usual, found.best)},
         "random": _summary([one.score(everything) for one in found.at_random]),
         "chance": {"seeds": list(other_seeds), "scores": [one.score(everything) for one in found.others]},
         "splits": [
@@ -49,12 +49,12 @@ def report(found: Found, *, seeds: Sequence[int], other_seeds: Sequence[int] = (
     }
 
 
-def assumptions(found: Found) -> list[dict[str, Any]]:
-    """Of every assumption and value: what it changes in the mean, the best score with it, and how many halves took it.
+def assumptions(found: SearchResult) -> list[dict[str, Any]]:
+    """For every assumption and value: its mean effect, the best score with it, and how many halves chose it.
 
-    The change is beside the package's own value, over set-ups at random: coefficients of a linear model of the score
+    The effect is relative to the package's own value, over random set-ups: coefficients of a linear model of the score
     with a term for every value of every assumption (least squares), with 95 % intervals by Student's t. An assumption
-    is `determined` if one value is better than every other one by more than the interval of their difference.
+    is `determined` if one value beats every other one by more than the interval of their difference.
     """
     everything = found.claims
     effects = effects_of(found.space, found.at_random, found.claims)
@@ -79,7 +79,7 @@ def assumptions(found: Found) -> list[dict[str, Any]]:
     return rows
 
 
-def _set_up(found: Found, one: Judged) -> dict[str, Any]:
+def _set_up(found: SearchResult, one: JudgedSetup) -> dict[str, Any]:
     counts = Counter(one.verdicts.values())
     return {
         "changes": changes(one.setup, found.usual.setup),
@@ -89,7 +89,7 @@ def _set_up(found: Found, one: Judged) -> dict[str, Any]:
     }
 
 
-def _moved(before: Judged, after: Judged) -> list[dict[str, str]]:
+def _changed_claims(before: JudgedSetup, after: JudgedSetup) -> list[dict[str, str]]:
     """Claims with another verdict."""
     return [
         {"claim": name, "usual": verdict, "best": after.verdicts[name]}
@@ -98,8 +98,8 @@ def _moved(before: Judged, after: Judged) -> list[dict[str, str]]:
     ]
 
 
-def _beside(found: Found, best: Judged, claims: Half) -> dict[str, Any]:
-    """Score of a set-up on some claims beside today's and those at random."""
+def _beside(found: SearchResult, best: JudgedSetup, claims: Half) -> dict[str, Any]:
+    """Score of a set-up on some claims, with the package's own and the random ones."""
     at_random = [one.score(claims) for one in found.at_random]
     own = best.score(claims)
     above = sum(score > own for score in at_random) / len(at_random)
@@ -114,7 +114,7 @@ def _summary(scores: Sequence[float]) -> dict[str, Any]:
 
 
 def section(one: Report) -> list[str]:
-    """Lines of Markdown: what was tried, the halves, the best set-up, the assumptions."""
+    """Lines of Markdown: tried set-ups, the halves, the best set-up, the assumptions."""
     random, chance = one["random"], one["chance"]
     seeds = f"seed {one['seeds'][0]}" if len(one["seeds"]) == 1 else f"{len(one['seeds'])} seeds"
     lines = [
@@ -168,7 +168,7 @@ def _split_row(number: int, split: Mapping[str, Any]) -> list[str]:
 
 
 def _gain(splits: Sequence[Mapping[str, Any]]) -> str:
-    """What the halves gained where they were searched and where not."""
+    """Gain of the halves where they were searched, and where not."""
     seen, unseen = ([split[half]["best"] - split[half]["usual"] for split in splits] for half in ("seen", "unseen"))
     texts = []
     for gains in (seen, unseen):
@@ -180,19 +180,19 @@ def _gain(splits: Sequence[Mapping[str, Any]]) -> str:
     )
 
 
-def _value_row(about: Mapping[str, Any], told: Mapping[str, Any]) -> list[str]:
-    value = spelled(told["value"]) if told["value"] is not None else "none"
-    best = "–" if told["best"] is None else f"{told['best']:.3f}"
-    is_best = about["determined"] is not None and about["determined"] == spelled(told["value"])
-    name = about["name"] if told["usual"] else ""
-    return [name, value, _change(told), best, str(told["halves"]), "yes" if is_best else ""]
+def _value_row(about: Mapping[str, Any], row: Mapping[str, Any]) -> list[str]:
+    value = spelled(row["value"]) if row["value"] is not None else "none"
+    best = "–" if row["best"] is None else f"{row['best']:.3f}"
+    is_best = about["determined"] is not None and about["determined"] == spelled(row["value"])
+    name = about["name"] if row["usual"] else ""
+    return [name, value, _change(row), best, str(row["halves"]), "yes" if is_best else ""]
 
 
-def _change(told: Mapping[str, Any]) -> str:
-    """What a value changes, in words."""
-    if told["effect"] is None:
+def _change(row: Mapping[str, Any]) -> str:
+    """Effect of a value, in words."""
+    if row["effect"] is None:
         return "–"
-    return "today's" if told["usual"] else f"{told['effect']:+.3f} ± {told['ci95']:.3f}"
+    return "today's" if row["usual"] else f"{row['effect']:+.3f} ± {row['ci95']:.3f}"
 
 
 def _counts(one: Mapping[str, Any]) -> str:

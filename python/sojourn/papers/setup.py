@@ -1,4 +1,4 @@
-"""What a paper says about its set-up, what it leaves unsaid, and what of that can be assumed otherwise."""
+"""A paper's statements about its set-up, its unstated parts, and alternatives for them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sojourn.base.errors import InputError, unknown
 from sojourn.base.inputs import parse_json
 
 Assumed = Mapping[str, Any]
-"""Values of assumptions by name, where they are not the paper's package's own."""
+"""Non-default values of assumptions, by name."""
 ANY = "*"
 """In `Assumption.swaps`: any queue manager."""
 
@@ -23,34 +23,35 @@ class Setting:
 
     item: str
     stated: str
-    """What the paper states; empty if it says nothing."""
+    """The paper's statement; empty if there is none."""
     chosen: str = ""
-    """What we take where the paper says nothing, or how we model what it says."""
+    """Our choice if the paper states nothing, or our model of its statement."""
 
 
 @dataclass(frozen=True)
 class Assumption:
-    """Something that a paper leaves unsaid, with other answers than ours.
+    """An unstated part of a paper's set-up, with alternatives to our choice.
 
     Its value is that of a key, or, with `swaps`, a word for other queue managers than those of the study files.
     """
 
     sets: str
-    """Dotted path of the scenario's key; with `swaps` paths, with commas between them."""
+    """Dotted path of the scenario's key; with `swaps` paths, separated by commas."""
     chosen: Any
     """Value in the package's studies."""
     alternatives: tuple[Any, ...]
-    """Other values that are worth a run; any value that the key takes can be assumed."""
+    """Other plausible values; any value that the key accepts can be assumed."""
     note: str
     figures: tuple[str, ...] = ()
-    """Figures that it is about; all of them if empty."""
+    """Figures that it concerns; all if empty."""
     swaps: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """By alternative, what it puts in the place of which queue manager: of a whole text of the study files, or of its
-    first word, whose parameters then follow; `*` is any, and stands for it in what takes its place."""
+    """Replacements of queue managers, by alternative: of a whole text of the study files, or of its first word, with
+    the parameters kept; `*` matches any, and stands for it in the replacement.
+    """
     stated: bool = False
-    """Whether the paper states it: another value is worth a run, but no reading of its text."""
+    """Whether the paper states it: another value is worth a run, but contradicts its text."""
     is_file: bool = False
-    """Whether another value is a file of the reader's, from which there is nothing to try without one."""
+    """Whether other values are files of the user's, so there is nothing to try without one."""
 
     def concerns(self, figure_id: str) -> bool:
         """Whether it changes the runs of a figure."""
@@ -58,7 +59,7 @@ class Assumption:
 
 
 def parse_assumed(texts: tuple[str, ...], known: Mapping[str, Assumption]) -> dict[str, Any]:
-    """Read `KEY=VALUE` texts; a value is JSON (`false`, `10`) or else a text (`200 s`)."""
+    """Parse `KEY=VALUE` texts; a value is JSON (`false`, `10`) or else a text (`200 s`)."""
     assumed: dict[str, Any] = {}
     for text in texts:
         name, equals, value = (part.strip() for part in text.partition("="))
@@ -76,22 +77,22 @@ def parse_assumed(texts: tuple[str, ...], known: Mapping[str, Assumption]) -> di
 
 
 def spelled(value: Any) -> str:
-    """A value as `--assume` takes it."""
+    """A value as an argument of `--assume`."""
     return value if isinstance(value, str) else json.dumps(value)
 
 
 def spelled_all(assumed: Assumed) -> str:
-    """Assumptions as `--assume` takes them."""
+    """Assumptions as arguments of `--assume`."""
     return ", ".join(f"{name}={spelled(value)}" for name, value in assumed.items())
 
 
 def concerning(known: Mapping[str, Assumption], assumed: Assumed, figure_id: str) -> dict[str, Any]:
-    """Those of the assumptions that are about a figure."""
+    """Assumptions that concern a figure."""
     return {name: value for name, value in assumed.items() if known[name].concerns(figure_id)}
 
 
 def refuse_unconcerned(known: Mapping[str, Assumption], assumed: Assumed, figures: Sequence[str]) -> None:
-    """Refuse an assumption that changes no run of the figures."""
+    """Raise `InputError` for an assumption that changes no run of the figures."""
     for name in assumed:
         if not any(known[name].concerns(figure_id) for figure_id in figures):
             about = ", ".join(known[name].figures)
@@ -99,15 +100,15 @@ def refuse_unconcerned(known: Mapping[str, Assumption], assumed: Assumed, figure
 
 
 def sets_of(known: Mapping[str, Assumption], assumed: Assumed, figure_id: str) -> dict[str, Any]:
-    """Keys of the scenario that the assumptions set for a figure; one without a value stays away, as in its file."""
+    """Keys of the scenario that the assumptions set for a figure; keys without a value are omitted, as in its file."""
     set_to = concerning(known, assumed, figure_id)
     return {known[name].sets: value for name, value in set_to.items() if not known[name].swaps and value is not None}
 
 
 def swaps_of(known: Mapping[str, Assumption], assumed: Assumed, figure_id: str) -> dict[str, list[Mapping[str, str]]]:
-    """By key of the scenario, what the assumptions put in the place of which queue manager of a figure.
+    """Replacements of queue managers for a figure, by key of the scenario.
 
-    Several for one key come in the order in which the paper's package lists them, what holds any other one last.
+    Several for one key are in the order of the paper's package; those with a wildcard come last.
     """
     found: dict[str, list[Mapping[str, str]]] = {}
     taken = concerning(known, assumed, figure_id)
@@ -121,7 +122,7 @@ def swaps_of(known: Mapping[str, Assumption], assumed: Assumed, figure_id: str) 
 
 
 def swapped(name: str, swaps: Sequence[Mapping[str, str]]) -> str:
-    """What takes the place of a queue manager of the study files, one after the other."""
+    """Apply replacements to a queue manager of the study files, one after another."""
     for others in swaps:
         first, _, parameters = name.partition(" ")
         if name in others:
@@ -134,7 +135,7 @@ def swapped(name: str, swaps: Sequence[Mapping[str, str]]) -> str:
 
 
 def _refuse_other_words(name: str, value: str, about: Assumption) -> None:
-    """Refuse what is neither the chosen reading nor one with other queue managers."""
+    """Raise `InputError` for a value that is neither the chosen one nor one of the swaps."""
     words = [about.chosen, *about.swaps]
     if value not in words:
         raise unknown(f"--assume: value of {name}", value, words)
@@ -148,7 +149,7 @@ def _value(text: str) -> Any:
 
 
 def _file(name: str, text: str) -> str:
-    """Path of a file from where the reader is; study files take others from where they are themselves."""
+    """Path of a file relative to the user's folder; study files resolve paths relative to themselves."""
     path = Path(text).expanduser().absolute()
     if not path.is_file():
         raise InputError(f"--assume: {name}={text}: no such file; give the path of one")

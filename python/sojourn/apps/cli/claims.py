@@ -13,9 +13,9 @@ from sojourn.apps.cli.terminal import echo
 from sojourn.papers import Paper
 from sojourn.papers.judge import Verdict, measured_text, published_text, tally, undecided_text
 from sojourn.papers.original import contradicted, original_text, where_text
-from sojourn.papers.reproduction import Reproduction, Spent, share_text
+from sojourn.papers.reproduction import Cost, Reproduction, share_text
 from sojourn.papers.setup import spelled, spelled_all
-from sojourn.papers.vary import Variation, decided
+from sojourn.papers.vary import Variation, changed_verdicts
 
 
 @dataclass(frozen=True)
@@ -38,9 +38,9 @@ class Made:
         return [verdict for one in self.done for verdict in one.verdicts]
 
     @property
-    def spent(self) -> Spent:
+    def spent(self) -> Cost:
         """What all its runs cost."""
-        return Spent.total([*self.done, *self.varied])
+        return Cost.total([*self.done, *self.varied])
 
     def not_run(self) -> list[Verdict]:
         """Claims about figures that nobody can make yet, or not on this engine."""
@@ -106,7 +106,7 @@ def print_all(made: Sequence[Made], claims: bool, as_json: bool) -> None:
         _print_in_all(one.verdicts + rest)
         for figure_id, reason in one.left_out.items():
             output.say(f"{figure_id} is left out: {reason}")
-        for name, text in one.spent.told().items():
+        for name, text in one.spent.texts().items():
             output.say(f"{name.capitalize()}: {text}")
         output.say(f"Figure: {one.files[0]}")
         output.say(f"Report: {one.page}")
@@ -176,7 +176,7 @@ HEADINGS = ("claim", "published", "measured ± 95 % CI", "verdict")
 
 
 def _print_varied(made: Made) -> None:
-    found = decided(made.verdicts, made.varied)
+    found = changed_verdicts(made.verdicts, made.varied)
     names = list(tally([]))
     output.say("Each assumption by itself: verdicts of the claims that it is about\n")
     counts = [
@@ -203,7 +203,7 @@ def _json(made: Sequence[Made], claims: bool) -> Any:
     verdicts = [verdict for one in made for verdict in one.verdicts + (one.not_run() if claims else [])]
     if claims:
         return verdicts
-    spent = Spent.total(made)
+    spent = Cost.total(made)
     return {
         "figures": [_figure_json(figure) for one in made for figure in one.done],
         "files": [str(path) for one in made for path in one.files],
@@ -226,7 +226,7 @@ def _json(made: Sequence[Made], claims: bool) -> Any:
                 "tally": tally(varied.verdicts),
                 "decides": [
                     {"claim": d.before["id"], "verdict": d.after["verdict"], "measured": d.after["measured"]}
-                    for d in decided(one.verdicts, [varied])
+                    for d in changed_verdicts(one.verdicts, [varied])
                 ],
             }
             for one in made

@@ -191,9 +191,9 @@ def warn(sentences: list[str]) -> None:
 
 def warn_without_run(page: Path) -> None:
     """Say of a page that it has no run inside, where the page of the lab is not built, and how to have one."""
-    from sojourn.papers.report.runnable import lacks
+    from sojourn.papers.report.runnable import missing_reason
 
-    if (why := lacks()) is not None:
+    if (why := missing_reason()) is not None:
         warn([f"{page}: {why}"])
 
 

@@ -10,9 +10,9 @@ from sojourn.base.files import check_writable, write_file
 from sojourn.base.progress import progress
 from sojourn.papers import Paper
 from sojourn.papers.judge import claims_of
-from sojourn.papers.search import Judge, Judged, Setup, search
+from sojourn.papers.search import Judge, JudgedSetup, Setup, search
 from sojourn.papers.search_report import report, section
-from sojourn.papers.search_runs import Kept
+from sojourn.papers.search_runs import SetupJudge
 
 OTHERS = 4
 """How often the usual set-up is judged with other seeds, to tell what of a score is chance."""
@@ -26,12 +26,12 @@ def search_paper(
     folder = out / paper.id / "search"
     check_writable(folder)
     chosen = [list(range(1 + seeds * part, 1 + seeds * (part + 1))) for part in range(1 + OTHERS)]
-    judges = [Kept(paper, figures, folder / "tried", seeds=part, jobs=jobs) for part in chosen]
+    judges = [SetupJudge(paper, figures, folder / "tried", seeds=part, jobs=jobs) for part in chosen]
     with progress("set-ups") as tell:
         done, total = 0, number + 1 + OTHERS
 
-        def counting(judge: Kept) -> Judge:
-            def judged(setup: Setup) -> Judged:
+        def counting(judge: SetupJudge) -> Judge:
+            def judged(setup: Setup) -> JudgedSetup:
                 nonlocal done
                 found = judge(setup)
                 done += 1

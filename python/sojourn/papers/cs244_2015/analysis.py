@@ -1,4 +1,4 @@
-"""What the figures share: both queues, second by second."""
+"""Common analysis of the figures: both queues, second by second."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 NAMES = {"droptail": "tail drop", "codel@draft00": "CoDel"}
 SECONDS = 300
-"""Length of every run as published; a short one is cut into as many parts."""
+"""Length of every run as published; a shorter run is cut into as many parts."""
 
 Seconds = dict[str, "NDArray[np.float64]"]
 """Columns of one queue, by name; an entry per second, or per part of a short run."""
@@ -30,23 +30,23 @@ def second_cells(result: StudyResult) -> pl.DataFrame:
 
 
 def per_second(one: Result) -> pl.DataFrame:
-    """Each second of the forward link: rates `in_mbit` and `out_mbit`, mean `delay_ms` of what was sent."""
+    """Each second of the forward link: rates `in_mbit` and `out_mbit`, mean `delay_ms` of the sent packets."""
     packets = one.packets.lazy().filter(pl.col("link") == "forward")
     step_s = step_of(one)
     mbit = 8e-6 * pl.col("bytes").sum() / step_s
     arrived_s = pl.col("time_s") - pl.col("sojourn_ms") / 1e3
-    came = packets.group_by(second=(arrived_s / step_s).floor()).agg(in_mbit=mbit)
+    arrived = packets.group_by(second=(arrived_s / step_s).floor()).agg(in_mbit=mbit)
     sent = packets.filter(~pl.col("fate").cast(pl.String).str.starts_with("dropped"))
     left = sent.group_by(second=(pl.col("time_s") / step_s).floor()).agg(
         out_mbit=mbit, delay_ms=pl.col("sojourn_ms").mean()
     )
     whole = pl.LazyFrame({"second": np.arange(SECONDS, dtype=float)})
-    table = whole.join(came, on="second", how="left").join(left, on="second", how="left")
+    table = whole.join(arrived, on="second", how="left").join(left, on="second", how="left")
     return table.with_columns(pl.col("in_mbit", "out_mbit").fill_null(0)).sort("second").collect()
 
 
 def step_of(one: Result) -> float:
-    """Seconds of the run that stand for one of the published run."""
+    """Seconds of the run that correspond to one second of the published run."""
     return round(one.duration_s) / SECONDS
 
 
@@ -60,5 +60,5 @@ def both_queues(cells: pl.DataFrame) -> tuple[Seconds, Seconds]:
 
 
 def thin(curve: dict[str, Any]) -> dict[str, Any]:
-    """Style of a curve of many points: told apart by colour, because dashes would only break it."""
+    """Style of a curve of many points: distinguished by colour, because dashes would be unreadable."""
     return curve | {"linewidth": 0.9, "linestyle": "-"}

@@ -1,6 +1,6 @@
-"""What the text reports of the ACM Queue simulations: CoDel's utilisation is "consistently" around 0.9 or more.
+"""The text's account of the ACM Queue simulations: CoDel's utilisation is "consistently" around 0.9 or more.
 
-Consistently is taken as: the smallest utilisation over the rates. Their rates are not stated; ours are 1 to 100 Mbit/s.
+Consistently is taken as: the minimum utilisation over the rates. Their rates are not stated; ours are 1 to 100 Mbit/s.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import polars as pl
 from sojourn.figures import marks
 from sojourn.figures.canvas import new_figure, style
 from sojourn.papers.cells import draw_line
-from sojourn.papers.judge import Measured, Relation, Verdict
+from sojourn.papers.judge import Measurements, Relation, Verdict
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -25,11 +25,11 @@ STUDY = "background.toml"
 RELATIONS: dict[str, Relation] = {}
 
 
-def measure(result: StudyResult) -> Measured:
-    """Take the smallest utilisation over the rates."""
+def measure(result: StudyResult) -> Measurements:
+    """Compute the minimum utilisation over the rates."""
     cells = _cells(result)
     least = cells.group_by("seed", maintain_order=True).agg(pl.col("utilisation").min())
-    return Measured({"S4-ACM-util": least["utilisation"].to_list()}, cells, ("rate_mbit",), RELATIONS)
+    return Measurements({"S4-ACM-util": least["utilisation"].to_list()}, cells, ("rate_mbit",), RELATIONS)
 
 
 def _cells(result: StudyResult) -> pl.DataFrame:

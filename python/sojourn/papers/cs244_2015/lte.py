@@ -1,7 +1,7 @@
 """The same load over a cellular link: delay and bytes delivered.
 
-The recorded Verizon trace is not shipped; the link follows a synthetic one with its statistics. "Almost all times" are
-95 % of the seconds; a delay is still spiky if its largest second is at least five times the median one.
+The recorded Verizon trace is not shipped; the link follows a synthetic one with the same statistics. "Almost all times"
+means 95 % of the seconds; a delay is still spiky if its maximum over the seconds is at least five times the median.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from sojourn.figures.canvas import new_figure, style
 from sojourn.figures.channels import curves
 from sojourn.papers.cells import by_seed
 from sojourn.papers.cs244_2015.analysis import NAMES, SECONDS, both_queues, per_second, second_cells, thin
-from sojourn.papers.judge import Measured, Verdict, relations_by_claim
+from sojourn.papers.judge import Measurements, Verdict, relations_by_claim
 
 if TYPE_CHECKING:
     import polars as pl
@@ -28,12 +28,12 @@ TITLE = "4G: delay and bytes over an LTE-like trace"
 STUDY = "lte.toml"
 
 
-def measure(result: StudyResult) -> Measured:
-    """Every second of every run, and how much more tail drop delivers."""
+def measure(result: StudyResult) -> Measurements:
+    """Every second of every run, and the excess of tail drop's delivered bytes."""
     cells = second_cells(result)
     queues = [both_queues(cell) for cell in by_seed(cells)]
     more = [tail["out_mbit"].sum() / codel["out_mbit"].sum() - 1 for tail, codel in queues]
-    return Measured({"S4-4G": more}, cells, ("aqm", "second"), RELATIONS)
+    return Measurements({"S4-4G": more}, cells, ("aqm", "second"), RELATIONS)
 
 
 def S4_4G_DELAY(cells: pl.DataFrame) -> bool:

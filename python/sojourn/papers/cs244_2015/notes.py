@@ -1,4 +1,4 @@
-"""What the report states and leaves unsaid, what we take, and what else can be assumed (`--assume`)."""
+"""Stated and unstated parts of the report's set-up, our choices, and alternatives (`--assume`)."""
 
 from __future__ import annotations
 

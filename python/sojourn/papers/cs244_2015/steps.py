@@ -1,8 +1,8 @@
-"""The rate in steps: delay, bytes delivered, and what comes in and goes out, second by second.
+"""The rate in steps: delay, bytes delivered, ingress and egress, second by second.
 
-What the text leaves to be defined: a delay "of seconds" is at least 0.9 s (830 packets are 1.0 s
-at 10 Mbit/s), "far smaller" is below a third, a spike is what the ten seconds after a step show, "rarely" is at most
-one second in ten, and a sawtooth "above and below" has at least a quarter of its seconds on each side of the capacity.
+Definitions that the text lacks: a delay "of seconds" is at least 0.9 s (830 packets take 1.0 s at 10 Mbit/s), "far
+smaller" is below a third, a spike is the maximum in the ten seconds after a step, "rarely" is at most one second in
+ten, and a sawtooth "above and below" has at least a quarter of its seconds on each side of the capacity.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from sojourn.papers.cs244_2015.analysis import (
     step_of,
     thin,
 )
-from sojourn.papers.judge import Measured, Verdict, relations_by_claim
+from sojourn.papers.judge import Measurements, Verdict, relations_by_claim
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,8 +47,8 @@ SETTLING_S = 10
 STEPS_DOWN = [n * SEGMENT_S for n in (1, 2, 4)]
 
 
-def measure(result: StudyResult) -> Measured:
-    """Every second of every run: mean delay of what was sent, megabits in and out."""
+def measure(result: StudyResult) -> Measurements:
+    """Every second of every run: mean delay of the sent packets, megabits in and out."""
     cells, count = second_cells(result), len(result.study.seeds)
     capacity = [one.links["bytes"][0] / one.links["utilisation"][0] for one in result.results[:count]]
     queues = [both_queues(cell) for cell in by_seed(cells)]
@@ -61,16 +61,16 @@ def measure(result: StudyResult) -> Measured:
         "S4-DIFF": [1 - codel / tail for tail, codel in delivered],
         "S4-DELAY-2": [_largest_ratio(*both) for both in queues],
     }
-    return Measured(samples, cells, ("aqm", "second"), RELATIONS)
+    return Measurements(samples, cells, ("aqm", "second"), RELATIONS)
 
 
 def _capacity() -> NDArray[np.float64]:
-    """Mbit/s of every second."""
+    """Rate in Mbit/s of every second."""
     return np.repeat(np.array(RATES_MBIT, dtype=float), SEGMENT_S)
 
 
 def _bandwidth_delay_packets(scenario: dict[str, Any]) -> float:
-    """Full packets that the highest rate sends in a round-trip time, as the study file has them."""
+    """Bandwidth-delay product in full-sized packets at the highest rate of the study file."""
     link = scenario["link"]
     rtt_s = seconds(link["delay"]) + seconds(scenario["reverse"]["delay"])
     return max(rates(link["rate"])) * rtt_s / 8 / float(link["mtu"].removesuffix(" B"))
@@ -82,7 +82,7 @@ def _largest_ratio(tail: Seconds, codel: Seconds) -> float:
 
 
 def S4_DELAY_1(cells: pl.DataFrame) -> bool:
-    """After each step down tail drop's spike is of seconds; CoDel's is far smaller, and in ten seconds it is over."""
+    """After each step down tail drop's spike is of seconds; CoDel's is far smaller, and over within ten seconds."""
     tail, codel = (queue["delay_ms"] for queue in both_queues(cells))
     for step in STEPS_DOWN:
         spike, low_spike = (np.nanmax(delays[step : step + SETTLING_S]) for delays in (tail, codel))
@@ -99,7 +99,7 @@ def S4_ING(cells: pl.DataFrame) -> bool:
 
 
 def S4_PARALLEL(cells: pl.DataFrame) -> bool:
-    """CoDel delivers less; it falls behind faster in ten seconds after a step than in what else is at 100 Mbit/s."""
+    """CoDel delivers less, and its deficit grows faster in the ten seconds after a step than later at 100 Mbit/s."""
     tail, codel = (queue["out_mbit"] for queue in both_queues(cells))
     behind = tail - codel
     second = np.arange(SECONDS)

@@ -1,15 +1,15 @@
 """F. Gao, H. Qian, X. Yang: Hard Limit CoDel, an extension of the CoDel algorithm (2015).
 
-The set-up is that of the authors' ns-2 script and of their module, with which they published every run; the paper
-itself leaves most of it unsaid, and its listing of CoDel is another one than they ran. All FTPs start at 0 with equal
-round-trip times; packets have 1500 B, the initial window is 4 segments, the window 16 bandwidth-delay products at
-100 ms; every segment is acknowledged; both directions have the same queue; a run takes 100 s and nothing is left out.
-CoDel is the first module for ns-2 (May 2012); Hard Limit CoDel is that with a loop before the first look, and has no
-limit in packets. The FIFO queue holds what the link sends in 50 ms. Delay is the sojourn time of the packets sent on
-the forward link, its mean that of one sample a second, and throughput what this link sends.
+The set-up is that of the authors' ns-2 script and module, published together with every run; the paper itself leaves
+most of it unstated, and its listing of CoDel is not the one that they ran. All FTPs start at 0 with equal round-trip
+times; packets have 1500 B, the initial window is 4 segments, the window 16 bandwidth-delay products at 100 ms; every
+segment is acknowledged; both directions have the same queue; a run lasts 100 s without warm-up. CoDel is the first
+module for ns-2 (May 2012); Hard Limit CoDel adds a loop before its first check, and has no limit in packets. The FIFO
+queue holds what the link sends in 50 ms. Delay is the sojourn time of the packets sent on the forward link, its mean
+that of one sample a second, and throughput the rate of this link.
 
-Nothing varies with the seed where there are only FTPs: a cell is one run. `grid`, `traffic` and `random` compare the
-published runs one by one.
+With FTPs only nothing varies with the seed: a cell is one run. `grid`, `traffic` and `random` compare the published
+runs one by one.
 """
 
 from sojourn.papers.gao2015.nearest import NEAREST

@@ -1,4 +1,4 @@
-"""What the figures share: names, a row of cells per run, values of a grid by its keys."""
+"""Common analysis of the figures: names, a row of cells per run, values of a grid by its keys."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ROUND_TRIPS_MS = {
 }
 """Nominal round-trip time by the bottleneck's one-way delay, both in ms, as in the authors' script."""
 RANDOM_ROUND_TRIPS_MS = {11: 30, 17: 50}
-"""The same of those that only the random points have."""
+"""Additional ones of the random points."""
 RTT_MS = 100
 """Round-trip time of figures 3 to 7."""
 LOADS = (1, 2, 4, 8, 16, 32, 64)
@@ -44,11 +44,11 @@ LOADS = (1, 2, 4, 8, 16, 32, 64)
 
 
 def cells_of(result: StudyResult, more: Callable[[dict[str, Any]], dict[str, Any]] | None = None) -> pl.DataFrame:
-    """One row per run; `more` adds keys of its own from the row of the study.
+    """One row per run; `more` computes additional keys from the row of the study.
 
     Columns: `scheme`, `rate` in Mbit/s, `flows`, `seed`, `mean_ms` and `max_ms` of the delay, `packet_mean_ms`,
-    `utilisation`. `mean_ms` is the authors': the mean of one sample a second, each the sojourn time of the packet that
-    was sent last; `packet_mean_ms` is that over all packets sent.
+    `utilisation`. `mean_ms` is the authors': the mean of one sample a second, each the sojourn time of the last sent
+    packet; `packet_mean_ms` is the mean over all sent packets.
     """
     rows = []
     for run, one in zip(result.runs.iter_rows(named=True), result.results, strict=True):
@@ -78,17 +78,17 @@ def round_trip_ms(delay: str) -> int:
 
 
 def point_of(base: Scenario, values: dict[str, Any]) -> Point:
-    """A point with other values than a scenario's, as a study file would make it."""
+    """A point with values that differ from a scenario's, as if from a study file."""
     sets = {key: value for key, value in values.items() if not key.endswith(".rtt")}
     links = 2 * float(values["link.delay"].removesuffix(" ms"))
-    for key in values.keys() - sets.keys():  # a checked scenario has written an RTT as the delay of the access links
-        access_ms = max(0.0, float(values[key].removesuffix(" us")) / 1000 - links) / 2  # no less by rounding
+    for key in values.keys() - sets.keys():  # a canonical scenario stores an RTT as the access links' delay
+        access_ms = max(0.0, float(values[key].removesuffix(" us")) / 1000 - links) / 2  # never negative by rounding
         sets[key.replace(".rtt", ".access_delay")] = f"{access_ms:.6f} ms"
     return Point(values, base.replace(sets))
 
 
 def grid(cells: pl.DataFrame, value: str, *keys: str) -> dict[tuple[Any, ...], float]:
-    """Mean of a column by keys, over whatever else the rows differ in."""
+    """Mean of a column by keys, over all other differences between rows."""
     means = cells.group_by(keys).agg(pl.col(value).mean()).sort(keys)
     return {row[:-1]: row[-1] for row in means.iter_rows()}
 
@@ -99,12 +99,12 @@ def mean_of(cells: pl.DataFrame, value: str) -> float:
 
 
 def plural(count: int, name: str) -> str:
-    """`1 flow`, `2 flows`."""
+    """Number with noun: `1 flow`, `2 flows`."""
     return f"{count} {name}" if count == 1 else f"{count} {name}s"
 
 
 def plain_log(axes: Axes, which: str, ticks: Sequence[float]) -> None:
-    """A logarithmic axis with these ticks, written as plain numbers."""
+    """Make an axis logarithmic with these ticks, written as plain numbers."""
     axis, set_scale = (axes.xaxis, axes.set_xscale) if which == "x" else (axes.yaxis, axes.set_yscale)
     set_scale("log")
     axis.set_ticks(ticks, [f"{tick:,g}" for tick in ticks])

@@ -1,4 +1,4 @@
-"""What figures 12 and 13 share: the runs with a rate in steps, by scheme."""
+"""Common analysis of figures 12 and 13: the runs with a rate in steps, by scheme."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ EMULATED = "dynamic-emulated.toml"
 
 SMALL = "CoDel, 417 packets"
 FIFO = "FIFO, 417 packets"
-"""Only among real programs and in the authors' runs; no claim is about it."""
+"""Only with real programs and in the authors' runs; no claim is about it."""
 SCHEMES = {
     ("codel@ns2-patch", "1000 packets"): CODEL,
     ("codel@hardlimit-ns2", "1000000 packets"): HARD_LIMIT,
@@ -29,17 +29,17 @@ STEP_S = 50.0
 RATES = (100, 10, 1, 50, 1, 100)
 """Rate of each step in Mbit/s."""
 LAST_FALL = 4
-"""Number of the step that begins with the fall from 50 to 1 Mbit/s."""
+"""Index of the step that begins with the fall from 50 to 1 Mbit/s."""
 
 
 def runs(result: StudyResult) -> Iterator[tuple[str, Result]]:
-    """Name of the scheme and result of every run."""
+    """Scheme name and result of every run."""
     for values, one in result.with_values():
         yield SCHEMES[values["link.aqm"], values["link.limit"]], one
 
 
 def first_runs(result: StudyResult) -> dict[str, Result]:
-    """The first seed's run of every scheme: what a figure over time shows."""
+    """First seed's run of every scheme, shown in figures over time."""
     found: dict[str, Result] = {}
     for scheme, one in runs(result):
         found.setdefault(scheme, one)

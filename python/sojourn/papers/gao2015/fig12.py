@@ -1,7 +1,7 @@
 """Figure 12: delay over time while the rate of the link changes in steps.
 
 Two curves are "similar" if in every step of the rate their means are within a quarter of each other, and their maxima
-within a factor of two (the buffers differ by a factor of 2.4, so that two full ones would be told apart).
+within a factor of two (the buffers differ by a factor of 2.4, so two full ones would be distinguished).
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from sojourn.figures.channels import curves
 from sojourn.figures.scales import LOWEST_MS
 from sojourn.papers.gao2015.analysis import CODEL, HARD_LIMIT, grid
 from sojourn.papers.gao2015.dynamic import EMULATED, LAST_FALL, RATES, SMALL, STEP_S, STUDY, first_runs, runs, sent
-from sojourn.papers.gao2015.original import samples, told
-from sojourn.papers.judge import Measured, Place, Verdict, everywhere, relations_by_claim
+from sojourn.papers.gao2015.original import as_original, samples
+from sojourn.papers.judge import Check, Measurements, Verdict, all_checks, relations_by_claim
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -36,26 +36,26 @@ NEAR_MEAN = 1.25
 NEAR_MAX = 2.0
 
 
-def measure(result: StudyResult) -> Measured:
+def measure(result: StudyResult) -> Measurements:
     """Mean and maximum delay in every step of the rate."""
     return _measured(pl.concat([_steps(scheme, one) for scheme, one in runs(result)]))
 
 
 def original() -> Original:
-    """The same of the authors' samples, ten a second."""
+    """Mean and maximum delay of the authors' samples, ten a second."""
     delay = pl.col("delay_ms")
     steps = samples().group_by("scheme", "step", "seed").agg(mean_ms=delay.mean(), max_ms=delay.max().cast(pl.Float64))
-    return told(_measured(steps))
+    return as_original(_measured(steps))
 
 
-def _measured(cells: pl.DataFrame) -> Measured:
+def _measured(cells: pl.DataFrame) -> Measurements:
     codel = cells.filter((pl.col("scheme") == CODEL) & (pl.col("step") == LAST_FALL))
     hard_limit = cells.filter(pl.col("scheme") == HARD_LIMIT).group_by("seed", maintain_order=True)
     samples = {
         "S1-F12-CoDel": codel["max_ms"].to_list(),
         "S1-F12-HL": hard_limit.agg(pl.col("max_ms").max())["max_ms"].to_list(),
     }
-    return Measured(samples, cells, ("scheme", "step"), RELATIONS)
+    return Measurements(samples, cells, ("scheme", "step"), RELATIONS)
 
 
 def _steps(scheme: str, one: Result) -> pl.DataFrame:
@@ -65,16 +65,16 @@ def _steps(scheme: str, one: Result) -> pl.DataFrame:
     return means.with_columns(scheme=pl.lit(scheme), seed=pl.lit(one.seed))
 
 
-@everywhere
-def S1_F12_small(cells: pl.DataFrame) -> Iterator[Place]:
+@all_checks
+def S1_F12_small(cells: pl.DataFrame) -> Iterator[Check]:
     """CoDel with a buffer of 417 packets has about the same delay as with 1000, in every step."""
     mean, top = (grid(cells, value, "scheme", "step") for value in ("mean_ms", "max_ms"))
-    for step, (what, delay, ratio) in product(
+    for step, (statistic, delay, ratio) in product(
         range(len(RATES)), (("mean", mean, NEAR_MEAN), ("largest", top, NEAR_MAX))
     ):
         one, other = delay[CODEL, step], delay[SMALL, step]
-        where = f"step {step + 1} ({RATES[step]} Mbit/s), {what}"
-        yield Place(_near(one, other, ratio), f"{where}: {one:.4g} and {other:.4g} ms")
+        where = f"step {step + 1} ({RATES[step]} Mbit/s), {statistic}"
+        yield Check(_near(one, other, ratio), f"{where}: {one:.4g} and {other:.4g} ms")
 
 
 def _near(one: float, other: float, ratio: float) -> bool:
@@ -85,7 +85,7 @@ RELATIONS = relations_by_claim([S1_F12_small])
 
 
 def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
-    """Draw the largest delay of every second, of the first seed."""
+    """Draw the maximum delay of every second, of the first seed."""
     shown = first_runs(result)
     second = (pl.col("time_s").floor() + 0.5).alias("second")
     with style():

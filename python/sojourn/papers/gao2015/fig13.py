@@ -1,4 +1,4 @@
-"""Figure 13: throughput over time while the rate of the link changes in steps, and what Hard Limit CoDel loses."""
+"""Figure 13: throughput over time while the rate of the link changes in steps, and the loss of Hard Limit CoDel."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from sojourn.figures.canvas import legend, new_figure, style
 from sojourn.figures.channels import curves, muted
 from sojourn.papers.gao2015.analysis import CODEL, HARD_LIMIT, grid
 from sojourn.papers.gao2015.dynamic import EMULATED, FIFO, RATES, STEP_S, STUDY, first_runs, runs
-from sojourn.papers.gao2015.original import samples, told
-from sojourn.papers.judge import Measured, Verdict, relations_by_claim
+from sojourn.papers.gao2015.original import as_original, samples
+from sojourn.papers.judge import Measurements, Verdict, relations_by_claim
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -28,7 +28,7 @@ TITLE = "Figure 13: throughput over time, link rate in steps"
 RELATIONS = relations_by_claim([])
 
 
-def measure(result: StudyResult) -> Measured:
+def measure(result: StudyResult) -> Measurements:
     """Bytes that the forward link sends in every run."""
     rows = [(scheme, one.seed, int(one.links["bytes"][0])) for scheme, one in runs(result)]
     cells = pl.DataFrame(rows, schema=["scheme", "seed", "bytes"], orient="row")
@@ -36,15 +36,15 @@ def measure(result: StudyResult) -> Measured:
 
 
 def original() -> Original:
-    """The same of the authors' samples, ten a second."""
+    """Bytes in the authors' samples, ten a second."""
     cells = samples().group_by("scheme", "seed").agg(bytes=100 * pl.col("rate_kBps").sum())
-    return told(_measured(cells))
+    return as_original(_measured(cells))
 
 
-def _measured(cells: pl.DataFrame) -> Measured:
+def _measured(cells: pl.DataFrame) -> Measurements:
     total = grid(cells, "bytes", "scheme", "seed")
     lost = [1 - total[HARD_LIMIT, seed] / total[CODEL, seed] for seed in cells["seed"].unique(maintain_order=True)]
-    return Measured({"S1-F13-loss": lost}, cells, ("scheme",), RELATIONS)
+    return Measurements({"S1-F13-loss": lost}, cells, ("scheme",), RELATIONS)
 
 
 def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:

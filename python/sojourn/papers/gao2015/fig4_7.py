@@ -28,8 +28,8 @@ from sojourn.papers.gao2015.analysis import (
     plain_log,
     plural,
 )
-from sojourn.papers.gao2015.original import ftps, told
-from sojourn.papers.judge import Measured, Place, Verdict, everywhere, relations_by_claim
+from sojourn.papers.gao2015.original import as_original, ftps
+from sojourn.papers.judge import Check, Measurements, Verdict, all_checks, relations_by_claim
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -44,46 +44,46 @@ HIGH_MS = 50
 LOW_RATE, HIGH_RATE = RATES[0], RATES[-1]
 
 
-def measure(result: StudyResult) -> Measured:
+def measure(result: StudyResult) -> Measurements:
     """Mean delay of every run."""
     return _measured(cells_of(result))
 
 
 def original() -> Original:
-    """The same of the authors' runs."""
-    return told(_measured(ftps((RTT_MS,), LOADS)))
+    """Mean delay of the authors' runs."""
+    return as_original(_measured(ftps((RTT_MS,), LOADS)))
 
 
-def _measured(cells: pl.DataFrame) -> Measured:
-    return Measured({}, cells, ("scheme", "rate", "flows"), RELATIONS)
+def _measured(cells: pl.DataFrame) -> Measurements:
+    return Measurements({}, cells, ("scheme", "rate", "flows"), RELATIONS)
 
 
-@everywhere
-def S1_F4_7_order(cells: pl.DataFrame) -> Iterator[Place]:
+@all_checks
+def S1_F4_7_order(cells: pl.DataFrame) -> Iterator[Check]:
     """Hard Limit CoDel has no more delay than CoDel."""
     delay = grid(cells, "mean_ms", "scheme", "rate", "flows")
     for rate, load in product(RATES, LOADS):
         own, codel = delay[HARD_LIMIT, rate, load], delay[CODEL, rate, load]
-        yield Place(own <= codel, f"{rate} Mbit/s, {plural(load, 'FTP')}: {own:.4g} ms, CoDel {codel:.4g}")
+        yield Check(own <= codel, f"{rate} Mbit/s, {plural(load, 'FTP')}: {own:.4g} ms, CoDel {codel:.4g}")
 
 
-@everywhere
-def S1_F4_50(cells: pl.DataFrame) -> Iterator[Place]:
-    """CoDel is above 50 ms at the lowest rate with the highest load, neither there with one flow nor at other rates."""
+@all_checks
+def S1_F4_50(cells: pl.DataFrame) -> Iterator[Check]:
+    """CoDel is above 50 ms at the lowest rate with the highest load, but not there with one flow nor at other rates."""
     delay = grid(cells.filter(pl.col("scheme") == CODEL), "mean_ms", "rate", "flows")
     for (rate, load), ms in delay.items():
         high = ms > HIGH_MS
         if rate != LOW_RATE or load in (1, LOADS[-1]):
-            yield Place(high == (rate == LOW_RATE and load > 1), f"{rate} Mbit/s, {plural(load, 'FTP')}: {ms:.4g} ms")
+            yield Check(high == (rate == LOW_RATE and load > 1), f"{rate} Mbit/s, {plural(load, 'FTP')}: {ms:.4g} ms")
 
 
-@everywhere
-def S1_F7_fifo(cells: pl.DataFrame) -> Iterator[Place]:
-    """At the highest rate FIFO has the most delay, with every load."""
+@all_checks
+def S1_F7_fifo(cells: pl.DataFrame) -> Iterator[Check]:
+    """At the highest rate FIFO has the largest delay, with every load."""
     delay = grid(cells.filter(pl.col("rate") == HIGH_RATE), "mean_ms", "scheme", "flows")
     for load in LOADS:
         own, others = delay[FIFO, load], max(delay[CODEL, load], delay[HARD_LIMIT, load])
-        yield Place(own > others, f"{plural(load, 'FTP')}: FIFO {own:.4g} ms, the others up to {others:.4g}")
+        yield Check(own > others, f"{plural(load, 'FTP')}: FIFO {own:.4g} ms, the others up to {others:.4g}")
 
 
 RELATIONS = relations_by_claim([S1_F4_7_order, S1_F4_50, S1_F7_fifo])

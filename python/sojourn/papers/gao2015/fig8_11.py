@@ -1,8 +1,8 @@
 """Figures 8 to 11: the utilisation over the round-trip time with 1 and with 8 FTPs, for each rate.
 
-A figure is read to about a per cent: "decreases" and "increases" allow for as much against the trend from one point to
-the next, but not from end to end. "Significantly lower" is by more than a tenth; like the corner that the paper names
-(500 ms, 64 Mbit/s, 1 FTP) are its neighbours, from 300 ms and 16 Mbit/s on.
+A figure can be read to about a per cent: "decreases" and "increases" allow that much against the trend from one point
+to the next, but not from end to end. "Significantly lower" is by more than a tenth; the neighbours of the corner that
+the paper names (500 ms, 64 Mbit/s, 1 FTP) count as the corner, from 300 ms and 16 Mbit/s on.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from sojourn.papers.gao2015.analysis import (
     plural,
     round_trip_ms,
 )
-from sojourn.papers.gao2015.original import ftps, told
-from sojourn.papers.judge import Measured, Place, Verdict, everywhere, relations_by_claim
+from sojourn.papers.gao2015.original import as_original, ftps
+from sojourn.papers.judge import Check, Measurements, Verdict, all_checks, relations_by_claim
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -46,23 +46,23 @@ READING = 0.01
 SIGNIFICANT = 0.1
 
 
-def measure(result: StudyResult) -> Measured:
+def measure(result: StudyResult) -> Measurements:
     """Utilisation of every run, and the throughput at the corner that the paper names."""
     return _measured(_cells(result))
 
 
 def original() -> Original:
-    """The same of the authors' runs."""
-    return told(_measured(ftps(RTTS, LOADS, (CODEL, HARD_LIMIT))))
+    """Utilisation of the authors' runs."""
+    return as_original(_measured(ftps(RTTS, LOADS, (CODEL, HARD_LIMIT))))
 
 
-def _measured(cells: pl.DataFrame) -> Measured:
+def _measured(cells: pl.DataFrame) -> Measurements:
     corner = [_corner(one) for one in by_seed(cells)]
     samples = {
         "S1-U-HL": [hard_limit for _, hard_limit in corner],
         "S1-U-ratio": [1 - hard_limit / codel for codel, hard_limit in corner],
     }
-    return Measured(samples, cells, ("scheme", "rate", "rtt_ms", "flows"), RELATIONS)
+    return Measurements(samples, cells, ("scheme", "rate", "rtt_ms", "flows"), RELATIONS)
 
 
 def _cells(result: StudyResult) -> pl.DataFrame:
@@ -80,8 +80,8 @@ def _of(cells: pl.DataFrame, scheme: str) -> dict[tuple[Any, ...], float]:
     return grid(cells.filter(pl.col("scheme") == scheme), "utilisation", "rate", "rtt_ms", "flows")
 
 
-@everywhere
-def S1_F8_11_a(cells: pl.DataFrame) -> Iterator[Place]:
+@all_checks
+def S1_F8_11_a(cells: pl.DataFrame) -> Iterator[Check]:
     """The utilisation falls with the round-trip time and grows with the number of flows, under both schemes."""
     for scheme in (CODEL, HARD_LIMIT):
         use = _of(cells, scheme)
@@ -92,25 +92,25 @@ def S1_F8_11_a(cells: pl.DataFrame) -> Iterator[Place]:
             yield from _grows(f"{scheme}, {rate} Mbit/s", few, many)
 
 
-def _falls(where: str, line: list[float]) -> Iterator[Place]:
-    """From one round-trip time to the next, but for what cannot be read, and from end to end."""
-    yield Place(line[0] > line[-1], f"{where}: {line[0]:.3f} at {RTTS[0]} ms, {line[-1]:.3f} at {RTTS[-1]}")
+def _falls(where: str, line: list[float]) -> Iterator[Check]:
+    """Checks from one round-trip time to the next, within reading precision, and from end to end."""
+    yield Check(line[0] > line[-1], f"{where}: {line[0]:.3f} at {RTTS[0]} ms, {line[-1]:.3f} at {RTTS[-1]}")
     for (rtt, before), (next_rtt, after) in pairwise(zip(RTTS, line, strict=True)):
-        yield Place(after <= before + READING, f"{where}: {before:.3f} at {rtt} ms, {after:.3f} at {next_rtt}")
+        yield Check(after <= before + READING, f"{where}: {before:.3f} at {rtt} ms, {after:.3f} at {next_rtt}")
 
 
-def _grows(where: str, few: list[float], many: list[float]) -> Iterator[Place]:
-    """With the number of flows: at every round-trip time, but for what cannot be read, and over all."""
+def _grows(where: str, few: list[float], many: list[float]) -> Iterator[Check]:
+    """Checks of growth with the number of flows: at every round-trip time, within reading precision, and overall."""
     mean_few, mean_many = (sum(line) / len(line) for line in (few, many))
-    yield Place(mean_many > mean_few, f"{where}: {mean_few:.3f} with {LOADS[0]}, {mean_many:.3f} with {LOADS[1]}")
+    yield Check(mean_many > mean_few, f"{where}: {mean_few:.3f} with {LOADS[0]}, {mean_many:.3f} with {LOADS[1]}")
     for rtt, less, more in zip(RTTS, few, many, strict=True):
         told_at = f"{where}, {rtt} ms: {less:.3f} with {LOADS[0]}, {more:.3f} with {LOADS[1]}"
-        yield Place(more >= less - READING, told_at)
+        yield Check(more >= less - READING, told_at)
 
 
-@everywhere
-def S1_F8_11_b(cells: pl.DataFrame) -> Iterator[Place]:
-    """Hard Limit CoDel is significantly lower at the corner and nowhere but near it."""
+@all_checks
+def S1_F8_11_b(cells: pl.DataFrame) -> Iterator[Check]:
+    """Hard Limit CoDel is significantly lower at and near the corner only."""
     codel, hard_limit = _of(cells, CODEL), _of(cells, HARD_LIMIT)
     for point, use in codel.items():
         rate, rtt, load = point
@@ -118,14 +118,14 @@ def S1_F8_11_b(cells: pl.DataFrame) -> Iterator[Place]:
         near = rate >= 16 and rtt >= 300 and load == 1
         where = f"{rate} Mbit/s, {rtt} ms, {plural(load, 'FTP')}"
         numbers = f"{hard_limit[point]:.3f}, CoDel {use:.3f}"
-        yield Place(lower if point == CORNER else near or not lower, f"{where}: {numbers}")
+        yield Check(lower if point == CORNER else near or not lower, f"{where}: {numbers}")
 
 
 RELATIONS = relations_by_claim([S1_F8_11_a, S1_F8_11_b])
 
 
 def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
-    """Draw a panel per scheme and load with a curve per rate, as the paper's four figures."""
+    """Draw a panel per scheme and load with a curve per rate, as in the paper's four figures."""
     cells = _cells(result)
     with style():
         figure = new_figure(9.0, 6.0)

@@ -1,4 +1,4 @@
-"""Of each claim that fails: what came nearest, and what would have to be known. The report and the page tell it."""
+"""For each claim that fails: the nearest result, and the missing information; shown by report and page."""
 
 from __future__ import annotations
 

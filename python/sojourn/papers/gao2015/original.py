@@ -1,7 +1,7 @@
-"""The authors' own runs as the figures' cells: what the judge is fed with to say whether they satisfy a claim.
+"""The authors' own runs as the figures' cells: input of the judge for whether they satisfy a claim.
 
-Each cell is one run of theirs. Delays are whole milliseconds, so a difference below one is none. Of the changing link
-(figures 12 and 13) there are ten samples a second: the wait of the packet that was sent last, and the throughput.
+Each cell is one run. Delays are whole milliseconds, so differences below one are insignificant. For the changing link
+(figures 12 and 13) there are ten samples a second: the waiting time of the last sent packet, and the throughput.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import polars as pl
 from sojourn.papers.gao2015.analysis import CODEL, HARD_LIMIT
 from sojourn.papers.gao2015.dynamic import RATES, SMALL, STEP_S
 from sojourn.papers.gao2015.published import published
-from sojourn.papers.judge import Measured
+from sojourn.papers.judge import Measurements
 from sojourn.papers.original import Original
 
 SOURCE = "the authors' published runs"
@@ -32,14 +32,14 @@ def grid() -> pl.DataFrame:
 
 
 def ftps(rtts: tuple[int, ...], loads: tuple[int, ...], schemes: tuple[str, ...] = ()) -> pl.DataFrame:
-    """Those with forward FTPs only, at some round-trip times and loads, of all schemes if none are named."""
+    """Runs with forward FTPs only, at some round-trip times and loads, for all schemes unless some are named."""
     alone = (pl.col("reverse") == 0) & (pl.col("web") == 0)
     chosen = grid().filter(alone & pl.col("rtt_ms").is_in(rtts) & pl.col("flows").is_in(loads))
     return chosen.filter(pl.col("scheme").is_in(schemes)) if schemes else chosen
 
 
-def told(measured: Measured) -> Original:
-    """What a figure makes of the authors' runs."""
+def as_original(measured: Measurements) -> Original:
+    """Wrap the authors' runs, reduced by a figure."""
     return Original(measured, SOURCE)
 
 

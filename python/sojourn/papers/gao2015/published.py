@@ -1,8 +1,8 @@
-"""The authors' published runs beside ours: throughput, largest and mean delay of 1,824 runs of their grid, and more.
+"""The authors' published runs beside ours: throughput, maximum and mean delay of 1,824 runs of their grid, and more.
 
 `published.csv` has a row per run of their ns-2 script: delays in whole milliseconds (the mean is that of one sample a
-second), throughput in 1000 bytes a second of what the link sent. `published-random.csv` has their 2,880 random points
-in the same form.
+second), throughput in 1000 bytes a second sent by the link. `published-random.csv` has their 2,880 random points in the
+same form.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sojourn.figures import marks
 from sojourn.figures.canvas import legend, new_figure, style
 from sojourn.figures.channels import curves
 from sojourn.papers.gao2015.analysis import CODEL, FIFO, HARD_LIMIT, cells_of
-from sojourn.papers.judge import Measured
+from sojourn.papers.judge import Measurements
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 SCHEMES = {"codel": CODEL, "hlc": HARD_LIMIT, "fifo": FIFO}
 KEYS = ("scheme", "rate", "rtt_ms", "flows", "reverse", "web")
 VALUES = {"kBps": "throughput_kBps", "max_ms": "max_ms", "mean_ms": "mean_ms"}
-"""Columns of the cells, and what they are called in `published.csv`."""
+"""Columns of the cells, with their names in `published.csv`."""
 NEAR_THROUGHPUT = 0.02
 NEAR_DELAY = 0.1
 WHOLE_MS = 1.0
-"""Published delays are cut to whole milliseconds."""
+"""Published delays are truncated to whole milliseconds."""
 
 
 def published(file: str = "published.csv") -> pl.DataFrame:
@@ -46,12 +46,12 @@ def published(file: str = "published.csv") -> pl.DataFrame:
     return rows.drop("aqm").rename(names | values)
 
 
-def compared(
+def join_published(
     result: StudyResult, more: Callable[[dict[str, Any]], dict[str, Any]], file: str = "published.csv"
-) -> Measured:
-    """Our runs beside the published ones; `more` gives the keys that the study's rows name otherwise.
+) -> Measurements:
+    """Our runs joined with the published ones; `more` computes the keys that the study's rows lack.
 
-    Where it also gives `apart_ms`, a run with another one than 0 is no row of its own: all runs of a row give the range
+    If it also returns `apart_ms`, a run with a non-zero value is not a row of its own: all runs of a row give the range
     of its throughput, `least_kBps` to `most_kBps`.
     """
     cells = cells_of(result, more)
@@ -61,15 +61,15 @@ def compared(
     cells = cells.with_columns(least_kBps=throughput.min().over(KEYS), most_kBps=throughput.max().over(KEYS))
     if "apart_ms" in cells.columns:
         cells = cells.filter(pl.col("apart_ms") == 0).drop("apart_ms")
-    cells = cells.join(published(file), on=KEYS, how="left", validate="m:1")  # with several seeds, a row for each
-    return Measured({}, cells, KEYS, {})
+    cells = cells.join(published(file), on=KEYS, how="left", validate="m:1")  # with several seeds, one row per seed
+    return Measurements({}, cells, KEYS, {})
 
 
 def near(cells: pl.DataFrame, *by: str) -> pl.DataFrame:
-    """Shares of the runs that are near the published ones, by scheme and rate if not told otherwise, and of all.
+    """Shares of the runs that are near the published ones, by scheme and rate by default, and of all.
 
-    Throughput within 2 %; within 2 % of its range, from the least to the most that the row's runs give; the largest
-    delay within 10 % or the millisecond that was cut off; `error` is the median of the throughput's relative error.
+    Throughput within 2 %; within 2 % of its range over the row's runs; the maximum delay within 10 % or the truncated
+    millisecond; `error` is the median of the throughput's relative error.
     """
     by = by or ("scheme", "rate")
     error = (pl.col("kBps") / pl.col("published_kBps") - 1).abs()
@@ -88,8 +88,8 @@ def near(cells: pl.DataFrame, *by: str) -> pl.DataFrame:
     return pl.concat([each, every], how="vertical_relaxed")
 
 
-def shares_of(measured: Measured, *by: str) -> pl.DataFrame:
-    """The same as a table to print."""
+def shares_of(measured: Measurements, *by: str) -> pl.DataFrame:
+    """The shares as a table for printing."""
     names = {
         "rate": "Mbit/s",
         "rtt_ms": "RTT in ms",
@@ -105,7 +105,7 @@ def shares_of(measured: Measured, *by: str) -> pl.DataFrame:
 
 
 def draw(cells: pl.DataFrame) -> Figure:
-    """Draw throughput, largest and mean delay, ours over the published."""
+    """Draw throughput, maximum and mean delay, ours over the published."""
     panels: Mapping[str, tuple[str, str]] = {
         "kBps": ("throughput", "kB/s"),
         "max_ms": ("largest delay", "ms"),
@@ -137,7 +137,7 @@ def draw(cells: pl.DataFrame) -> Figure:
 
 
 def _ranges(axes: Axes, cells: pl.DataFrame, scheme: str, color: Any) -> None:
-    """A bar where several runs of a row differ by more than what is near."""
+    """Draw a bar if several runs of a row differ by more than the tolerance."""
     spread = cells.filter(pl.col("most_kBps") > (1 + NEAR_THROUGHPUT) * pl.col("least_kBps"))
     if spread.height:
         middle, half = ((spread["most_kBps"] + sign * spread["least_kBps"]) / 2 for sign in (1, -1))

@@ -2,12 +2,12 @@
 
 For each of eight round-trip times there are 120 draws of the rate (1 to 100 Mbit/s), the FTPs (1 to 64), the reverse
 FTPs (0 to 4) and the web connections a second (0 to 80), each under the three schemes. The rest is as in the other
-runs. The points are those of `published-random.csv`. Nearly all have web traffic, which draws, so that a row can agree
-no better than two seeds of ns-2 do.
+runs. The points are those of `published-random.csv`. Nearly all have random web traffic, so a row can agree no better
+than two seeds of ns-2 do.
 
-The FIFO queue is not 50 ms long there: by its largest delays it holds one number of packets at each round-trip time,
-whatever the rate (about 369 at 10 ms, 37 at 30 ms). We take the least number that these delays need; what is compared
-of FIFO's largest delay is therefore no test of the length.
+The FIFO queue is not 50 ms long there: judging by its maximum delays it holds a fixed number of packets at each
+round-trip time, regardless of the rate (about 369 at 10 ms, 37 at 30 ms). We use the minimum number that these delays
+require; comparing FIFO's maximum delay is therefore no test of the length.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import polars as pl
 from sojourn.papers.gao2015 import published
 from sojourn.papers.gao2015.analysis import FIFO, RANDOM_ROUND_TRIPS_MS, ROUND_TRIPS_MS, SCHEMES, point_of
 from sojourn.papers.gao2015.traffic import AT_START
-from sojourn.papers.judge import Measured, Relation, Verdict
+from sojourn.papers.judge import Measurements, Relation, Verdict
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -36,7 +36,7 @@ FILE = "published-random.csv"
 RELATIONS: dict[str, Relation] = {}
 
 NEVER = "100 s"
-"""The end of the run."""
+"""End of the run."""
 ROUND_TRIPS = (ROUND_TRIPS_MS | RANDOM_ROUND_TRIPS_MS).values()
 """Nominal round-trip times in milliseconds."""
 SEGMENT, HEADERS, ACK = 1460, 40, 40
@@ -53,14 +53,14 @@ def points(study: Study, _load: object) -> Study:
 
 
 def fifo_packets(rows: pl.DataFrame) -> dict[int, int]:
-    """Packets that the FIFO queue holds, by round-trip time: the least with which the largest delays are possible."""
+    """Length of the FIFO queue in packets, by round-trip time: the minimum that the maximum delays require."""
     waiting = pl.col("published_max_ms") * pl.col("rate") * 1000 / (8 * (SEGMENT + HEADERS))
     most = rows.filter(pl.col("scheme") == FIFO).group_by("rtt_ms").agg(waiting.max().ceil().cast(pl.Int64))
     return dict(most.iter_rows())
 
 
 def _values(row: dict[str, Any], fifo: int) -> dict[str, Any]:
-    """Keys of the scenario, as the authors' script sets them; the FIFO queue holds `fifo` packets."""
+    """Keys of the scenario, as set by the authors' script; the FIFO queue holds `fifo` packets."""
     [aqm] = [word for word, name in SCHEMES.items() if name == row["scheme"]]
     rate = row["rate"]
     limit = {"codel@ns2-patch": 1000, "codel@hardlimit-ns2": 1_000_000}.get(aqm, fifo)
@@ -75,7 +75,7 @@ def _values(row: dict[str, Any], fifo: int) -> dict[str, Any]:
             "aqm": aqm,
             "limit": f"{limit} packets",
             "rate": f"{rate} Mbit/s",
-            "delay": f"{half_ns / 1e6:.6f} ms",  # all of it: traffic goes both ways
+            "delay": f"{half_ns / 1e6:.6f} ms",  # the whole delay: traffic goes both ways
         }.items()
     }
     flows = {
@@ -101,17 +101,17 @@ def _values(row: dict[str, Any], fifo: int) -> dict[str, Any]:
 
 
 def packets(rate: int, ms: int) -> int:
-    """Whole packets that a link of `rate` Mbit/s sends in so many milliseconds."""
+    """Whole packets that a link of `rate` Mbit/s sends in `ms` milliseconds."""
     return rate * ms * 1000 // (8 * (SEGMENT + HEADERS))
 
 
-def measure(result: StudyResult) -> Measured:
-    """Throughput, largest and mean delay of every run, and the published ones."""
-    return published.compared(result, _keys, FILE)
+def measure(result: StudyResult) -> Measurements:
+    """Throughput, maximum and mean delay of every run, and the published ones."""
+    return published.join_published(result, _keys, FILE)
 
 
-def shares(measured: Measured) -> pl.DataFrame:
-    """How many rows are near the published ones, by scheme and round-trip time."""
+def shares(measured: Measurements) -> pl.DataFrame:
+    """Number of rows near the published ones, by scheme and round-trip time."""
     return published.shares_of(measured, "scheme", "rtt_ms")
 
 
@@ -125,5 +125,5 @@ def _keys(run: dict[str, Any]) -> dict[str, Any]:
 
 
 def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
-    """Draw ours over the published, a panel for throughput, largest and mean delay each."""
+    """Draw ours over the published, a panel each for throughput, maximum and mean delay."""
     return published.draw(measure(result).cells)

@@ -1,8 +1,8 @@
 """IV (no figure in the paper): mean delay and utilisation with 0, 1 and 4 reverse FTPs.
 
-The paper does not say of which scheme it speaks; both CoDels count. "Most of the time under 50 ms" is the share of the
-points with reverse FTPs whose mean delay is below; "a lot higher" and "a bit lower" are judged by the means over the
-grid of rates and loads, of either scheme and with either number of reverse FTPs.
+The paper does not state the scheme; both CoDels count. "Most of the time under 50 ms" is the share of the points with
+reverse FTPs and a mean delay below that; "a lot higher" and "a bit lower" are judged by the means over the grid of
+rates and loads, for either scheme and either number of reverse FTPs.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from sojourn.figures.channels import LINES, curves
 from sojourn.papers.cells import by_seed, draw_line
 from sojourn.papers.gao2015 import analysis
 from sojourn.papers.gao2015.analysis import CODEL, HARD_LIMIT, RATES, grid, plain_log, plural
+from sojourn.papers.gao2015.original import as_original
 from sojourn.papers.gao2015.original import grid as grid_of_runs
-from sojourn.papers.gao2015.original import told
-from sojourn.papers.judge import Measured, Place, Verdict, everywhere, relations_by_claim
+from sojourn.papers.judge import Check, Measurements, Verdict, all_checks, relations_by_claim
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -37,21 +37,21 @@ LOADS = (1, 8, 64)
 LOW_MS = 50
 
 
-def measure(result: StudyResult) -> Measured:
+def measure(result: StudyResult) -> Measurements:
     """Share of points with a low delay; mean delay and utilisation of every run."""
     cells = _cells(result)
     samples = {"S1-REV": [_low(one) for one in by_seed(cells)]}
-    return Measured(samples, cells, ("scheme", "rate", "flows", "reverse"), RELATIONS)
+    return Measurements(samples, cells, ("scheme", "rate", "flows", "reverse"), RELATIONS)
 
 
 def original() -> Original:
     """Share of points with a low delay in the authors' runs.
 
-    They published none without reverse FTPs at this round-trip time, so what these change is not known.
+    They published no runs without reverse FTPs at this round-trip time, so the effect of reverse FTPs is unknown.
     """
     loaded = pl.col("reverse").is_in(REVERSE) & pl.col("flows").is_in(LOADS)
     cells = grid_of_runs().filter(loaded & pl.col("scheme").is_in([CODEL, HARD_LIMIT]))
-    return told(Measured({"S1-REV": [_low(cells)]}, cells, (), {}))
+    return as_original(Measurements({"S1-REV": [_low(cells)]}, cells, (), {}))
 
 
 def _cells(result: StudyResult) -> pl.DataFrame:
@@ -67,15 +67,15 @@ def _low(cells: pl.DataFrame) -> float:
     return loaded.filter(pl.col("mean_ms") < LOW_MS).height / loaded.height
 
 
-@everywhere
-def S1_REV2(cells: pl.DataFrame) -> Iterator[Place]:
+@all_checks
+def S1_REV2(cells: pl.DataFrame) -> Iterator[Check]:
     """Reverse FTPs raise the delay and lower the utilisation."""
     delay, use = (grid(cells, value, "scheme", "reverse") for value in ("mean_ms", "utilisation"))
     for scheme, number in product((CODEL, HARD_LIMIT), REVERSE):
         less, more = delay[scheme, 0], delay[scheme, number]
-        yield Place(more > less, f"{scheme}: {less:.4g} ms without, {more:.4g} with {number}")
+        yield Check(more > less, f"{scheme}: {less:.4g} ms without, {more:.4g} with {number}")
         less, more = use[scheme, number], use[scheme, 0]
-        yield Place(less < more, f"{scheme}: {more:.3f} without, {less:.3f} with {number}")
+        yield Check(less < more, f"{scheme}: {more:.3f} without, {less:.3f} with {number}")
 
 
 RELATIONS = relations_by_claim([S1_REV2])

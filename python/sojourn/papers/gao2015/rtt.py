@@ -1,7 +1,7 @@
 """IV (no figure in the paper): mean delay at round-trip times of 10, 100 and 500 ms.
 
 "Generally" is judged by the mean over the grid of rates and loads, for each scheme; "no significant difference" by the
-order of the three schemes in these means, which has to be the same at each round-trip time.
+order of the three schemes in these means, which must be the same at each round-trip time.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from sojourn.figures.channels import curves
 from sojourn.papers.cells import draw_line
 from sojourn.papers.gao2015 import analysis
 from sojourn.papers.gao2015.analysis import RATES, SCHEMES, grid, plain_log, plural, round_trip_ms
-from sojourn.papers.gao2015.original import ftps, told
-from sojourn.papers.judge import Measured, Place, Verdict, everywhere, relations_by_claim
+from sojourn.papers.gao2015.original import as_original, ftps
+from sojourn.papers.judge import Check, Measurements, Verdict, all_checks, relations_by_claim
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -32,36 +32,36 @@ RTTS = (10, 100, 500)
 LOADS = (1, 8, 64)
 
 
-def measure(result: StudyResult) -> Measured:
+def measure(result: StudyResult) -> Measurements:
     """Mean delay of every run."""
     return _measured(_cells(result))
 
 
 def original() -> Original:
-    """The same of the authors' runs."""
-    return told(_measured(ftps(RTTS, LOADS)))
+    """Mean delay of the authors' runs."""
+    return as_original(_measured(ftps(RTTS, LOADS)))
 
 
-def _measured(cells: pl.DataFrame) -> Measured:
-    return Measured({}, cells, ("scheme", "rate", "rtt_ms", "flows"), RELATIONS)
+def _measured(cells: pl.DataFrame) -> Measurements:
+    return Measurements({}, cells, ("scheme", "rate", "rtt_ms", "flows"), RELATIONS)
 
 
 def _cells(result: StudyResult) -> pl.DataFrame:
     return analysis.cells_of(result, lambda run: {"rtt_ms": round_trip_ms(run["link.delay"])})
 
 
-@everywhere
-def S1_RTT(cells: pl.DataFrame) -> Iterator[Place]:
-    """The delay falls with the round-trip time, and the order of the schemes is the same at all."""
+@all_checks
+def S1_RTT(cells: pl.DataFrame) -> Iterator[Check]:
+    """The delay falls with the round-trip time, and the order of the schemes is the same at each."""
     delay = grid(cells, "mean_ms", "scheme", "rtt_ms")
     schemes = list(SCHEMES.values())
     for scheme in schemes:
         low, middle, high = (delay[scheme, rtt] for rtt in RTTS)
-        yield Place(low > middle > high, f"{scheme}: {low:.4g}, {middle:.4g}, {high:.4g} ms at {_LISTED}")
+        yield Check(low > middle > high, f"{scheme}: {low:.4g}, {middle:.4g}, {high:.4g} ms at {_LISTED}")
     first, *others = (sorted(schemes, key=lambda scheme: delay[scheme, rtt]) for rtt in RTTS)
     for rtt, order in zip(RTTS[1:], others, strict=True):
         listed = ", ".join(f"{scheme} {delay[scheme, rtt]:.4g} ms" for scheme in order)
-        yield Place(order == first, f"at {rtt} ms {listed}; at {RTTS[0]} ms {', '.join(first)}")
+        yield Check(order == first, f"at {rtt} ms {listed}; at {RTTS[0]} ms {', '.join(first)}")
 
 
 _LISTED = f"{', '.join(str(rtt) for rtt in RTTS)} ms"

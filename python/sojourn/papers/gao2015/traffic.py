@@ -1,7 +1,7 @@
 """The authors' runs with reverse FTPs and with web traffic: 672 published runs and ours.
 
-The round-trip time is 120 ms. No claim is about them as a whole: the rows are compared one by one. Web traffic draws,
-so its rows can agree no better than two seeds of ns-2 do.
+The round-trip time is 120 ms. No claim is about them as a whole: the rows are compared one by one. Web traffic is
+random, so its rows can agree no better than two seeds of ns-2 do.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from sojourn.papers.gao2015 import published
-from sojourn.papers.judge import Measured, Relation, Verdict
+from sojourn.papers.judge import Measurements, Relation, Verdict
 
 if TYPE_CHECKING:
     import polars as pl
@@ -24,13 +24,13 @@ RELATIONS: dict[str, Relation] = {}
 AT_START = "0 s"
 
 
-def measure(result: StudyResult) -> Measured:
-    """Throughput, largest and mean delay of every run, and the published ones."""
-    return published.compared(result, _keys)
+def measure(result: StudyResult) -> Measurements:
+    """Throughput, maximum and mean delay of every run, and the published ones."""
+    return published.join_published(result, _keys)
 
 
-def shares(measured: Measured) -> pl.DataFrame:
-    """How many rows are near the published ones, by scheme, number of reverse FTPs and web connections a second."""
+def shares(measured: Measurements) -> pl.DataFrame:
+    """Number of rows near the published ones, by scheme, number of reverse FTPs and web connections a second."""
     return published.shares_of(measured, "scheme", "reverse", "web")
 
 
@@ -41,5 +41,5 @@ def _keys(run: dict[str, Any]) -> dict[str, Any]:
 
 
 def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
-    """Draw ours over the published, a panel for throughput, largest and mean delay each."""
+    """Draw ours over the published, a panel each for throughput, maximum and mean delay."""
     return published.draw(measure(result).cells)

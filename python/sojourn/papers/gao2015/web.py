@@ -1,7 +1,7 @@
 """IV (no figure in the paper): PackMime web traffic beside 1 and 8 FTPs.
 
-High bandwidth is 64 Mbit/s, where the goodput of the FTPs counts; low bandwidth is 1 Mbit/s, where the utilisation
-counts. Both are means over the loads, of CoDel and of Hard Limit CoDel, with each rate of web traffic against none.
+High bandwidth is 64 Mbit/s, judged by the goodput of the FTPs; low bandwidth is 1 Mbit/s, judged by the utilisation.
+Both are means over the loads, for CoDel and Hard Limit CoDel, with each rate of web traffic against none.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sojourn.figures.channels import curves
 from sojourn.papers.cells import draw_line
 from sojourn.papers.gao2015 import analysis
 from sojourn.papers.gao2015.analysis import CODEL, HARD_LIMIT, RATES, grid, plain_log, plural
-from sojourn.papers.judge import Measured, Place, Verdict, everywhere, relations_by_claim
+from sojourn.papers.judge import Check, Measurements, Verdict, all_checks, relations_by_claim
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -32,9 +32,9 @@ LOADS = (1, 8)
 LOW_RATE, HIGH_RATE = RATES[0], RATES[-1]
 
 
-def measure(result: StudyResult) -> Measured:
+def measure(result: StudyResult) -> Measurements:
     """Goodput of the FTPs and utilisation of every run."""
-    return Measured({}, _cells(result), ("scheme", "rate", "flows", "web"), RELATIONS)
+    return Measurements({}, _cells(result), ("scheme", "rate", "flows", "web"), RELATIONS)
 
 
 def _cells(result: StudyResult) -> pl.DataFrame:
@@ -47,22 +47,22 @@ def _web(run: dict[str, Any]) -> dict[str, Any]:
     return {"web": run["flows.1.connections_per_second"] if run["flows.1.start"] == "0 s" else 0}
 
 
-@everywhere
-def S1_WEB(cells: pl.DataFrame) -> Iterator[Place]:
+@all_checks
+def S1_WEB(cells: pl.DataFrame) -> Iterator[Check]:
     """Web traffic takes some throughput from the FTPs at the high rate and fills the link at the low one."""
     bulk, use = (grid(cells, value, "scheme", "rate", "web") for value in ("bulk_mbps", "utilisation"))
     for scheme, web in product((CODEL, HARD_LIMIT), WEB):
         none, some = bulk[scheme, HIGH_RATE, 0], bulk[scheme, HIGH_RATE, web]
-        yield Place(some < none, f"{scheme}, {web} connections/s: {some:.4g} Mbit/s for {none:.4g}")
+        yield Check(some < none, f"{scheme}, {web} connections/s: {some:.4g} Mbit/s for {none:.4g}")
         none, some = use[scheme, LOW_RATE, 0], use[scheme, LOW_RATE, web]
-        yield Place(some > none, f"{scheme}, {web} connections/s: utilisation {some:.4f} for {none:.4f}")
+        yield Check(some > none, f"{scheme}, {web} connections/s: utilisation {some:.4f} for {none:.4f}")
 
 
 RELATIONS = relations_by_claim([S1_WEB])
 
 
 def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
-    """Draw utilisation and what the FTPs get of the link, a column per load, a curve per rate of web traffic."""
+    """Draw utilisation and the FTPs' share of the link, a column per load, a curve per rate of web traffic."""
     cells = _cells(result).with_columns(share=pl.col("bulk_mbps") / pl.col("rate"))
     rates = (0, *WEB)
     with style():

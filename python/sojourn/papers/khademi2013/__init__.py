@@ -1,14 +1,14 @@
 """N. Khademi, D. Ros, M. Welzl: The new AQM kids on the block: much ado about nothing? (2013).
 
-What the paper leaves unsaid, and what we take: base RTTs are halved between the two directions; the flows start
-uniformly within the first second; nothing is cut off at the start; targets are 1, 5, 10, 20 and 30 ms. Its goodputs
-reach 9.73 Mb/s, more payload than 10 Mb/s Ethernet carries (9.41) and less than it carries of IP (9.75): they are
-taken as IP throughput. ARED's thresholds are half and one and a half of the target's bytes, its `burst` is tc's for
-them (avpkt 1000). PIE marks whatever it would have dropped, as section 7 says of all; Linux's later limit of 10 % is a
-variant in table 5. Quantiles are those of single runs, averaged over the runs, and so are the boxes drawn.
+Unstated, and our choices: base RTTs are halved between the two directions; the flows start uniformly within the first
+second; there is no warm-up; targets are 1, 5, 10, 20 and 30 ms. Its goodputs reach 9.73 Mb/s, more payload than 10 Mb/s
+Ethernet carries (9.41) and less than it carries of IP (9.75): they are taken as IP throughput. ARED's thresholds are
+half and one and a half of the target's bytes, its `burst` is tc's for them (avpkt 1000). PIE marks all packets that it
+would have dropped, as section 7 says of all AQMs; Linux's later limit of 10 % is a variant in table 5. Quantiles are
+those of single runs, averaged over the runs, and so are the boxes drawn.
 
-Of the WLAN the paper leaves unsaid what `notes.py` lists; its RTTs are those of captures, which see a segment when it
-leaves its host's queue for the driver. Those from where TCP hands it down are drawn beside them.
+Unstated parts of the WLAN are listed in `notes.py`; its RTTs are those of captures, which see a segment when it leaves
+its host's queue for the driver. RTTs from TCP on are drawn beside them.
 """
 
 from sojourn.papers.khademi2013.kernel import on_kernel

@@ -1,4 +1,4 @@
-"""What the figures share: one row per run with its delays and goodputs, and selections from those rows.
+"""Common analysis of the figures: one row per run with its delays and goodputs, and selections from those rows.
 
 Queueing delay is RTT - base RTT, as in the paper: the sojourn time, the wait in the driver's buffer behind the packet
 in transmission, and the packet's own transmission. Goodput is the IP throughput of the bottleneck in steps of 5 s.
@@ -27,13 +27,13 @@ LIGHT, MODERATE, HEAVY = LOADS = (4, 16, 64)
 SENDERS = 4
 TARGETS_MS = (1.0, 5.0, 10.0, 20.0, 30.0)
 PACKET_MS = 1538 * 8 / 10_000
-"""Time that a full packet takes on the medium, with 38 bytes of Ethernet."""
+"""Time that a full-sized packet takes on the medium, with 38 bytes of Ethernet."""
 EQUAL = 0.01
 """Goodputs that differ by less are the same ("almost exactly")."""
 
 
 def cells_of(result: StudyResult, keys: Sequence[str]) -> pl.DataFrame:
-    """One row per run: what was varied, by name of its column (see `_varied`), delays in ms and goodputs in Mb/s."""
+    """One row per run: the varied parameters (see `_varied`), delays in ms and goodputs in Mb/s."""
     rows = []
     for (values, one), summary in zip(result.with_values(), result.runs.iter_rows(named=True), strict=True):
         varied = _varied(values)
@@ -44,37 +44,37 @@ def cells_of(result: StudyResult, keys: Sequence[str]) -> pl.DataFrame:
 
 
 def delay_ms(sojourn_ms: float) -> float:
-    """Queueing delay of a full packet by its sojourn time.
+    """Queueing delay of a full-sized packet, from its sojourn time.
 
-    A packet that had to wait comes into the buffer below just when its predecessor goes into transmission, so two
-    packet times are left. One that did not wait has at least its own ahead; up to one more is not told apart.
+    A packet that had to wait enters the buffer below just when its predecessor's transmission starts, so two packet
+    times remain. One that did not wait has at least its own ahead; up to one more is not distinguished.
     """
     return sojourn_ms + 2 * PACKET_MS if sojourn_ms > 0 else PACKET_MS
 
 
 def means(cells: pl.DataFrame, column: str, by: str, **where: Any) -> list[float]:
-    """Means of `column` in the order of `by`, of the rows that have the values `where`."""
+    """Means of `column` in the order of `by`, over the rows with the values `where`."""
     return select(cells, **where).group_by(by).agg(pl.col(column).mean()).sort(by)[column].to_list()
 
 
 def value(cells: pl.DataFrame, column: str, **where: Any) -> float:
-    """Mean of `column` over the rows that have the values `where`."""
+    """Mean of `column` over the rows with the values `where`."""
     return float(select(cells, **where)[column].mean())  # type: ignore[arg-type]
 
 
 def select(cells: pl.DataFrame, **where: Any) -> pl.DataFrame:
-    """Rows that have these values."""
+    """Rows with these values."""
     return cells.filter(pl.col(name) == wanted for name, wanted in where.items())
 
 
 def extreme(cells: pl.DataFrame, column: str, by: Sequence[str], *, highest: bool) -> list[float]:
-    """Samples of `column` where its mean over the seeds is lowest or highest: the paper prints averages of runs."""
+    """Samples of `column` at the lowest or highest mean over the seeds: the paper prints averages of runs."""
     groups = [group[column].to_list() for _, group in cells.group_by(by, maintain_order=True)]
     return sorted(groups, key=lambda samples: sum(samples) / len(samples), reverse=highest)[0]
 
 
 def reductions(cells: pl.DataFrame, columns: Sequence[str], by: str, base: Any) -> pl.DataFrame:
-    """By how much less `columns` are than with the value `base` of `by`, load by load and seed by seed, as shares."""
+    """Relative reductions of `columns` against the value `base` of `by`, load by load and seed by seed."""
     keys = [name for name in ("target_ms", "flows", "seed") if name in cells.columns]
     usual = cells.filter(pl.col(by) == base).select(*keys, *columns)
     others = cells.filter(pl.col(by) != base).join(usual, on=keys, suffix="_base")
@@ -98,7 +98,7 @@ def _varied(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _delays(summary: dict[str, Any]) -> dict[str, float]:
-    """`p10` to `p90` and `max` of the queueing delay, and `spread`, what lies between the first and the last decile."""
+    """`p10` to `p90` and `max` of the queueing delay, and `spread`, the difference of the first and last decile."""
     found = {name: delay_ms(summary[f"sojourn_{name}_ms"]) for name in ("p10", "p25", "p50", "p75", "p90", "max")}
     return found | {"spread": found["p90"] - found["p10"]}
 

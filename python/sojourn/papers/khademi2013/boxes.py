@@ -22,7 +22,7 @@ QUANTITIES = {
     "t": "RTT from the driver on [ms]",
     "g": "goodput of 5 s [Mb/s]",
 }
-"""Prefix of the quantiles' columns, and what the axis says."""
+"""Prefix of the quantiles' columns, and the label of the axis."""
 
 
 def box_figure(
@@ -36,7 +36,7 @@ def box_figure(
     panel: str | None = None,
     panel_label: str = "{}",
 ) -> Figure:
-    """A row of panels per quantity, a panel per value of `panel`; without it the quantities stand side by side.
+    """A row of panels per quantity, a panel per value of `panel`; without it the quantities are side by side.
 
     Quantiles are those of the single runs, averaged, as the paper prints averages.
     """
@@ -67,7 +67,7 @@ def _parts(cells: pl.DataFrame, panel: str, label: str) -> list[tuple[str, pl.Da
 
 
 def _same_scale(row: Iterable[Axes]) -> None:
-    """Goodputs of all loads are compared on one scale; alone, a saturated link's would fill its panel with noise."""
+    """Share one scale: goodputs of all loads are comparable; alone, a saturated link's noise would fill its panel."""
     limits = [axes.get_ylim() for axes in row]
     for axes in row:
         axes.set_ylim(min(low for low, _ in limits), max(high for _, high in limits))

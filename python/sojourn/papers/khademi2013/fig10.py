@@ -2,7 +2,7 @@
 
 The paper's RTTs are those of captures (tcpdump, SPP), so those are judged.
 
-"Almost constant" means that the largest median of the three loads is less than 1.3 times the smallest.
+"Almost constant" means that the maximum median of the three loads is less than 1.3 times the minimum.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from sojourn.papers.judge import Measured, Verdict, relations_by_claim
+from sojourn.papers.judge import Measurements, Verdict, relations_by_claim
 from sojourn.papers.khademi2013.analysis import LIGHT, MODERATE, THREE, means, select
 from sojourn.papers.khademi2013.boxes import box_figure
 from sojourn.papers.khademi2013.wlan import KEYS, cells_of
@@ -27,7 +27,7 @@ TITLE = "Figure 10: uploads beside downloads over 802.11g"
 STUDY = "fig10.toml"
 
 
-def measure(result: StudyResult) -> Measured:
+def measure(result: StudyResult) -> Measurements:
     """Median RTTs of the uploads; under light load the mean of all three AQMs."""
     cells = cells_of(result)
     light = [select(cells, aqm=aqm, flows=LIGHT).sort("seed")["t50"].to_list() for aqm in THREE]
@@ -37,7 +37,7 @@ def measure(result: StudyResult) -> Measured:
         "S3-F10-CoDel-mod": moderate["CoDel"],
         "S3-F10-ARED-mod": moderate["ARED"],
     }
-    return Measured(samples, cells, KEYS, RELATIONS)
+    return Measurements(samples, cells, KEYS, RELATIONS)
 
 
 def S3_F10_PIE(cells: pl.DataFrame) -> bool:
@@ -51,5 +51,5 @@ RELATIONS = relations_by_claim([S3_F10_PIE])
 
 
 def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
-    """Draw the RTT as a capture in the station sees it, the same from TCP on, and the goodput: boxes by load."""
+    """Draw the RTT as a capture in the station sees it, the RTT from TCP on, and the goodput: boxes by load."""
     return box_figure(cells_of(result), ("t", "r", "g"), x="flows", x_label="flows each way", group="aqm")

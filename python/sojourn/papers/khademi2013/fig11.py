@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sojourn.papers.judge import Measured, Relation, Verdict
+from sojourn.papers.judge import Measurements, Relation, Verdict
 from sojourn.papers.khademi2013.analysis import cells_of, extreme, reductions, select
 from sojourn.papers.khademi2013.boxes import box_figure
 
@@ -21,8 +21,8 @@ RELATIONS: dict[str, Relation] = {}
 KEYS = ("aqm", "target_ms", "flows")
 
 
-def measure(result: StudyResult) -> Measured:
-    """By how much FQ_CoDel's quantiles are less than CoDel's: smallest and largest over the loads."""
+def measure(result: StudyResult) -> Measurements:
+    """Reductions of CoDel's quantiles by FQ_CoDel: minimum and maximum over the loads."""
     cells = cells_of(result, KEYS)
     less = reductions(cells, ("p10", "p50", "p90"), "aqm", "CoDel")
     at_5 = select(less, target_ms=5.0)
@@ -34,7 +34,7 @@ def measure(result: StudyResult) -> Measured:
     for target_ms in (5, 20):
         worst = extreme(select(less, target_ms=float(target_ms)), "p90", ["flows"], highest=False)
         samples[f"S3-F11-p90-{target_ms}"] = [-reduction for reduction in worst]
-    return Measured(samples, cells, KEYS, RELATIONS)
+    return Measurements(samples, cells, KEYS, RELATIONS)
 
 
 def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:

@@ -1,7 +1,7 @@
 """Figure 12: delays of one flow's packets over time under CoDel and FQ_CoDel, at a target of 5 ms.
 
-The paper draws samples and does not define its jitter. Here it is the mean difference between the delays of successive
-packets of the flow, without its sign (RFC 3393's delay variation). The flow is the first of each run.
+The paper draws samples and does not define its jitter. Here it is the mean absolute difference between the delays of
+successive packets of the flow (RFC 3393's delay variation). The flow is the first of each run.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import polars as pl
 from sojourn.figures import marks
 from sojourn.figures.canvas import new_figure, style
 from sojourn.figures.channels import curves
-from sojourn.papers.judge import Measured, Verdict, relations_by_claim
+from sojourn.papers.judge import Measurements, Verdict, relations_by_claim
 from sojourn.papers.khademi2013.analysis import AQMS, LOADS, PACKET_MS, means
 
 if TYPE_CHECKING:
@@ -31,17 +31,17 @@ KEYS = ("aqm", "flows")
 TWO = ("CoDel", "FQ_CoDel")
 
 
-def measure(result: StudyResult) -> Measured:
+def measure(result: StudyResult) -> Measurements:
     """Mean delay and jitter of the first flow."""
     rows = []
     for aqm, flows, one in _runs(result):
         delays = sample_flow(one)["delay_ms"]
         rows.append({"aqm": aqm, "flows": flows, "seed": one.seed, "mean": delays.mean(), "jitter": jitter(delays)})
-    return Measured({}, pl.DataFrame(rows), KEYS, RELATIONS)
+    return Measurements({}, pl.DataFrame(rows), KEYS, RELATIONS)
 
 
 def sample_flow(one: Result) -> pl.DataFrame:
-    """`time_s` and `delay_ms` of the packets of the first flow, in the order in which they were sent."""
+    """`time_s` and `delay_ms` of the packets of the first flow, in sending order."""
     sent = (
         (pl.col("link") == "forward") & (pl.col("flow") == 0) & pl.col("fate").cast(pl.String).str.starts_with("sent")
     )
@@ -50,7 +50,7 @@ def sample_flow(one: Result) -> pl.DataFrame:
 
 
 def jitter(delays: pl.Series) -> float:
-    """Mean difference between successive delays, without its sign."""
+    """Mean absolute difference between successive delays."""
     return float(delays.diff().abs().mean())  # type: ignore[arg-type]
 
 
@@ -69,7 +69,7 @@ def S3_F12(cells: pl.DataFrame) -> bool:
 
 
 def _over(cells: pl.DataFrame, column: str, more: str, less: str) -> list[float]:
-    """By how much `column` of one AQM is above that of the other, load by load."""
+    """Difference of `column` between two AQMs, load by load."""
     both = (means(cells, column, "flows", aqm=aqm) for aqm in (more, less))
     return [high - low for high, low in zip(*both, strict=True)]
 

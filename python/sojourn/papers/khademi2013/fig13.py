@@ -1,8 +1,8 @@
 """Figure 13: queueing delay of ECN-capable flows and of others, at a target of 5 ms.
 
-The paper does not say when a queue is "constantly backlogged", nor what is "very narrow". Here it is backlogged when
-nine of ten packets wait longer than the target, and narrow when the 10th and the 90th percentile differ by less than a
-tenth of the median.
+The paper does not define a "constantly backlogged" queue, nor "very narrow". Here it is backlogged when nine of ten
+packets wait longer than the target, and narrow when the 10th and the 90th percentile differ by less than a tenth of the
+median.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from sojourn.papers.judge import Measured, Verdict, regardless_of, relations_by_claim
+from sojourn.papers.judge import Measurements, Verdict, regardless_of, relations_by_claim
 from sojourn.papers.khademi2013.analysis import HEAVY, SENDERS, THREE, cells_of, means, value
 from sojourn.papers.khademi2013.boxes import box_figure
 
@@ -30,9 +30,9 @@ TARGET_MS = 5.0
 NARROW = 0.1
 
 
-def measure(result: StudyResult) -> Measured:
+def measure(result: StudyResult) -> Measurements:
     """Delays of every run."""
-    return Measured({}, ecn_cells(result), KEYS, RELATIONS)
+    return Measurements({}, ecn_cells(result), KEYS, RELATIONS)
 
 
 def ecn_cells(result: StudyResult) -> pl.DataFrame:
@@ -73,7 +73,7 @@ def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
 
 
 def draw_ecn(result: StudyResult, quantity: str) -> Figure:
-    """A panel per AQM of the delay (`p`) or the goodput (`g`)."""
+    """Draw a panel per AQM of the delay (`p`) or the goodput (`g`)."""
     named = ecn_cells(result).with_columns(
         ecn=pl.when("ecn").then(pl.lit("ECN")).otherwise(pl.lit("no ECN")), flows=pl.col("flows") // SENDERS
     )

@@ -1,7 +1,7 @@
 """Figure 14: goodput of ECN-capable flows and of others, at a target of 5 ms.
 
-The paper does not say what undershoot is. Here a light load undershoots when its goodput is more than 3 % below that
-of 64 flows: in figure 4, without ECN, light loads lie up to 2.7 % below, and the paper calls that close.
+The paper does not define undershoot. Here a light load undershoots when its goodput is more than 3 % below that of 64
+flows: in figure 4, without ECN, light loads are up to 2.7 % below, and the paper calls that close.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from sojourn.papers.judge import Measured, Verdict, regardless_of, relations_by_claim
+from sojourn.papers.judge import Measurements, Verdict, regardless_of, relations_by_claim
 from sojourn.papers.khademi2013.analysis import means
 from sojourn.papers.khademi2013.fig13 import KEYS, draw_ecn, ecn_cells
 
@@ -27,9 +27,9 @@ STUDY = "ecn.toml"
 UNDERSHOOT = 0.03
 
 
-def measure(result: StudyResult) -> Measured:
+def measure(result: StudyResult) -> Measurements:
     """Goodputs of every run."""
-    return Measured({}, ecn_cells(result), KEYS, RELATIONS)
+    return Measurements({}, ecn_cells(result), KEYS, RELATIONS)
 
 
 @regardless_of("exclude_ce")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from sojourn.papers.judge import Measured, Verdict, relations_by_claim
+from sojourn.papers.judge import Measurements, Verdict, relations_by_claim
 from sojourn.papers.khademi2013.analysis import EQUAL, TARGETS_MS, THREE, cells_of, extreme, means
 from sojourn.papers.khademi2013.boxes import box_figure
 
@@ -25,8 +25,8 @@ STUDY = "fig2.toml"
 KEYS = ("aqm", "target_ms")
 
 
-def measure(result: StudyResult) -> Measured:
-    """Goodput over the whole run at the targets where it is lowest and highest; delays for the relations."""
+def measure(result: StudyResult) -> Measurements:
+    """Goodput over the whole run at the targets with the minimum and maximum; delays for the relations."""
     cells = cells_of(result, KEYS)
     samples = {
         f"S3-1flow-{aqm}-{end}": extreme(
@@ -35,7 +35,7 @@ def measure(result: StudyResult) -> Measured:
         for aqm in THREE
         for end in ("min", "max")
     }
-    return Measured(samples, cells, KEYS, RELATIONS)
+    return Measurements(samples, cells, KEYS, RELATIONS)
 
 
 def S3_F2a_1(cells: pl.DataFrame) -> bool:

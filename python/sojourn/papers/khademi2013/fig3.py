@@ -1,7 +1,7 @@
 """Figure 3: queueing delay under three loads, by target.
 
 "In proportion to the target" means that ARED's median grows with it from target to target, and that a straight line
-fits with R² > 0.9; CoDel's spread is "roughly equal" when the largest is below 1.3 times the smallest.
+fits with R² > 0.9; CoDel's spread is "roughly equal" if its maximum is below 1.3 times its minimum.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from sojourn.papers.judge import Measured, Verdict, relations_by_claim
+from sojourn.papers.judge import Measurements, Verdict, relations_by_claim
 from sojourn.papers.khademi2013.analysis import HEAVY, LOADS, MODERATE, TARGETS_MS, cells_of, means
 from sojourn.papers.khademi2013.boxes import box_figure
 
@@ -29,9 +29,9 @@ KEYS = ("aqm", "target_ms", "flows")
 CROWDED = (MODERATE, HEAVY)
 
 
-def measure(result: StudyResult) -> Measured:
+def measure(result: StudyResult) -> Measurements:
     """Delays of every run."""
-    return Measured({}, cells_of(result, KEYS), KEYS, RELATIONS)
+    return Measurements({}, cells_of(result, KEYS), KEYS, RELATIONS)
 
 
 def S3_F3_1(cells: pl.DataFrame) -> bool:
@@ -94,7 +94,7 @@ def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
 
 
 def draw_targets(result: StudyResult, quantity: str) -> Figure:
-    """A panel per load of the delay (`p`) or the goodput (`g`)."""
+    """Draw a panel per load of the delay (`p`) or the goodput (`g`)."""
     cells = cells_of(result, KEYS)
     look = {"x": "target_ms", "x_label": "target [ms]", "group": "aqm", "panel": "flows", "panel_label": "{} flows"}
     return box_figure(cells, (quantity,), **look)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from sojourn.papers.judge import Measured, Verdict, relations_by_claim
+from sojourn.papers.judge import Measurements, Verdict, relations_by_claim
 from sojourn.papers.khademi2013.analysis import EQUAL, HEAVY, LIGHT, MODERATE, THREE, cells_of, extreme, means, select
 from sojourn.papers.khademi2013.fig3 import KEYS, draw_targets
 
@@ -20,7 +20,7 @@ TITLE = "Figure 4: goodput with 4, 16 and 64 flows"
 STUDY = "targets.toml"
 
 
-def measure(result: StudyResult) -> Measured:
+def measure(result: StudyResult) -> Measurements:
     """Median goodputs: at ARED's smallest target, the range over the targets, and of all with 64 flows."""
     cells = cells_of(result, KEYS)
     light = select(cells, flows=LIGHT)
@@ -31,11 +31,11 @@ def measure(result: StudyResult) -> Measured:
         samples[f"S3-F4-{aqm}-light-min"] = extreme(own, "g50", ["target_ms"], highest=False)
         samples[f"S3-F4-{aqm}-light-max"] = extreme(own, "g50", ["target_ms"], highest=True)
     samples["S3-F4-heavy"] = means(cells, "g50", "seed", flows=HEAVY)
-    return Measured(samples, cells, KEYS, RELATIONS)
+    return Measurements(samples, cells, KEYS, RELATIONS)
 
 
 def S3_F4_mod(cells: pl.DataFrame) -> bool:
-    """With 16 flows ARED's goodput is the same as CoDel's and PIE's at every target but 1 ms, where it is lower."""
+    """With 16 flows ARED's goodput equals CoDel's and PIE's at every target except 1 ms, where it is lower."""
     codel, pie, ared = (means(cells, "g50", "target_ms", aqm=aqm, flows=MODERATE) for aqm in THREE)
     others = [other for pair in zip(codel[1:], pie[1:], strict=True) for other in pair]
     own = [value for value in ared[1:] for _ in range(2)]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sojourn.papers.judge import Measured, Relation, Verdict
+from sojourn.papers.judge import Measurements, Relation, Verdict
 from sojourn.papers.khademi2013.analysis import LIGHT, cells_of, extreme, reductions, select
 from sojourn.papers.khademi2013.boxes import box_figure
 
@@ -25,8 +25,8 @@ RELATIONS: dict[str, Relation] = {}
 KEYS = ("interval_ms", "flows")
 
 
-def measure(result: StudyResult) -> Measured:
-    """By how much delay and goodput are less than with 100 ms."""
+def measure(result: StudyResult) -> Measurements:
+    """Reductions of delay and goodput against 100 ms."""
     cells = cells_of(result, KEYS)
     less = reductions(cells, ("p50", "g50"), "interval_ms", 100.0)
     samples = {
@@ -34,7 +34,7 @@ def measure(result: StudyResult) -> Measured:
         "S3-F5-lat-max": extreme(less, "p50", KEYS, highest=True),
         "S3-F5-gp": extreme(select(less, flows=LIGHT), "g50", KEYS, highest=True),
     }
-    return Measured(samples, cells, KEYS, RELATIONS)
+    return Measurements(samples, cells, KEYS, RELATIONS)
 
 
 def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:

@@ -1,6 +1,6 @@
 """Figure 6: PIE with a t_update of 5, 30 and 100 ms, at a target of 5 ms.
 
-The trend is asked from step to step with 4 flows, from end to end with 16, and not at all with 64, where the paper
+The trend is checked from step to step with 4 flows, from end to end with 16, and not at all with 64, where the paper
 finds it "less predictable".
 """
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from sojourn.papers.judge import Measured, Verdict, relations_by_claim
+from sojourn.papers.judge import Measurements, Verdict, relations_by_claim
 from sojourn.papers.khademi2013.analysis import LIGHT, MODERATE, cells_of, means, reductions, select
 from sojourn.papers.khademi2013.boxes import box_figure
 
@@ -27,12 +27,12 @@ STUDY = "fig6.toml"
 KEYS = ("interval_ms", "flows")
 
 
-def measure(result: StudyResult) -> Measured:
-    """By how much delay and goodput are less with 5 than with 30 ms."""
+def measure(result: StudyResult) -> Measurements:
+    """Reductions of delay and goodput with 5 ms against 30 ms."""
     cells = cells_of(result, KEYS)
     less = select(reductions(cells, ("p50", "g50"), "interval_ms", 30.0), flows=LIGHT, interval_ms=5.0)
     samples = {"S3-F6-lat": less["p50"].to_list(), "S3-F6-gp": less["g50"].to_list()}
-    return Measured(samples, cells, KEYS, RELATIONS)
+    return Measurements(samples, cells, KEYS, RELATIONS)
 
 
 def S3_F6_trend(cells: pl.DataFrame) -> bool:

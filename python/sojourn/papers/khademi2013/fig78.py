@@ -1,7 +1,7 @@
 """Figures 7 and 8: queueing delay and goodput with base RTTs of 5, 100 and 500 ms.
 
-"Most" means more than half of the nine pairs of an AQM and a load; delay is "significantly" lower when it is below
-0.8 times the others'; goodput is "almost the same" within 1 %, a loss of it "little" up to 5 %.
+"Most" means more than half of the nine pairs of an AQM and a load; delay is "significantly" lower when it is below 0.8
+times the others'; goodput is "almost the same" within 1 %, a loss of it "little" up to 5 %.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from sojourn.papers.judge import Measured, Verdict, relations_by_claim
+from sojourn.papers.judge import Measurements, Verdict, relations_by_claim
 from sojourn.papers.khademi2013.analysis import EQUAL, LIGHT, LOADS, MODERATE, THREE, cells_of, means, value
 from sojourn.papers.khademi2013.boxes import box_figure
 
@@ -29,9 +29,9 @@ SIGNIFICANT = 0.8
 LITTLE = 0.05
 
 
-def measure(result: StudyResult) -> Measured:
+def measure(result: StudyResult) -> Measurements:
     """Delays and goodputs of every run."""
-    return Measured({}, cells_of(result, KEYS), KEYS, RELATIONS)
+    return Measurements({}, cells_of(result, KEYS), KEYS, RELATIONS)
 
 
 def S3_F7(cells: pl.DataFrame) -> bool:
@@ -65,7 +65,7 @@ def _delay_ratio(cells: pl.DataFrame, rtt_ms: float, flows: int) -> float:
 
 
 def _loss(cells: pl.DataFrame, rtt_ms: float, flows: int) -> float:
-    """Share of the goodput that ARED lacks against the better one of CoDel and PIE."""
+    """Goodput loss of ARED relative to the better one of CoDel and PIE."""
     codel, pie, ared = (value(cells, "g50", aqm=aqm, rtt_ms=rtt_ms, flows=flows) for aqm in THREE)
     return 1 - ared / max(codel, pie)
 

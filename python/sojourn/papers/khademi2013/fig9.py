@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from sojourn.papers.judge import Measured, Verdict, relations_by_claim
+from sojourn.papers.judge import Measurements, Verdict, relations_by_claim
 from sojourn.papers.khademi2013.analysis import LIGHT, LOADS, THREE, select, value
 from sojourn.papers.khademi2013.boxes import box_figure
 from sojourn.papers.khademi2013.wlan import KEYS, cells_of
@@ -21,11 +21,11 @@ TITLE = "Figure 9: downloads over 802.11g"
 STUDY = "fig9.toml"
 
 
-def measure(result: StudyResult) -> Measured:
+def measure(result: StudyResult) -> Measurements:
     """Median goodput of every 5 s under light load."""
     cells = cells_of(result)
     light = {aqm: select(cells, aqm=aqm, flows=LIGHT)["g50"].to_list() for aqm in THREE}
-    return Measured({f"S3-F9-{aqm}": samples for aqm, samples in light.items()}, cells, KEYS, RELATIONS)
+    return Measurements({f"S3-F9-{aqm}": samples for aqm, samples in light.items()}, cells, KEYS, RELATIONS)
 
 
 def S3_F9_lat(cells: pl.DataFrame) -> bool:

@@ -1,8 +1,8 @@
-"""What the paper's queue managers are on the real kernel, which is a later one.
+"""Translation of the paper's queue managers to the real kernel, which is a later one.
 
-Linux 6.1's CoDel and FQ-CoDel are the paper's (of 3.8) but for what counts as the largest packet and as a drop; its PIE
-is RFC 8033's with a limit on marking, not Cisco's module; its Adaptive RED is the paper's. What no kernel has, such as
-leaving out CE-marked packets, is left out.
+Linux 6.1's CoDel and FQ-CoDel are the paper's (of 3.8) except for the definitions of the largest packet and of a drop;
+its PIE is RFC 8033's with a limit on marking, not Cisco's module; its Adaptive RED is the paper's. Features that no
+kernel has, such as excluding CE-marked packets, are left out.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ CISCO_UPDATE = "tupdate 30ms"
 
 
 def on_kernel(aqm: str, _scenario: Mapping[str, Any]) -> dict[str, Any]:
-    """Keys of the scenario that stand for a queue manager of the paper's studies."""
+    """Keys of the scenario that replace a queue manager of the paper's studies."""
     name, *words = aqm.split()
     if "exclude_ce" in words:
         raise LackingError("no queue manager of Linux leaves CE-marked packets out of what it measures")

@@ -1,4 +1,4 @@
-"""What the paper states and leaves unsaid, what we take, and what else can be assumed (`--assume`)."""
+"""Stated and unstated parts of the paper's set-up, our choices, and alternatives (`--assume`)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WLAN = ("fig9", "fig10")
 WITH_PIE = ("fig2", "fig3", "fig4", "fig6", "fig7-8", "fig13", "fig14", "table5")
 WITH_ARED = ("fig2", "fig3", "fig4", "fig7-8", "fig13", "fig14", "table5")
 SEARCHED = WIRED
-"""Figures over whose assumptions `--search` looks: those of the WLAN have a set-up of their own."""
+"""Figures used by `--search`: those of the WLAN have a set-up of their own."""
 
 METHODS = (
     "TCP flows with the TCP of Linux 3.8 (reno, ABC, SACK) share a 10 Mbit/s Ethernet link for 60 s; the base RTT is "

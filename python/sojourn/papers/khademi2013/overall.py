@@ -1,9 +1,9 @@
 """Section 8: ARED does worse than CoDel or PIE only with very few flows, over a WLAN both ways, and with ECN.
 
 It is judged over the situations of the other figures: every target and every base RTT under each load, ECN, downloads
-over the WLAN, and uploads beside them. ARED is worse than another one where its median goodput is more than 5 % lower,
-or where its median delay is more than a tenth higher and its goodput no more than 1 % higher. "Very few" are 4 flows.
-In each of the three kinds of situations it has to be worse than one of the others somewhere, elsewhere than none.
+over the WLAN, and uploads beside them. ARED is worse than another AQM if its median goodput is more than 5 % lower, or
+if its median delay is more than a tenth higher and its goodput no more than 1 % higher. "Very few" are 4 flows. In each
+of the three kinds of situations ARED must be worse than one of the others somewhere, and nowhere else.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import polars as pl
 from sojourn.figures import marks
 from sojourn.figures.canvas import legend, new_figure, style
 from sojourn.figures.channels import curves
-from sojourn.papers.judge import Measured, Place, Verdict, everywhere, relations_by_claim
+from sojourn.papers.judge import Check, Measurements, Verdict, all_checks, relations_by_claim
 from sojourn.papers.khademi2013 import wlan
 from sojourn.papers.khademi2013.analysis import EQUAL, LIGHT, cells_of
 from sojourn.papers.khademi2013.fig13 import ecn_cells
@@ -36,25 +36,25 @@ KEYS = ("aqm", "situation", "flows")
 ECN, DOWN, BOTH_WAYS = "ECN", "WLAN, down", "WLAN, up and down"
 STUDIES = (STUDY, "rtts.toml", "ecn.toml", "fig9.toml", "fig10.toml")
 RTT_MS = 100
-"""That of the runs that vary the target."""
+"""RTT of the runs that vary the target."""
 LOSS = 0.05
 MORE_DELAY = 0.1
 
 
 def points(study: Study, load: Callable[[str], Study]) -> Study:
-    """The runs of the other figures, which are found where these were made; `study` says whose a point is."""
+    """The runs of the other figures, which are reused if they were made; the value `study` names a point's study."""
     studies = [study, *(load(name) for name in STUDIES[1:])]
-    told = [
+    renamed = [
         replace(point, values=point.values | {"study": name})
         for name, one in zip(STUDIES, studies, strict=True)
         for point in one.points
     ]
-    return replace(study, points=told, axes=())
+    return replace(study, points=renamed, axes=())
 
 
-def measure(result: StudyResult) -> Measured:
+def measure(result: StudyResult) -> Measurements:
     """Median delay and goodput of every run, by situation."""
-    return Measured({}, _cells(result), KEYS, RELATIONS)
+    return Measurements({}, _cells(result), KEYS, RELATIONS)
 
 
 def _cells(result: StudyResult) -> pl.DataFrame:
@@ -85,8 +85,8 @@ def _named(cells: pl.DataFrame, situation: pl.Expr, delay: str) -> pl.DataFrame:
     return cells.select(*chosen, pl.col("g50").alias("goodput"))
 
 
-@everywhere
-def S3_OVERALL(cells: pl.DataFrame) -> Iterator[Place]:
+@all_checks
+def S3_OVERALL(cells: pl.DataFrame) -> Iterator[Check]:
     """Worse with few flows, over the WLAN both ways and with ECN, and nowhere else."""
     found = {row[:3]: row[3:] for row in cells.select(*KEYS, "delay_ms", "goodput").sort(KEYS).iter_rows()}
     situations = sorted({(situation, flows) for _, situation, flows in found}, key=_order)
@@ -99,13 +99,13 @@ def S3_OVERALL(cells: pl.DataFrame) -> Iterator[Place]:
             worse[kind] = worse.get(kind, False) or bool(beaten)
             continue
         numbers = "; ".join(f"{name} {ms:.4g} ms, {rate:.4g} Mb/s" for name, (ms, rate) in others.items())
-        yield Place(not beaten, f"{situation}, {flows} flows: ARED {own[0]:.4g} ms, {own[1]:.4g} Mb/s; {numbers}")
+        yield Check(not beaten, f"{situation}, {flows} flows: ARED {own[0]:.4g} ms, {own[1]:.4g} Mb/s; {numbers}")
     for kind, somewhere in worse.items():
-        yield Place(somewhere, f"{kind}: worse nowhere")
+        yield Check(somewhere, f"{kind}: worse nowhere")
 
 
 def _order(situation: tuple[str, int]) -> tuple[str, int, int]:
-    """By kind, by the number in it, by load."""
+    """Sort key: kind, the number in its name, load."""
     name, flows = situation
     kind, *number = name.split()
     return kind, int(number[0]) if number and number[0].isdigit() else 0, flows
@@ -122,7 +122,7 @@ RELATIONS = relations_by_claim([S3_OVERALL])
 
 
 def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
-    """Draw ARED's delay and goodput as shares of CoDel's and PIE's, a row per situation and load."""
+    """Draw ARED's delay and goodput relative to CoDel's and PIE's, a row per situation and load."""
     means = {row[:3]: row[3:] for row in _cells(result).group_by(KEYS).mean().drop("seed").iter_rows()}
     situations = sorted({(situation, flows) for _, situation, flows in means}, key=_order)
     names = [f"{situation}, {flows} flows" for situation, flows in situations]

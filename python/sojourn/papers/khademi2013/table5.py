@@ -1,7 +1,7 @@
 """Table 5: share of packets marked with ECN over share of packets dropped without, at a target of 5 ms.
 
-Both rates are over the arrivals. Beside the published cells stand variants that the paper does not have: CE-marked
-packets left out of what the AQMs measure, as its section 7 recommends, and PIE with a limit on marking.
+Both rates are relative to arrivals. Variants beyond the paper are listed beside the published cells: CE-marked packets
+excluded from the AQMs' measurements, as its section 7 recommends, and PIE with a limit on marking.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from sojourn.figures import marks
 from sojourn.figures.canvas import legend, new_figure, style
 from sojourn.figures.channels import curves, faint, muted
 from sojourn.papers.cells import draw_line
-from sojourn.papers.judge import Measured, Relation, Verdict
+from sojourn.papers.judge import Measurements, Relation, Verdict
 from sojourn.papers.khademi2013.analysis import SENDERS, THREE, cells_of
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ KEYS = ("aqm", "variant", "flows")
 VARIED = (*KEYS, "ecn")
 
 
-def measure(result: StudyResult) -> Measured:
+def measure(result: StudyResult) -> Measurements:
     """Ratio of every cell and seed."""
     cells = ratios(cells_of(result, VARIED))
     published = cells.filter(pl.col("variant") == "")
@@ -43,7 +43,7 @@ def measure(result: StudyResult) -> Measured:
         for aqm in THREE
         for flows in FLOWS
     }
-    return Measured(samples, cells, KEYS, RELATIONS)
+    return Measurements(samples, cells, KEYS, RELATIONS)
 
 
 def ratios(cells: pl.DataFrame) -> pl.DataFrame:
@@ -54,7 +54,7 @@ def ratios(cells: pl.DataFrame) -> pl.DataFrame:
 
 
 def draw(result: StudyResult, verdicts: Sequence[Verdict]) -> Figure:
-    """Draw a panel per AQM: published ratios with their tight bands, and those measured, by flows per sender."""
+    """Draw a panel per AQM: published ratios with their tight bands, and measured ones, by flows per sender."""
     by_id = {verdict["id"]: verdict for verdict in verdicts}
     cells = ratios(cells_of(result, VARIED))
     at = list(range(len(FLOWS)))

@@ -1,8 +1,8 @@
-"""What figures 9 and 10 share: round-trip times of one group of flows, and what its senders send in 5 s.
+"""Common analysis of figures 9 and 10: round-trip times of one flow group, and its senders' throughput per 5 s.
 
-A round-trip time is that of a segment from when TCP hands it down (`r10` to `r90`) until the first acknowledgment that
-covers it; `t10` to `t90` begin when it leaves its host's queue for the driver, where tcpdump sees it. The two differ
-for uploads only.
+A round-trip time is measured from the time when TCP passes a segment down (`r10` to `r90`) until the first
+acknowledgment that covers it; `t10` to `t90` start when the segment leaves its host's queue for the driver, where
+tcpdump sees it. The two differ for uploads only.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _round_trips(one: Result) -> dict[str, float]:
 
 
 def _goodputs(one: Result) -> dict[str, float]:
-    """Bytes of IP that the first group's senders put on the air: the access point, or all stations together."""
+    """Bytes of IP that the first group's senders transmit: the access point, or all stations together."""
     uploads = one.scenario.document["flows"][0]["direction"] == "reverse"
     chosen = pl.col("link") != "forward" if uploads else pl.col("link") == "forward"
     steps = one.utilisation.filter(chosen).group_by("time_s").agg(pl.col("bytes").sum()).sort("time_s")

@@ -15,7 +15,7 @@ import polars as pl
 from sojourn.figures.canvas import new_figure, style
 from sojourn.figures.channels import curves
 from sojourn.papers.cells import draw_line
-from sojourn.papers.judge import Measured, Verdict, relations_by_claim
+from sojourn.papers.judge import Measurements, Verdict, relations_by_claim
 from sojourn.papers.nichols2012 import schemes
 from sojourn.papers.nichols2012.schemes import CODEL, RED
 
@@ -33,9 +33,9 @@ LOW_RATE, HIGH_RATES = 3, (45, 100)
 SIMILAR = 2.0
 
 
-def measure(result: StudyResult) -> Measured:
+def measure(result: StudyResult) -> Measurements:
     """Median delay and utilisation of every run."""
-    return Measured({}, _cells(result), ("scheme", "mix", "rate_mbit"), RELATIONS)
+    return Measurements({}, _cells(result), ("scheme", "mix", "rate_mbit"), RELATIONS)
 
 
 def _cells(result: StudyResult) -> pl.DataFrame:
@@ -50,7 +50,7 @@ def _by_point(cells: pl.DataFrame, value: str) -> dict[tuple[Any, ...], float]:
 
 
 def S5_UTIL(cells: pl.DataFrame) -> bool:
-    """At high rates CoDel uses at least as much of the link as RED."""
+    """At high rates CoDel's utilisation is at least RED's."""
     use = _by_point(cells, "utilisation")
     return all(use[CODEL, mix, rate] >= use[RED, mix, rate] for mix, rate in product(MIXES, HIGH_RATES))
 

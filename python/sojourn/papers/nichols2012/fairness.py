@@ -1,7 +1,7 @@
 """Jain's index of the goodputs, CoDel and RED, over the rate for three numbers of FTPs.
 
-CoDel is "consistently better" if its index is higher in the mean over all rates and numbers, and nowhere lower by more
-than a hundredth, to which a figure of an index can be read.
+CoDel is "consistently better" if its mean index over all rates and numbers is higher, and it is nowhere lower by more
+than a hundredth, the reading precision of a figure.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import polars as pl
 from sojourn.figures.canvas import new_figure, style
 from sojourn.figures.channels import curves
 from sojourn.papers.cells import draw_line
-from sojourn.papers.judge import Measured, Verdict, relations_by_claim
+from sojourn.papers.judge import Measurements, Verdict, relations_by_claim
 from sojourn.papers.nichols2012 import schemes
 from sojourn.papers.nichols2012.schemes import CODEL, RED
 
@@ -31,9 +31,9 @@ RATES = (3, 10, 45)
 READING = 0.01
 
 
-def measure(result: StudyResult) -> Measured:
+def measure(result: StudyResult) -> Measurements:
     """Jain's index of every run."""
-    return Measured({}, _cells(result), ("scheme", "ftps", "rate_mbit"), RELATIONS)
+    return Measurements({}, _cells(result), ("scheme", "ftps", "rate_mbit"), RELATIONS)
 
 
 def _cells(result: StudyResult) -> pl.DataFrame:

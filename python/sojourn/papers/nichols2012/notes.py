@@ -1,4 +1,4 @@
-"""What the script and the retellings state, what we take where they say nothing, and what else can be assumed."""
+"""Set-up stated by the script and by accounts of the study, our choices, and alternatives (`--assume`)."""
 
 from __future__ import annotations
 

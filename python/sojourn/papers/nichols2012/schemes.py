@@ -1,4 +1,4 @@
-"""What the figures share: the two queue managers, and a row of cells per run."""
+"""Common analysis of the figures: the two queue managers, and a row of cells per run."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The conclusion: sfqCoDel against the others at every point of the sweeps, round-trip times included.
 
 Tied is within one point of the best utilisation, within 10 % or half a packet of the shortest queue, and within half a
-point of the lowest drop rate. "Most" is more than half of the points, for each of the three by itself; at points that
-were not run it is taken to be.
+point of the lowest drop rate. "Most" is more than half of the points, for each of the three metrics; points that were
+not run count in its favour.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import polars as pl
 from sojourn.figures import marks
 from sojourn.figures.canvas import legend, new_figure, style
 from sojourn.figures.channels import curves
-from sojourn.papers.judge import Measured, Verdict, relations_by_claim
+from sojourn.papers.judge import Measurements, Verdict, relations_by_claim
 from sojourn.papers.ns2_codel_variants import original as of_ns2
 from sojourn.papers.ns2_codel_variants.sweeps import LABELS, METRICS, SCHEMES, cells_of, number
 
@@ -30,14 +30,14 @@ STUDY = "conclusion.toml"
 POINT = ("rate_mbit", "ftps", "rtt_ms")
 
 
-def measure(result: StudyResult) -> Measured:
+def measure(result: StudyResult) -> Measurements:
     """Cells of every point."""
-    return Measured({}, conclusion_cells(result), ("scheme", *POINT), RELATIONS)
+    return Measurements({}, conclusion_cells(result), ("scheme", *POINT), RELATIONS)
 
 
 def original() -> Original | None:
-    """The same of ns-2's runs, where they are recorded."""
-    return of_ns2.everywhere(RELATIONS)
+    """Cells of ns-2's runs, if they are recorded."""
+    return of_ns2.at_all_points(RELATIONS)
 
 
 def conclusion_cells(result: StudyResult) -> pl.DataFrame:
@@ -47,7 +47,7 @@ def conclusion_cells(result: StudyResult) -> pl.DataFrame:
 
 
 def best_or_tied(cells: pl.DataFrame) -> pl.DataFrame:
-    """By scheme: for each metric, the share of the points where it is best or tied."""
+    """Share of the points at which a scheme is best or tied, by scheme and metric."""
     most = pl.col("utilisation").max().over(POINT)
     shortest, least = pl.col("queue").min().over(POINT), pl.col("drop_rate").min().over(POINT)
     good = cells.select(

@@ -1,6 +1,6 @@
 """Figure 2: utilisation over the bandwidth.
 
-To decrease is never to rise by more than one point from one bandwidth to the next, and to fall over all of them.
+Decreasing means never rising by more than one point from one bandwidth to the next, and falling over all of them.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sojourn.papers.judge import Measured, Verdict, relations_by_claim
+from sojourn.papers.judge import Measurements, Verdict, relations_by_claim
 from sojourn.papers.ns2_codel_variants import original as of_ns2
 from sojourn.papers.ns2_codel_variants.sweeps import bandwidth_cells, by_scheme, draw_sweep, never_rises, over_bandwidth
 
@@ -23,13 +23,13 @@ TITLE = "Figure 2: utilisation over the bandwidth"
 STUDY = "bandwidth.toml"
 
 
-def measure(result: StudyResult) -> Measured:
+def measure(result: StudyResult) -> Measurements:
     """Cells for the relations."""
     return over_bandwidth(result, RELATIONS)
 
 
 def original() -> Original | None:
-    """The same of ns-2's runs, where they are recorded."""
+    """Cells of ns-2's runs, if they are recorded."""
     return of_ns2.over_bandwidth(RELATIONS)
 
 

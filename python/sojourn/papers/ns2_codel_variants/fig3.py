@@ -1,7 +1,7 @@
 """Figure 3: mean queue length over the bandwidth.
 
-A queue falls at high bandwidth if it is below half of its peak at the highest. Low bandwidths are 1 to 10 Mbit/s, up
-to the default of the paper.
+A queue falls at high bandwidth if it is below half of its peak at the highest. Low bandwidths are 1 to 10 Mbit/s, up to
+the default of the paper.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sojourn.papers.judge import Measured, Verdict, relations_by_claim
+from sojourn.papers.judge import Measurements, Verdict, relations_by_claim
 from sojourn.papers.ns2_codel_variants import original as of_ns2
 from sojourn.papers.ns2_codel_variants.sweeps import FAMILY, bandwidth_cells, by_scheme, draw_sweep, over_bandwidth
 
@@ -26,13 +26,13 @@ STUDY = "bandwidth.toml"
 LOW_MBIT = (1, 2, 5, 10)
 
 
-def measure(result: StudyResult) -> Measured:
+def measure(result: StudyResult) -> Measurements:
     """Cells for the relations."""
     return over_bandwidth(result, RELATIONS)
 
 
 def original() -> Original | None:
-    """The same of ns-2's runs, where they are recorded."""
+    """Cells of ns-2's runs, if they are recorded."""
     return of_ns2.over_bandwidth(RELATIONS)
 
 

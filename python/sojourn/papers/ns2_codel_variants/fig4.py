@@ -1,6 +1,6 @@
 """Figure 4: drop rate over the bandwidth.
 
-To decrease is never to rise by more than one point. Rates are compared where a scheme drops at least one packet in a
+Decreasing means never rising by more than one point. Rates are compared if a scheme drops at least one packet in a
 thousand; "slightly better" is a lower mean over the bandwidths.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sojourn.papers.judge import Measured, Verdict, relations_by_claim
+from sojourn.papers.judge import Measurements, Verdict, relations_by_claim
 from sojourn.papers.ns2_codel_variants import original as of_ns2
 from sojourn.papers.ns2_codel_variants.sweeps import bandwidth_cells, by_scheme, draw_sweep, never_rises, over_bandwidth
 
@@ -26,13 +26,13 @@ STUDY = "bandwidth.toml"
 NOTABLE = 0.001
 
 
-def measure(result: StudyResult) -> Measured:
+def measure(result: StudyResult) -> Measurements:
     """Cells for the relations."""
     return over_bandwidth(result, RELATIONS)
 
 
 def original() -> Original | None:
-    """The same of ns-2's runs, where they are recorded."""
+    """Cells of ns-2's runs, if they are recorded."""
     return of_ns2.over_bandwidth(RELATIONS)
 
 

@@ -1,6 +1,6 @@
 """Figure 6: mean queue length over the number of FTPs.
 
-To rise is never to fall by more than one packet from one number to the next, and to at least double over all.
+Rising means never falling by more than one packet from one number to the next, and at least doubling over all.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from math import inf
 from typing import TYPE_CHECKING
 
-from sojourn.papers.judge import Measured, Verdict, relations_by_claim
+from sojourn.papers.judge import Measurements, Verdict, relations_by_claim
 from sojourn.papers.ns2_codel_variants import original as of_ns2
 from sojourn.papers.ns2_codel_variants.sweeps import FAMILY, by_scheme, draw_sweep, ftp_cells, never_falls, over_ftps
 
@@ -26,13 +26,13 @@ STUDY = "ftps.toml"
 CONSTANT_UP_TO = 100
 
 
-def measure(result: StudyResult) -> Measured:
+def measure(result: StudyResult) -> Measurements:
     """Cells for the relations."""
     return over_ftps(result, RELATIONS)
 
 
 def original() -> Original | None:
-    """The same of ns-2's runs, where they are recorded."""
+    """Cells of ns-2's runs, if they are recorded."""
     return of_ns2.over_ftps(RELATIONS)
 
 

@@ -1,7 +1,7 @@
 """Figure 7: drop rate over the number of FTPs.
 
-Very few FTPs are one and three, a low rate is below one per cent, and a marked rise around five is that seven FTPs
-lose at least twice as large a share as three, and at least one packet in a thousand.
+Very few FTPs are one and three, a low rate is below one per cent, and a marked rise around five means that the loss
+ratio of seven FTPs is at least twice that of three, and at least one packet in a thousand.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sojourn.papers.judge import Measured, Verdict, relations_by_claim
+from sojourn.papers.judge import Measurements, Verdict, relations_by_claim
 from sojourn.papers.ns2_codel_variants import original as of_ns2
 from sojourn.papers.ns2_codel_variants.sweeps import by_scheme, draw_sweep, ftp_cells, over_ftps
 
@@ -28,13 +28,13 @@ FEW = (1, 3, 5, 7)
 LOW, NOTABLE = 0.01, 0.001
 
 
-def measure(result: StudyResult) -> Measured:
+def measure(result: StudyResult) -> Measurements:
     """Cells for the relations."""
     return over_ftps(result, RELATIONS)
 
 
 def original() -> Original | None:
-    """The same of ns-2's runs, where they are recorded."""
+    """Cells of ns-2's runs, if they are recorded."""
     return of_ns2.over_ftps(RELATIONS, FEW)
 
 

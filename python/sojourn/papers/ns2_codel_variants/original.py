@@ -1,8 +1,8 @@
-"""Runs of ns-2 itself as the figures' cells, where they were recorded: what the judge is fed with for `original`.
+"""Recorded runs of ns-2 itself as the figures' cells: input of the judge for `original`.
 
 `original.csv` has a row per run and the columns `scheme`, `rate_mbit`, `ftps`, `rtt_ms`, `seed`, `utilisation`, `queue`
-(packets) and `drop_rate`, with the names of `sweeps.SCHEMES`. A figure is judged by it from ten seeds on. Where some
-points lack a scheme, a claim that is false at the others is contradicted; none is satisfied then.
+(packets) and `drop_rate`, with the names of `sweeps.SCHEMES`. It judges a figure from ten seeds on. If some points lack
+a scheme, a claim that is false at the others is contradicted; none is satisfied then.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from importlib.resources import files
 
 import polars as pl
 
-from sojourn.papers.judge import Measured, Relation
+from sojourn.papers.judge import Measurements, Relation
 from sojourn.papers.ns2_codel_variants.sweeps import FTPS, RATES_MBIT, RTTS_MS, SCHEMES
 from sojourn.papers.original import Original
 
@@ -22,7 +22,7 @@ SOURCE = "ns-2"
 SEEDS = 10
 """As many as the paper's studies have."""
 NORMAL = {"rate_mbit": 10.0, "ftps": 5.0, "rtt_ms": 80.0}
-"""What is not swept has these values."""
+"""Values of the parameters that are not swept."""
 
 
 def over_bandwidth(relations: Mapping[str, Relation]) -> Original | None:
@@ -35,7 +35,7 @@ def over_ftps(relations: Mapping[str, Relation], ftps: Sequence[int] = FTPS) -> 
     return _at(pl.DataFrame({"ftps": ftps}), relations)
 
 
-def everywhere(relations: Mapping[str, Relation]) -> Original | None:
+def at_all_points(relations: Mapping[str, Relation]) -> Original | None:
     """ns-2's runs of `conclusion.toml`."""
     return _at(pl.DataFrame(every_point(), schema=list(NORMAL), orient="row"), relations)
 
@@ -58,7 +58,7 @@ def _at(points: pl.DataFrame, relations: Mapping[str, Relation]) -> Original | N
     if cells.is_empty():
         return None
     lacking = points.cast(pl.Float64).join(cells, on=keys, how="anti").sort(keys)
-    measured = Measured({}, cells, ("scheme", *keys), relations)
+    measured = Measurements({}, cells, ("scheme", *keys), relations)
     return Original(measured, SOURCE, SEEDS, _missing(lacking))
 
 

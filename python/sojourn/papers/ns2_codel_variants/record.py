@@ -1,8 +1,8 @@
 """Runs the studies on ns-2 itself: ``python -m sojourn.papers.ns2_codel_variants.record --results DIR -o FILE``.
 
-Tail drop is ns-2's own; the other schemes are our queue managers inside ns-2. FILE is what `original.py` reads. It is
-written anew after each point. Points that are whole in it are not run again, nor are runs that are in DIR, so the
-command can be stopped and go on, also on another machine.
+Tail drop is ns-2's own; the other schemes are our queue managers inside ns-2. FILE is the input of `original.py`. It is
+rewritten after each point. Complete points in it are not repeated, nor are runs in DIR, so the command can be stopped
+and resumed, also on another machine.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from sojourn.studies.study import Point, Study, StudyResult
 OWN = "droptail"
 """The scheme that ns-2 has itself."""
 SWEPT = {"bandwidth": "link.rate", "ftps": "flows.0.count", "rtt": "flows.0.rtt"}
-"""By the name of a sweep; in the order of `NORMAL`."""
+"""Key by name of a sweep; in the order of `NORMAL`."""
 
 
 @click.command()
@@ -44,7 +44,7 @@ def main(results: Path, out: Path, over: tuple[str, ...], seeds: int | None, job
         for part in parts(study, over or tuple(SWEPT)):
             if not (found and is_whole(found[0], part)):
                 found.append(conclusion_cells(_run(part, runner)))
-                _write(together(found), out)
+                _write(merge_tables(found), out)
 
 
 def is_whole(rows: pl.DataFrame, part: Study) -> bool:
@@ -54,15 +54,15 @@ def is_whole(rows: pl.DataFrame, part: Study) -> bool:
     return there.select("scheme", "seed").unique().height == len(part.points) * len(part.seeds)
 
 
-def together(tables: list[pl.DataFrame]) -> pl.DataFrame:
-    """Rows of several tables, each run once, in order."""
+def merge_tables(tables: list[pl.DataFrame]) -> pl.DataFrame:
+    """Merge the rows of several tables, each run once, in order."""
     keys = ["scheme", *POINT, "seed"]
     same = [table.with_columns(pl.col(*POINT).cast(pl.Float64)) for table in tables]
     return pl.concat(same).unique(keys, keep="last").sort(keys)
 
 
 def parts(study: Study, over: tuple[str, ...]) -> Iterator[Study]:
-    """Yield the schemes at one point after the other, of the points at which nothing but `over` is unusual."""
+    """Yield the schemes at one point after another, for the points that deviate from `NORMAL` in `over` only."""
     places: dict[tuple[float, ...], list[Point]] = {}
     for point in study.points:
         places.setdefault(_place(point), []).append(point)
@@ -77,7 +77,7 @@ def _place(point: Point) -> tuple[float, ...]:
 
 
 def _run(study: Study, runner: Runner) -> StudyResult:
-    """Run the scheme that ns-2 has by its own queue, the others by the plugin."""
+    """Run ns-2's own scheme by its own queue, the others by the plugin."""
     engines = ["ns2" if point.values["link.aqm"] == OWN else "ns2-plugin" for point in study.points]
     chosen = zip(study.points, engines, strict=True)
     return StudyResult(

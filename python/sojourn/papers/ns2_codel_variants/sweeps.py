@@ -1,4 +1,4 @@
-"""What the figures share: a metric of the forward link over bandwidth or number of FTPs, for the four schemes."""
+"""Common analysis of the figures: a metric of the forward link over bandwidth or number of FTPs, by scheme."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import polars as pl
 from sojourn.figures.canvas import legend, new_figure, style
 from sojourn.figures.channels import curves
 from sojourn.papers.cells import draw_line
-from sojourn.papers.judge import Measured
+from sojourn.papers.judge import Measurements
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -38,14 +38,14 @@ Series = dict[float, float]
 """Values of one scheme, by bandwidth in Mbit/s or by number of FTPs."""
 
 
-def over_bandwidth(result: StudyResult, relations: Mapping[str, Relation]) -> Measured:
+def over_bandwidth(result: StudyResult, relations: Mapping[str, Relation]) -> Measurements:
     """Cells of `bandwidth.toml`."""
-    return Measured({}, bandwidth_cells(result), ("scheme", "rate_mbit"), relations)
+    return Measurements({}, bandwidth_cells(result), ("scheme", "rate_mbit"), relations)
 
 
-def over_ftps(result: StudyResult, relations: Mapping[str, Relation]) -> Measured:
+def over_ftps(result: StudyResult, relations: Mapping[str, Relation]) -> Measurements:
     """Cells of `ftps.toml`."""
-    return Measured({}, ftp_cells(result), ("scheme", "ftps"), relations)
+    return Measurements({}, ftp_cells(result), ("scheme", "ftps"), relations)
 
 
 def bandwidth_cells(result: StudyResult) -> pl.DataFrame:
@@ -78,17 +78,17 @@ def by_scheme(cells: pl.DataFrame, over: str, metric: str) -> dict[str, Series]:
 
 
 def never_rises(series: Series, slack: float) -> bool:
-    """Whether no value is above the one before it by more than `slack`."""
+    """Whether no value exceeds its predecessor by more than `slack`."""
     return all(after <= before + slack for before, after in pairwise(series.values()))
 
 
 def never_falls(series: Series, slack: float) -> bool:
-    """Whether no value is below the one before it by more than `slack`."""
+    """Whether no value is below its predecessor by more than `slack`."""
     return all(after >= before - slack for before, after in pairwise(series.values()))
 
 
 def draw_sweep(cells: pl.DataFrame, over: str, metric: str, *, log: bool = False) -> Figure:
-    """Draw a curve per scheme with 95 % confidence intervals; `log` is about the axis of the metric."""
+    """Draw a curve per scheme with 95 % confidence intervals; `log` applies to the axis of the metric."""
     with style():
         figure = new_figure(7.0, 4.0)
         axes = figure.subplots()

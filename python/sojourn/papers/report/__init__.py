@@ -1,4 +1,4 @@
-"""What a reproduction leaves on disk beside its runs: figures, verdicts as data, and a page that holds everything."""
+"""Output of a reproduction beside its runs: figures, verdicts as data, and a page with everything."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def folder_of(root: Path, paper_id: str, assumed: Assumed, done: Reproduction | 
 
 
 def write_figure(done: Reproduction, folder: Path, also: str | None = None) -> list[Path]:
-    """Figure as raster and vector, and perhaps in a third format, and all runs and verdicts as data."""
+    """Write a figure as raster and vector, optionally in a third format, with all runs and verdicts as data."""
     stem = folder / done.figure_id
     drawn = done.paper.figure(done.figure_id).draw(done.study, done.verdicts)
     formats = dict.fromkeys(filter(None, ("png", "svg", also)))
@@ -47,9 +47,9 @@ def write_page(
     command: Sequence[str] = (),
     left_out: Mapping[str, str] | None = None,
 ) -> Path:
-    """One page about figures of one paper, whose files `write_figure` has put into `folder`.
+    """Write a page about figures of one paper, whose files `write_figure` has written to `folder`.
 
-    `left_out` has the figures that the engine cannot make, and why.
+    `left_out` has the figures that the engine cannot make, with reasons.
     """
     text = page(done, folder, varied=varied, command=command, left_out=left_out or {})
     return write_file(folder / PAGE, lambda file: file.write(text.encode()))

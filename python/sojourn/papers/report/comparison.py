@@ -1,4 +1,4 @@
-"""A comparison as one page: it needs nothing from the network, and no script but that of its lab."""
+"""A comparison as one page without network access, with no script but its lab's."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import polars as pl
 
 from sojourn import _core
 from sojourn.engines import SIMULATE
-from sojourn.model.analysis.metrics import Metric, groups, those_of
+from sojourn.model.analysis.metrics import Metric, groups, metrics_in
 from sojourn.papers.report.html import Html, el, image, join, sectioned, table
 from sojourn.papers.report.runnable import HEADING, runnable
 from sojourn.studies.comparison import Comparison
@@ -39,8 +39,8 @@ def page(
 ) -> str:
     """Text of the page.
 
-    `figure` is a picture in SVG or PNG, `differences` what `Comparison.paired` gives, `title` says what the rows are,
-    `remarks` stand below the figure, `setup` are the sentences about what all runs share.
+    `figure` is a picture in SVG or PNG, `differences` the output of `Comparison.paired`, `title` describes the rows,
+    `remarks` are placed below the figure, `setup` are the sentences about common settings.
     """
     bodies = {
         "results": join([_means(found, title), *_list(found.notes)]),
@@ -55,7 +55,9 @@ def page(
 
 def _means(found: Comparison, title: str) -> Html:
     keys = [*found.loads[0], "aqm"]
-    metrics = [metric for metric in those_of(found.table.columns) if metric.shown and _tells(metric, found.table)]
+    metrics = [
+        metric for metric in metrics_in(found.table.columns) if metric.shown and _is_informative(metric, found.table)
+    ]
     rows = [
         [
             _named(row, keys),
@@ -66,7 +68,7 @@ def _means(found: Comparison, title: str) -> Html:
     return table([", ".join(keys), *(metric.axis_label for metric in metrics)], rows, caption=title)
 
 
-def _tells(metric: Metric, means: pl.DataFrame) -> bool:
+def _is_informative(metric: Metric, means: pl.DataFrame) -> bool:
     values = means[metric.column].drop_nulls()
     return len(values) > 0 and not (metric.idle and not (values != 0).any())
 
@@ -79,7 +81,9 @@ def _differences(found: Comparison, differences: pl.DataFrame | None) -> Html:
     if differences is None:
         return Html()
     keys = [*found.loads[0], "aqm"]
-    metrics = [metric for metric in those_of(differences["metric"]) if metric.shown and _tells(metric, found.table)]
+    metrics = [
+        metric for metric in metrics_in(differences["metric"]) if metric.shown and _is_informative(metric, found.table)
+    ]
     rows = []
     for key, group in groups(differences, keys):
         of_metric = {row["metric"]: row for row in group.iter_rows(named=True)}
@@ -99,7 +103,7 @@ def _difference(metric: Metric, row: dict[str, Any] | None) -> str:
 
 
 def _run(found: Comparison) -> Html:
-    """The first run; of the simulator alone, as no other engine is in the page."""
+    """The first run; only for the simulator, because the page contains no other engine."""
     first = found.results[0]
     if first.engine != SIMULATE:
         return Html()

@@ -1,10 +1,10 @@
-"""The figures that real programs can make: ``python -m sojourn.report.emulated --results DIR -o DIR``.
+"""Figures that real programs can make: ``python -m sojourn.report.emulated --results DIR -o DIR``.
 
-Those are the figures with claims about emulated runs, and those that have a study of their own for real programs. Every
-run takes as long as it shows, so the command says first how long all of them take. What the machine had to do meanwhile
-is in each run's manifest (`emulation`: `load`, `cpu_waiting`, `cpu_steal`, `programs_late`) and in `load.csv`. A run
-that says that it is not faithful is refused: it is named, not kept, and run again, up to twice as many times as runs
-were asked for. A figure that then lacks a run is not made.
+These are the figures with claims about emulated runs, and those with a study of their own for real programs. Every run
+takes real time, so the command first prints the total time. The machine's load during a run is in its manifest
+(`emulation`: `load`, `cpu_waiting`, `cpu_steal`, `programs_late`) and in `load.csv`. A run that reports itself as not
+faithful is rejected: it is named, not kept, and repeated, up to twice the number of requested runs. A figure that still
+lacks a run is not made.
 """
 
 from __future__ import annotations
@@ -34,25 +34,25 @@ from sojourn.studies.runs.runner import Run
 
 SEEDS = 3
 BESIDE_S = 3.0
-"""What a run takes beside its own time: programs start, and the log becomes a result."""
+"""Overhead of a run beside its own time: programs start, and the log becomes a result."""
 
 
 @dataclass
 class Attempts:
-    """Emulated runs, each tried until it is faithful."""
+    """Emulated runs, each repeated until it is faithful."""
 
     root: Path
-    """Folder of results; faithful runs that lie there are not repeated."""
+    """Folder of results; faithful runs in it are not repeated."""
     do: Callable[[Run], Result] = lambda run: run.scenario.run(run.seed, engine=run.engine)
     rows: list[dict[str, Any]] = field(default_factory=list)
-    """Every try: what it was, how busy the machine was, and what was wrong with it."""
+    """Every attempt: the run, the machine's load, and its faults."""
 
     def missing(self, runs: Sequence[Run]) -> list[Run]:
-        """Runs that are not there yet, or are not faithful; each once."""
+        """Runs that are missing or not faithful; each once."""
         return [run for run in dict.fromkeys(runs) if (found := self._stored(run)) is None or _faults(found)]
 
     def __call__(self, runs: Sequence[Run], at_once: int) -> list[Run]:
-        """Try all, those that were not faithful once more after all others; those that never were."""
+        """Try all runs, unfaithful ones once more after all others; return those that never were faithful."""
         left = self.missing(runs)
         for _ in range(2):
             waits = [length_s(run) * place / at_once for place, run in enumerate(left[:at_once])]
@@ -63,7 +63,7 @@ class Attempts:
         return left
 
     def _try(self, run: Run, wait_s: float) -> bool:
-        """Run once; whether the run is faithful and was kept. The first ones wait, so that they are not in step."""
+        """Run once; return whether the run is faithful and was kept. The first ones wait, to be out of step."""
         time.sleep(wait_s)
         result = self.do(run)
         result.engine = run.identity
@@ -74,7 +74,7 @@ class Attempts:
             click.echo(f"refused, not faithful: {name_of(run)}: {faults[0]}; {busy}", err=True)
             return False
         folder = self.root / store.run_hash(run.scenario, run.seed, run.identity)
-        if folder.exists():  # of a run that `reproduce` kept though it was not faithful
+        if folder.exists():  # of a run that `reproduce` kept although it was not faithful
             shutil.rmtree(folder)
         store.save(result, self.root, ["python", "-m", "sojourn.report.emulated"])
         return True
@@ -94,7 +94,7 @@ def figures() -> Iterator[tuple[Paper, str]]:
 
 
 def runs_of(one: Paper, figure_id: str, seeds: int) -> list[Run]:
-    """The runs of a figure, seed after seed: what is stopped early has whole replications."""
+    """The runs of a figure, seed by seed, so that an interrupted figure has complete replications."""
     study, _ = on_engine(one, study_of(one, figure_id, "emulate", seeds=seeds), "emulate")
     return [Run(point.scenario, seed, "emulate") for seed in study.seeds for point in study.points]
 
@@ -111,7 +111,7 @@ def name_of(run: Run) -> str:
 
 
 def row_of(run: Run, result: Result) -> dict[str, Any]:
-    """A try's line of `load.csv`."""
+    """Line of `load.csv` for an attempt."""
     emulation = result.totals["emulation"]
     shares = {key: emulation[key] for key in ("cpu_waiting", "cpu_steal", "programs_late")}
     load = {"load_mean": emulation["load"]["mean"], "load_most": emulation["load"]["most"]}
@@ -119,15 +119,15 @@ def row_of(run: Run, result: Result) -> dict[str, Any]:
     return {"run": name_of(run), **load, **shares, **late, "fault": "; ".join(_faults(result))}
 
 
-def told_before(runs: Sequence[Run], at_once: int, found: int) -> str:
-    """How long it will take."""
+def duration_text(runs: Sequence[Run], at_once: int, found: int) -> str:
+    """Estimated duration."""
     of_one = [length_s(run) + BESIDE_S for run in runs]
     minutes = sum(of_one) / min(at_once, max(1, len(runs))) / 60
     return f"{len(runs)} runs in real time, {at_once} at a time: {minutes:.0f} min; {found} are there already"
 
 
 def table(done: Sequence[Reproduction]) -> str:
-    """Published and measured, as Markdown."""
+    """Published and measured values, as Markdown."""
     lines = ["| claim | published | emulated | verdict |", "|---|---|---|---|"]
     for verdict in (verdict for one in done for verdict in one.verdicts):
         measured = emulated_text(verdict)
@@ -136,11 +136,11 @@ def table(done: Sequence[Reproduction]) -> str:
 
 
 def emulated_text(verdict: Verdict) -> str:
-    """What real programs gave; of a claim about simulations, which they do not judge, the mean alone."""
-    told = verdict.get("emulated")
-    if told is None:
+    """Measurement by real programs; for a claim about simulations, which they do not judge, the mean only."""
+    value = verdict.get("emulated")
+    if value is None:
         return measured_text(verdict)
-    return str(told).lower() if isinstance(told, bool) else f"{told:.4g}"
+    return str(value).lower() if isinstance(value, bool) else f"{value:.4g}"
 
 
 def _faults(result: Result) -> list[str]:
@@ -182,7 +182,7 @@ def main(
     attempts = Attempts(results)
     runs = list(dict.fromkeys(run for one, figure_id in chosen for run in runs_of(one, figure_id, seeds)))
     missing = attempts.missing(runs)
-    click.echo(told_before(missing, at_once, len(runs) - len(missing)), err=True)
+    click.echo(duration_text(missing, at_once, len(runs) - len(missing)), err=True)
     if dry_run:
         return
     engine.set_concurrency(at_once)
@@ -200,7 +200,7 @@ def main(
 
 
 def write_load(rows: Sequence[dict[str, Any]], out: Path) -> None:
-    """Add every try to the table of the machine's load."""
+    """Append every attempt to the table of the machine's load."""
     if not rows:
         return
     path = out / "load.csv"

@@ -1,4 +1,4 @@
-"""Elements of an HTML page. Whatever is not an element already is text, and is escaped."""
+"""Elements of an HTML page. Strings that are not elements are text, and are escaped."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def el(tag: str, *children: str, **attributes: str) -> Html:
 
 
 def join(children: Iterable[str]) -> Html:
-    """Several elements and texts one after the other."""
+    """Concatenate elements and texts."""
     return Html("".join(child if isinstance(child, Html) else escape(child, quote=False) for child in children))
 
 
@@ -49,7 +49,7 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str]], *, ids: Sequen
 
 
 def image(path: Path, alt: str) -> Html:
-    """A picture inside the page."""
+    """A picture embedded in the page."""
     kind = {".svg": "image/svg+xml", ".png": "image/png"}[path.suffix]
     data = b64encode(path.read_bytes()).decode("ascii")
     return el("img", src=f"data:{kind};base64,{data}", alt=alt)
@@ -76,7 +76,7 @@ def sectioned(
     about: str = "",
     style: str = "",
 ) -> str:
-    """A whole page in the style of reports: what it is about, links to its sections, and those that are not empty.
+    """A whole page in the style of reports: introduction, links to its sections, and the non-empty sections.
 
     `bodies` by the ids of `headings`; `name` is its first heading if that is not the title.
     """

@@ -1,4 +1,4 @@
-"""The report of a reproduction as one page: it needs nothing from the network, and no script but that of its lab."""
+"""The report of a reproduction as one page without network access, with no script but its lab's."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from sojourn.papers.judge import NEEDED_SHARE, Verdict, band_text, measured_text
 from sojourn.papers.original import contradicted, original_text, where_text
 from sojourn.papers.report.html import Html, el, image, join, sectioned, table
 from sojourn.papers.report.runnable import HEADING, first_run, runnable
-from sojourn.papers.reproduction import Reproduction, Spent, share_text
+from sojourn.papers.reproduction import Cost, Reproduction, share_text
 from sojourn.papers.setup import spelled, spelled_all
-from sojourn.papers.vary import Variation, decided
+from sojourn.papers.vary import Variation, changed_verdicts
 from sojourn.studies.study import Study, sources
 
-LARGEST_SVG = 300_000
-"""Bytes above which a figure is shown as a raster."""
+MAX_SVG = 300_000
+"""Maximum size in bytes of a figure shown as a vector graphic."""
 SECTIONS = {
     "results": "Results at a glance",
     "setup": "Set-up",
@@ -45,7 +45,7 @@ def page(
 ) -> str:
     """Text of the page about figures of one paper; their pictures are read from `folder`.
 
-    `left_out` has the figures that the engine cannot make, and why.
+    `left_out` has the figures that the engine cannot make, with reasons.
     """
     paper = done[0].paper
     verdicts = [verdict for one in done for verdict in one.verdicts]
@@ -69,7 +69,7 @@ def page(
 
 
 def verdict_mark(verdict: Verdict) -> Html:
-    """The verdict as a word; its colour only repeats it."""
+    """The verdict as a word; its colour is redundant."""
     return el("span", verdict["verdict"], class_=f"verdict {verdict['verdict']}")
 
 
@@ -91,7 +91,7 @@ def _results(done: Sequence[Reproduction]) -> Html:
 
 
 def _contradicted(done: Sequence[Reproduction]) -> Html:
-    """The claims that the original itself does not satisfy: what a reproduction has found, hence first."""
+    """Claims that the original itself does not satisfy; these are findings of the reproduction, so they come first."""
     found = contradicted(verdict for one in done for verdict in one.verdicts)
     if not found:
         return Html()
@@ -109,7 +109,7 @@ def _contradicted(done: Sequence[Reproduction]) -> Html:
 
 
 def _undecided(done: Sequence[Reproduction]) -> Html:
-    """The relations that more seeds could turn."""
+    """Relations that more seeds could change."""
     found = [verdict for one in done for verdict in one.verdicts if verdict["verdict"] == "undecided"]
     if not found:
         return Html()
@@ -133,11 +133,11 @@ def _assumed(done: Sequence[Reproduction]) -> Html:
 
 
 def _engine(done: Sequence[Reproduction]) -> Html:
-    """What ran it, where that was not the simulator."""
-    said = OWN.get(kind(done[0].engine))
-    if said is None:
+    """The engine, if it was not the simulator."""
+    text = OWN.get(kind(done[0].engine))
+    if text is None:
         return Html()
-    return el("p", "Not simulated, but run on ", el("strong", done[0].ran_by), f". {said}")
+    return el("p", "Not simulated, but run on ", el("strong", done[0].ran_by), f". {text}")
 
 
 def _setup(done: Sequence[Reproduction]) -> Html:
@@ -162,7 +162,7 @@ def _setup(done: Sequence[Reproduction]) -> Html:
 
 
 def _stands_for(done: Sequence[Reproduction]) -> Html:
-    """What the engine has in place of the paper's queue managers, and what it does not have."""
+    """Substitutes for the paper's queue managers on this engine, and the missing ones."""
     found: dict[str, str] = {}
     for one in done:
         found |= one.there.stands_for
@@ -174,7 +174,7 @@ def _stands_for(done: Sequence[Reproduction]) -> Html:
 def _figure(one: Reproduction, folder: Path) -> Html:
     title = one.paper.figure(one.figure_id).TITLE
     drawn = folder / f"{one.figure_id}.svg"
-    if drawn.stat().st_size > LARGEST_SVG:
+    if drawn.stat().st_size > MAX_SVG:
         drawn = drawn.with_suffix(".png")
     alt = f"{title}, as measured. Its numbers are in the table that follows."
     scrolled = el("div", image(drawn, alt), class_="scrolled", role="group", aria_label=title, tabindex="0")
@@ -187,7 +187,7 @@ def _figure(one: Reproduction, folder: Path) -> Html:
 
 
 def _shares(one: Reproduction) -> Html:
-    """How many of the published runs ours are near, where the figure compares them one by one."""
+    """Share of the published runs near ours, if the figure compares them one by one."""
     found = one.shares
     if found is None:
         return Html()
@@ -196,7 +196,7 @@ def _shares(one: Reproduction) -> Html:
 
 
 def _run(one: Reproduction) -> Html:
-    """The first run of a figure; of the simulator alone, as no other engine is in the page."""
+    """The first run of a figure; only for the simulator, because the page contains no other engine."""
     if one.engine != SIMULATE:
         return Html()
     with one.paper.study_file(one.figure_id, one.engine, short=one.short) as path:
@@ -210,7 +210,7 @@ def _not_yet(paper: Paper, left_out: Mapping[str, str]) -> Html:
 
 
 def _claims(verdicts: Sequence[Verdict], caption: str, nearest: Mapping[str, str] | None = None) -> Html:
-    """Table of claims; `nearest` has what came nearest to one that fails with every seed of the study."""
+    """Table of claims; `nearest` has the nearest result for claims that fail with every seed of the study."""
     known = nearest or {}
     headings = ["claim", "published", "measured ± 95 % CI", "verdict", "tight band", "loose band", "n"]
     rows = [
@@ -229,7 +229,7 @@ def _claims(verdicts: Sequence[Verdict], caption: str, nearest: Mapping[str, str
 
 
 def _beside(verdict: Verdict, nearest: Mapping[str, str]) -> Iterator[str]:
-    """What explains a verdict: why nothing was run, where it is false, and whether the original satisfies it itself."""
+    """Explanations of a verdict: why nothing was run, false checks, and whether the original satisfies it itself."""
     if "why" in verdict:
         yield verdict["why"]
     if "measured_verdict" in verdict:
@@ -248,7 +248,7 @@ def _measured(verdict: Verdict) -> str:
 
 
 def _assumptions(base: Sequence[Verdict], varied: Sequence[Variation]) -> Html:
-    found = decided(base, varied)
+    found = changed_verdicts(base, varied)
     counted = [
         [
             f"{one.name}={spelled(one.value)}",
@@ -330,23 +330,23 @@ BY = {
     "and TCP in place of those named below",
     "ns2": "the simulator ns-2 ({ran_by}), driven by Sojourn {version}",
 }
-"""What ran the study, by engine."""
+"""Description of the engine that ran the study."""
 OWN = {
     "emulate": "TCP is that of this machine's kernel, and the servers and clients are programs.",
     "kernel": "The queue managers and TCP are this kernel's own; what it does not have is left out.",
     "ns2": "TCP and the traffic are those of ns-2.",
 }
-"""What is not as in the paper's package, by engine."""
+"""Differences from the paper's package, by engine."""
 
 
 def _provenance(done: Sequence[Reproduction], varied: Sequence[Variation], command: Sequence[str]) -> Html:
-    spent = Spent.total([*done, *varied])
+    spent = Cost.total([*done, *varied])
     facts = {
         "version": f"Sojourn {_core.version()}, Python {platform.python_version()}, {platform.machine()}",
         "command": shlex.join(command) or "called from Python",
         "engine": done[0].ran_by,
         "assumed": spelled_all(_all_assumed(done)) or "as in the paper's package",
-        **spent.told(),
+        **spent.texts(),
     }
     parts: list[str] = []
     for name, text in facts.items():

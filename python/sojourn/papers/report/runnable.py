@@ -1,4 +1,4 @@
-"""One run of a report, to be looked at in the page itself: the lab, where this installation has it."""
+"""A run of a report that can be replayed in the page itself: the lab, if this installation has it."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from sojourn.studies.study import Study
 PLACE = "lab"
 
 
-def lacks() -> str | None:
-    """Why pages have no run inside, and what to do; None where they have one."""
+def missing_reason() -> str | None:
+    """Reason why pages contain no run, with the remedy; None if they do."""
     return (
         None if static.is_built() else f"it has no run inside, as the page of the lab is not built; {static.remedy()}"
     )
@@ -29,7 +29,7 @@ def first_run(study: Study) -> Scenario:
 
 
 def runnable(scenario: Scenario, about: str) -> Html:
-    """A button that runs a scenario in the page; nothing where the lab is not built. `about` says which run it is."""
+    """A button that runs a scenario in the page; empty if the lab is not built. `about` describes the run."""
     if not static.is_built():
         return Html()
     text = f"{about} The button simulates it in this page, with the fingerprint of the run; nothing is loaded."

@@ -1,6 +1,6 @@
 """F. Schwarzkopf, S. Veith, M. Menth: CoDel, CoDel-ACT and PIE with saturated TCP sources (2016).
 
-`notes` has what the paper states and leaves unsaid.
+`notes` lists stated and unstated parts of the set-up.
 """
 
 from sojourn.papers.schwarzkopf2016.kernel import on_kernel

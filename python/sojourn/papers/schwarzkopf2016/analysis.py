@@ -1,4 +1,4 @@
-"""What the figures share: names, runs, state, drop phases."""
+"""Common analysis of the figures: names, runs, state, drop phases."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 AQMS = {"codel@draft00": "CoDel", "codel@act": "CoDel-ACT", "pie@draft00": "PIE"}
 without_act = regardless_of("codel@act")
-"""Tells that a relation does not look at CoDel-ACT."""
+"""Declares that a relation ignores CoDel-ACT."""
 LOADS = (1, 4, 16, 64)
 TARGET_MS = 5.0
 QDELAY_REF_MS = 16.0
 DENSE: dict[str, Any] = {"linewidth": 0.8, "linestyle": "-"}
-"""Curves that oscillate fast are told apart by colour; dashes would only break them."""
+"""Style of fast oscillating curves: distinguished by colour, because dashes would be unreadable."""
 PACKET_MS = 1.2056
-"""Transmission time of a full packet."""
+"""Transmission time of a full-sized packet."""
 
 
 def runs(result: StudyResult) -> Iterator[tuple[str, int, int, Result]]:
@@ -33,7 +33,7 @@ def runs(result: StudyResult) -> Iterator[tuple[str, int, int, Result]]:
 
 
 def first_runs(result: StudyResult) -> dict[tuple[str, int], Result]:
-    """The first seed's run of every AQM and load: what a figure of single runs shows."""
+    """First seed's run of every AQM and load, shown in figures of single runs."""
     found: dict[tuple[str, int], Result] = {}
     for aqm, flows, _, one in runs(result):
         found.setdefault((aqm, flows), one)
@@ -46,17 +46,17 @@ def state(result: Result) -> pl.DataFrame:
 
 
 def aqms_of(cells: pl.DataFrame) -> list[str]:
-    """Names of the AQMs that were run, in their order: an engine may lack some."""
+    """Names of the AQMs that were run, in order: an engine may lack some."""
     return [name for name in AQMS.values() if name in cells["aqm"]]
 
 
 def per_seed(cells: pl.DataFrame, value: Callable[[pl.DataFrame], float], *aqms: str) -> list[float]:
-    """A value of every replication, of cells of these AQMs; nothing if one of them was left out."""
+    """A value of every replication, from cells of these AQMs; empty if one of them was left out."""
     return [value(cell) for cell in by_seed(cells)] if set(aqms) <= set(aqms_of(cells)) else []
 
 
 def drop_phases(window: pl.DataFrame, target_ms: float = TARGET_MS) -> pl.DataFrame:
-    """Drop phases: drops between which no packet was sent that had waited less than the target.
+    """Drop phases: drops without a packet in between that waited less than the target.
 
     Columns: `start_s` and `end_s`, the first and the last drop, and `drops`.
     """
@@ -69,7 +69,7 @@ def drop_phases(window: pl.DataFrame, target_ms: float = TARGET_MS) -> pl.DataFr
 
 
 def cells_of(rows: list[dict[str, Any]]) -> pl.DataFrame:
-    """One row per run, as the judge of relations wants it."""
+    """One row per run, as the judge of relations requires."""
     return pl.DataFrame(rows, infer_schema_length=None)
 
 

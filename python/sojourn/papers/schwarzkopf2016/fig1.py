@@ -1,7 +1,7 @@
-"""Figure 1: queueing delay of consecutive packets in the first ten seconds, and how long its first peak lasts.
+"""Figure 1: queueing delay of consecutive packets in the first ten seconds, and the duration of its first peak.
 
-The paper does not define the initial phase. Here it lasts from the first packet until one that was sent after the
-peak has waited less than twice qdelay_ref, for every AQM.
+The paper does not define the initial phase. Here it lasts from the first packet until a packet sent after the peak
+waited less than twice qdelay_ref, for every AQM.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from sojourn.figures import marks
 from sojourn.figures.canvas import legend, new_figure, style
 from sojourn.figures.channels import curves
 from sojourn.model.analysis.packets import packets
-from sojourn.papers.judge import Measured, Verdict, relations_by_claim
+from sojourn.papers.judge import Measurements, Verdict, relations_by_claim
 from sojourn.papers.schwarzkopf2016.analysis import (
     AQMS,
     DENSE,
@@ -42,7 +42,7 @@ HIGH_MS = 2 * QDELAY_REF_MS
 SETTLED_S = 6.0
 
 
-def measure(result: StudyResult) -> Measured:
+def measure(result: StudyResult) -> Measurements:
     """Height and length of the first peak of every run."""
     traces = {(aqm, flows, seed): packets(one) for aqm, flows, seed, one in runs(result)}
     rows = [_row(key, trace, traces) for key, trace in traces.items()]
@@ -57,7 +57,7 @@ def measure(result: StudyResult) -> Measured:
             "PIE",
         ),
     }
-    return Measured(samples, cells, ("aqm", "flows"), RELATIONS)
+    return Measurements(samples, cells, ("aqm", "flows"), RELATIONS)
 
 
 def _row(

@@ -12,7 +12,7 @@ from sojourn.figures.canvas import legend, new_figure, style
 from sojourn.figures.channels import Channels
 from sojourn.figures.distribution import distributions, draw_distribution
 from sojourn.model.analysis.labels import Name
-from sojourn.papers.judge import Measured, Verdict, relations_by_claim
+from sojourn.papers.judge import Measurements, Verdict, relations_by_claim
 from sojourn.papers.schwarzkopf2016.analysis import PACKET_MS, cells_of, per_seed, runs, without_act
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ TITLE = "Figure 2: CDF of the queueing delay, 16 flows"
 STUDY = "fig2.toml"
 
 
-def measure(result: StudyResult) -> Measured:
+def measure(result: StudyResult) -> Measurements:
     """Shares of packets, moments and the most frequent delay of every run."""
     cells = cells_of([{"aqm": aqm, "seed": seed, **_row(one)} for aqm, _, seed, one in runs(result)])
     samples = {
@@ -39,7 +39,7 @@ def measure(result: StudyResult) -> Measured:
             "CoDel-ACT",
         ),
     }
-    return Measured(samples, cells, ("aqm",), RELATIONS)
+    return Measurements(samples, cells, ("aqm",), RELATIONS)
 
 
 def _row(one: Result) -> dict[str, Any]:
@@ -61,7 +61,7 @@ def _row(one: Result) -> dict[str, Any]:
         "std_ms": float(np.sqrt((count * (middle - mean) ** 2).sum() / total)),
         "mode_ms": edges[per_ms.argmax()] + 0.5,
         "line_deviation": float(np.abs(cdf - line).max()),
-        # Packets that wait on the average, beyond what the delivered ones account for (Little's law).
+        # Mean queue in packets beyond the delivered ones (Little's law).
         "bias": one.links["mean_backlog_packets"][0] - mean / PACKET_MS,
     }
 

@@ -10,7 +10,7 @@ import polars as pl
 
 from sojourn.figures import marks
 from sojourn.figures.channels import muted
-from sojourn.papers.judge import Measured, Verdict, relations_by_claim
+from sojourn.papers.judge import Measurements, Verdict, relations_by_claim
 from sojourn.papers.schwarzkopf2016.analysis import AQMS, aqms_of, per_seed, without_act
 from sojourn.papers.schwarzkopf2016.sweeps import LOADS, draw_sweep, over_loads, series, sweep_cells
 
@@ -25,7 +25,7 @@ STUDY = "fig3.toml"
 TARGET, QDELAY_REF = 5.0, 16.0
 
 
-def measure(result: StudyResult) -> Measured:
+def measure(result: StudyResult) -> Measurements:
     """Samples at the default thresholds, cells for all."""
     cells = sweep_cells(result)
 
@@ -50,7 +50,7 @@ def measure(result: StudyResult) -> Measured:
         ),
         "S0-F3b-6": per_seed(cells, lambda cell: min(used(cell, "PIE", QDELAY_REF).values()), "PIE"),
     }
-    return Measured(samples, cells, ("aqm", "value_ms", "flows"), RELATIONS)
+    return Measurements(samples, cells, ("aqm", "value_ms", "flows"), RELATIONS)
 
 
 def S0_F3a_1(cells: pl.DataFrame) -> bool:
@@ -121,7 +121,7 @@ RELATIONS = relations_by_claim(
 
 
 def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
-    """Draw delay and utilisation; the dashed black line is the threshold itself."""
+    """Draw delay and utilisation; the dashed line is the threshold itself."""
     parameters = {"CoDel": "target", "CoDel-ACT": "target", "PIE": "qdelay_ref"}
     cells = sweep_cells(result)
     figure = draw_sweep(cells, parameters, log=False)

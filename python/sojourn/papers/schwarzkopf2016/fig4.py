@@ -13,7 +13,7 @@ from sojourn.figures import marks
 from sojourn.figures.canvas import legend, new_figure, style
 from sojourn.figures.channels import curves
 from sojourn.model.analysis.stats import line_fit
-from sojourn.papers.judge import Measured, Verdict, relations_by_claim
+from sojourn.papers.judge import Measurements, Verdict, relations_by_claim
 from sojourn.papers.schwarzkopf2016.analysis import (
     AQMS,
     DENSE,
@@ -36,10 +36,10 @@ STUDY = "evolution.toml"
 
 VARIABLE = {"CoDel": "count", "CoDel-ACT": "count", "PIE": "p"}
 PER_BIN = 20
-"""Samples of 100 ms in a bin of 2 s, over which oscillations are averaged."""
+"""Samples of 100 ms in a bin of 2 s, which averages out oscillations."""
 
 
-def measure(result: StudyResult) -> Measured:
+def measure(result: StudyResult) -> Measurements:
     """Level, growth and settling of the state variable of every run."""
     cells = cells_of(
         [{"aqm": aqm, "flows": flows, "seed": seed, **_row(aqm, one)} for aqm, flows, seed, one in runs(result)]
@@ -52,7 +52,7 @@ def measure(result: StudyResult) -> Measured:
     samples = {f"S0-F4-CoDel-{flows}-count50": samples_of("CoDel", flows, "at_50") for flows in LOADS[1:]}
     samples |= {f"S0-F4-ACT-{flows}-count": samples_of("CoDel-ACT", flows, "level") for flows in LOADS[1:]}
     samples["S0-F4-CoDel-1-count"] = samples_of("CoDel", 1, "highest")
-    return Measured(samples, cells, ("aqm", "flows"), RELATIONS)
+    return Measurements(samples, cells, ("aqm", "flows"), RELATIONS)
 
 
 def _row(aqm: str, one: Result) -> dict[str, Any]:
@@ -72,7 +72,7 @@ def _row(aqm: str, one: Result) -> dict[str, Any]:
 
 
 def settled(times: np.ndarray[Any, Any], values: np.ndarray[Any, Any]) -> float:
-    """When the variable, averaged over 2 s, first comes within 20 % of its mean over the last fifth of the run."""
+    """Time when the variable, averaged over 2 s, first is within 20 % of its mean over the last fifth of the run."""
     bins = len(values) // PER_BIN
     means = values[: bins * PER_BIN].reshape(bins, PER_BIN).mean(axis=1)
     level = values[-len(values) // 5 :].mean()
@@ -91,7 +91,7 @@ def S0_F4_ACT_bound(cells: pl.DataFrame) -> bool:
 
 
 def S0_F4_PIE(cells: pl.DataFrame) -> bool:
-    """PIE: p is almost 0 with one flow; else it overshoots, then stays at a level that grows with the load.
+    """PIE: p is almost 0 with one flow; otherwise it overshoots, then stays at a level that grows with the load.
 
     It settles before CoDel's count does.
     """

@@ -1,7 +1,7 @@
 """Figure 5: drop rates over time, smoothed by the TEWMA with a memory of 500 ms.
 
-The paper does not say when a drop rate counts as stationary. Here it does when, averaged over 2 s, it first reaches
-95 % of its mean over the second half of the run.
+The paper does not define a stationary drop rate. Here it is stationary when, averaged over 2 s, it first reaches 95 %
+of its mean over the second half of the run.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from sojourn.figures import marks
 from sojourn.figures.canvas import legend, new_figure, style
 from sojourn.figures.channels import curves
 from sojourn.model.analysis.packets import drop_rate
-from sojourn.papers.judge import Measured, Verdict, relations_by_claim
+from sojourn.papers.judge import Measurements, Verdict, relations_by_claim
 from sojourn.papers.schwarzkopf2016.analysis import AQMS, DENSE, LOADS, cells_of, column, first_runs, runs
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ SPAN = round(2 / STEP_S)
 """Samples in 2 s."""
 
 
-def measure(result: StudyResult) -> Measured:
+def measure(result: StudyResult) -> Measurements:
     """Stationary rate, its standard deviation, and when it is reached."""
     cells = cells_of(
         [{"aqm": aqm, "flows": flows, "seed": seed, **_row(one)} for aqm, flows, seed, one in runs(result)]
@@ -42,7 +42,7 @@ def measure(result: StudyResult) -> Measured:
     ids = {"S0-F5-CoDel-64": "CoDel", "S0-F5-ACT-64": "CoDel-ACT", "S0-F5-PIE-64": "PIE"}
     many = cells.filter(pl.col("flows") == 64)
     samples = {name: many.filter(pl.col("aqm") == aqm)["stationary_s"].to_list() for name, aqm in ids.items()}
-    return Measured(samples, cells, ("aqm", "flows"), RELATIONS)
+    return Measurements(samples, cells, ("aqm", "flows"), RELATIONS)
 
 
 def _row(one: Result) -> dict[str, Any]:

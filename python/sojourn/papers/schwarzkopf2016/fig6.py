@@ -1,7 +1,7 @@
 """Figure 6: queueing delays and losses in windows of a second after 5 s, 50 s and 500 s.
 
-A drop phase of CoDel or CoDel-ACT is the drops between which no packet was sent that had waited less than the target.
-Numbers "at 50 s" are of the phases between 45 and 55 s.
+A drop phase of CoDel or CoDel-ACT is a series of drops without a packet in between that waited less than the target.
+Numbers "at 50 s" are from the phases between 45 and 55 s.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import polars as pl
 from sojourn.figures.canvas import new_figure, style
 from sojourn.figures.window import draw_window
 from sojourn.model.analysis.packets import between, packets
-from sojourn.papers.judge import Measured, Verdict, relations_by_claim
+from sojourn.papers.judge import Measurements, Verdict, relations_by_claim
 from sojourn.papers.schwarzkopf2016.analysis import (
     AQMS,
     LOADS,
@@ -40,10 +40,10 @@ STUDY = "fig6.toml"
 
 INTERVAL_MS = 100.0
 CLUSTER_S = 0.02
-"""Drops of PIE within two round-trip times of each other are of one phase."""
+"""Drops of PIE within two round-trip times of each other form one phase."""
 
 
-def measure(result: StudyResult) -> Measured:
+def measure(result: StudyResult) -> Measurements:
     """Phases, gaps between drops and packets without delay of every run."""
     cells = cells_of(
         [{"aqm": aqm, "flows": flows, "seed": seed, **_row(aqm, flows, one)} for aqm, flows, seed, one in runs(result)]
@@ -64,7 +64,7 @@ def measure(result: StudyResult) -> Measured:
         "S0-F6-nodrop": [min(of("CoDel", flows, "shortest_rest_ms")[i] for flows in loads) for i in seeds],
         "S0-F6-pkt": of("CoDel", 16, "packet_ms"),
     }
-    return Measured(samples, cells, ("aqm", "flows"), RELATIONS)
+    return Measurements(samples, cells, ("aqm", "flows"), RELATIONS)
 
 
 def _row(aqm: str, flows: int, one: Result) -> dict[str, Any]:
@@ -86,7 +86,7 @@ def _row(aqm: str, flows: int, one: Result) -> dict[str, Any]:
         "shortest_rest_ms": rests.min() if len(rests) else None,
         "law_ms": INTERVAL_MS / np.sqrt(_mean_count(one)) if aqm != "PIE" else None,
         "zero": (sent["sojourn_ms"].to_numpy() == 0).mean(),
-        # Back to back, packets leave as far apart as one takes to be transmitted.
+        # Back-to-back packets depart one transmission time apart.
         "packet_ms": 1e3 * np.median(np.diff(sent["time_s"].to_numpy())),
     }
     if aqm == "CoDel" and flows == 16:
@@ -95,7 +95,7 @@ def _row(aqm: str, flows: int, one: Result) -> dict[str, Any]:
 
 
 def _over_time(trace: pl.DataFrame) -> dict[str, Any]:
-    """CoDel with 16 flows: what differs after 5, 50 and 500 s."""
+    """CoDel with 16 flows: differences after 5, 50 and 500 s."""
     found: dict[str, Any] = {}
     for name, start, end in (("5", 4, 7), ("50", 45, 55), ("500", 495, 501)):
         window = between(trace, start, end)
@@ -107,7 +107,7 @@ def _over_time(trace: pl.DataFrame) -> dict[str, Any]:
         found[f"phase_{name}_ms"] = 1e3 * (phases["end_s"].to_numpy() - phases["start_s"].to_numpy()).mean()
         found[f"zero_{name}"] = float((delays == 0).mean())
         found[f"end_{name}_ms"] = float(np.mean([part[0] for part in after]))
-        # Rises, falls, rises: the first rise is seen before the least delay.
+        # Rise, fall, rise: the first rise comes before the minimum delay.
         found[f"rebound_{name}"] = float(np.mean([part[: part.argmin() + 1].max() > part[0] + 0.5 for part in after]))
     return found
 
@@ -169,7 +169,7 @@ def S0_F6_500s(cells: pl.DataFrame) -> bool:
 
 
 def S0_F6_PIE(cells: pl.DataFrame) -> bool:
-    """PIE drops one packet at a time and all the time: no gap is longer than ten mean ones, with 16 and 64 flows."""
+    """PIE drops single packets continuously: no gap is longer than ten mean ones, with 16 and 64 flows."""
     single = column(cells, "PIE", "twice_at_once", (16, 64))
     return all(gap <= 10 for gap in column(cells, "PIE", "longest_gap", (16, 64))) and max(single) < 0.01
 
@@ -180,7 +180,7 @@ RELATIONS = relations_by_claim(
 
 
 def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
-    """Draw a row per load: CoDel after 5 s, all three after 50 s; CoDel after 500 s where it was run so long."""
+    """Draw a row per load: CoDel after 5 s, all three after 50 s; CoDel after 500 s if the run is long enough."""
     shown = first_runs(result)
     columns = [("CoDel", 5), ("CoDel", 50), ("CoDel-ACT", 50), ("PIE", 50), ("CoDel", 500)]
     with style():

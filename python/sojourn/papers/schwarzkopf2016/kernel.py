@@ -1,12 +1,12 @@
-"""What the paper's queue managers are on the real kernel, whose CoDel and PIE are later ones.
+"""Translation of the paper's queue managers to the real kernel, whose CoDel and PIE are later versions.
 
-Linux's CoDel begins a drop phase with as many drops as the last one came to (RFC 8289), the paper's with all that it
-ever counted, less two. Linux's PIE is RFC 8033's: it lets a burst of 150 ms pass, lowers its gains at small p, and does
-not drop at all while p and the delay are small. Its measure of the delay can be the departure rate, as in the paper's
-draft, and is. No Linux has CoDel-ACT or a constant count.
+Linux's CoDel begins a drop phase with the number of drops of the last one (RFC 8289), the paper's with its whole count,
+less two. Linux's PIE is RFC 8033's: it allows a burst of 150 ms, lowers its gains at small p, and does not drop at all
+while p and the delay are small. Its delay estimator is set to the departure rate, as in the paper's draft. Linux has
+neither CoDel-ACT nor a constant count.
 
-Linux limits both by packets, the paper by bytes: data packets are all of one size, so the limit is as many of them as
-fit. TCP is the kernel's; its Reno stays in a recovery until all of a window is acknowledged, as NewReno does.
+Linux limits both by packets, the paper by bytes: data packets have equal sizes, so the limit is the number of them that
+fit. TCP is the kernel's; its Reno stays in recovery until the whole window is acknowledged, as NewReno does.
 """
 
 from __future__ import annotations
@@ -22,11 +22,13 @@ LACKING = {"codel@act": "Linux has no CoDel-ACT", "codel@count-n": "Linux's CoDe
 QDELAY_REF, T_UPDATE = "16 ms", "16 ms"
 """PIE's parameters in the paper; Linux's own are 15 ms."""
 JIFFY_NS = 1_000_000
-"""The kernel's timers fire a jiffy late, so one less is asked for; those of 64 ms and more are up to 8 ms late."""
+"""The kernel's timers fire a jiffy late, so the interval is reduced by one; those of 64 ms and more are up to 8 ms
+late.
+"""
 
 
 def on_kernel(aqm: str, scenario: Mapping[str, Any]) -> dict[str, Any]:
-    """Keys of the scenario that stand for a queue manager of the paper's studies."""
+    """Keys of the scenario that replace a queue manager of the paper's studies."""
     name, *words = aqm.split()
     if name in LACKING:
         raise LackingError(LACKING[name])
@@ -48,7 +50,7 @@ def _pie(given: dict[str, str]) -> list[str]:
 
 
 def _in_packets(link: Mapping[str, Any]) -> str:
-    """The limit as a number of full packets, as the queue counts their bytes."""
+    """The limit in full-sized packets, with their bytes as counted by the queue."""
     size = octets("link.mtu", link["mtu"])
     if link["account"] == "adjusted":
         size += octets("link.overhead", link["overhead"])

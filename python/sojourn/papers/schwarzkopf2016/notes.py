@@ -1,4 +1,4 @@
-"""What the paper states and leaves unsaid, what we take, and what else can be assumed (`--assume`)."""
+"""Stated and unstated parts of the paper's set-up, our choices, and alternatives (`--assume`)."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ SETUP = (
 )
 
 SEARCHED = ("timescales",)
-"""Figures over whose assumptions `--search` looks: what most claims that fail are about."""
+"""Figures used by `--search`: most of the failing claims are about them."""
 WITHOUT_STATED_LENGTH = ("fig2", "table1", "fig3", "timescales")
 
 ASSUMPTIONS = {

@@ -1,4 +1,4 @@
-"""What figure 3 and the sweep of time scales share: mean delay and utilisation over a parameter, per load."""
+"""Common analysis of figure 3 and the sweep of time scales: mean delay and utilisation over a parameter, per load."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def over_loads(cells: pl.DataFrame, aqm: str, value_ms: float, name: str) -> dic
 
 
 def draw_sweep(cells: pl.DataFrame, parameters: dict[str, str], *, log: bool) -> Figure:
-    """Two rows, delay and utilisation; a column per AQM that was run, named with its parameter; a line per load."""
+    """Two rows, delay and utilisation; a column per AQM that was run, titled with its parameter; a line per load."""
     parameters = {aqm: parameters[aqm] for aqm in aqms_of(cells)}
     with style():
         figure = new_figure(10.0, 5.6)

@@ -13,7 +13,7 @@ from sojourn.figures import marks
 from sojourn.figures.canvas import new_figure, style
 from sojourn.figures.channels import curves, faint, muted
 from sojourn.model.analysis.stats import merge_histograms, quantile
-from sojourn.papers.judge import Measured, Verdict, relations_by_claim
+from sojourn.papers.judge import Measurements, Verdict, relations_by_claim
 from sojourn.papers.schwarzkopf2016.analysis import AQMS, without_act
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ STATISTICS = {"mean": "mean_ms", "q99": "q99_ms"}
 KEYS = ("aqm", "rtt_ms", "flows")
 
 
-def measure(result: StudyResult) -> Measured:
+def measure(result: StudyResult) -> Measurements:
     """Samples of every cell; a 99 % quantile is judged by its mean over the runs; the pooled one is reported too."""
     cells = result.runs.select(
         pl.col("link.aqm").replace_strict(AQMS).alias("aqm"),
@@ -48,7 +48,7 @@ def measure(result: StudyResult) -> Measured:
         histograms = [result.results[index].histogram for index in cell["index"]]
         if (together := quantile(merge_histograms(histograms), 0.99)) is not None:
             pooled[claim_id(str(aqm), rtt_ms, flows, "q99")] = together
-    return Measured(samples, cells, KEYS, RELATIONS, pooled)
+    return Measurements(samples, cells, KEYS, RELATIONS, pooled)
 
 
 def claim_id(aqm: str, rtt_ms: object, flows: object, statistic: str) -> str:
@@ -65,7 +65,7 @@ def S0_T1_rel1(cells: pl.DataFrame) -> bool:
 
 @without_act
 def S0_T1_rel2(cells: pl.DataFrame) -> bool:
-    """PIE: the mean delay is within 15.0 to 17.3 ms in every cell but (1 flow, RTT 100 ms)."""
+    """PIE: the mean delay is within 15.0 to 17.3 ms in every cell except (1 flow, RTT 100 ms)."""
     others = (pl.col("aqm") == "PIE") & ~((pl.col("flows") == 1) & (pl.col("rtt_ms") == 100))
     return bool(cells.filter(others)["mean_ms"].is_between(15.0, 17.3).all())
 
@@ -110,7 +110,7 @@ RELATIONS = relations_by_claim([S0_T1_rel1, S0_T1_rel2, S0_T1_rel3, S0_T1_rel4, 
 
 
 def draw(_: StudyResult, verdicts: Sequence[Verdict]) -> Figure:
-    """Draw a panel per statistic and RTT: published value with its tight band, and what was measured, per load."""
+    """Draw a panel per statistic and RTT: published value with its tight band, and the measured one, per load."""
     by_id = {verdict["id"]: verdict for verdict in verdicts}
     with style():
         figure = new_figure(9.0, 6.2)

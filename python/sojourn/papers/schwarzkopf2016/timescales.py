@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from sojourn.model.analysis.stats import line_fit
-from sojourn.papers.judge import Measured, Verdict, relations_by_claim
+from sojourn.papers.judge import Measurements, Verdict, relations_by_claim
 from sojourn.papers.schwarzkopf2016.analysis import per_seed, without_act
 from sojourn.papers.schwarzkopf2016.sweeps import LOADS, draw_sweep, over_loads, series, sweep_cells
 
@@ -26,8 +26,8 @@ STUDY = "timescales.toml"
 T_UPDATE = 16.0
 
 
-def measure(result: StudyResult) -> Measured:
-    """Samples where the text gives numbers, cells for all values."""
+def measure(result: StudyResult) -> Measurements:
+    """Samples for the numbers in the text, cells for all values."""
     cells = sweep_cells(result)
 
     def lowest(aqm: str, above: float, below: float = math.inf) -> list[float]:
@@ -48,7 +48,7 @@ def measure(result: StudyResult) -> Measured:
         "S0-TS-10": lowest("CoDel-ACT", 125),
         "S0-TS-11": lowest("PIE", T_UPDATE),
     }
-    return Measured(samples, cells, ("aqm", "value_ms", "flows"), RELATIONS)
+    return Measurements(samples, cells, ("aqm", "value_ms", "flows"), RELATIONS)
 
 
 def _act_over_codel(cells: pl.DataFrame) -> float:

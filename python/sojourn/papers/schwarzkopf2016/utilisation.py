@@ -10,7 +10,7 @@ import polars as pl
 from sojourn.figures import marks
 from sojourn.figures.canvas import legend, new_figure, style
 from sojourn.figures.channels import curves
-from sojourn.papers.judge import Measured, Verdict, relations_by_claim
+from sojourn.papers.judge import Measurements, Verdict, relations_by_claim
 from sojourn.papers.schwarzkopf2016.analysis import AQMS, cells_of
 
 if TYPE_CHECKING:
@@ -34,8 +34,8 @@ WHOLE = {
 }
 
 
-def measure(result: StudyResult) -> Measured:
-    """Mean utilisation over the spans that the text names."""
+def measure(result: StudyResult) -> Measurements:
+    """Mean utilisation over the time spans in the text."""
     rows: list[dict[str, Any]] = []
     for name, one in _named(result):
         spans = {claim: mean_over(one, *span) for claim, span in SPANS_S.items()}
@@ -44,11 +44,11 @@ def measure(result: StudyResult) -> Measured:
     codel = cells.filter(pl.col("aqm") == "CoDel")
     samples = {claim: codel[claim].to_list() for claim in SPANS_S}
     samples |= {claim: cells.filter(pl.col("aqm") == name)["whole"].to_list() for claim, name in WHOLE.items()}
-    return Measured(samples, cells, ("aqm",), RELATIONS)
+    return Measurements(samples, cells, ("aqm",), RELATIONS)
 
 
 def mean_over(one: Result, start_s: float, end_s: float) -> float:
-    """Mean of the steps that lie within a span."""
+    """Mean of the steps within a span."""
     inside = (pl.col("link") == "forward") & (pl.col("time_s") > start_s) & (pl.col("time_s") <= end_s)
     return float(one.utilisation.filter(inside)["utilisation"].mean() or 0)  # type: ignore[arg-type]
 
