@@ -46,7 +46,7 @@ class MyCodel(sj.Aqm):
         return False
 
     def signal(self, queue):
-        """Mark the head, or drop it; tells whether it was marked."""
+        """Mark the head, or drop it; return whether it was marked."""
         if self.ecn:
             return queue.mark(0)  # drops a packet that is not ECN-capable
         queue.drop(0)
