@@ -151,6 +151,8 @@ pages: $(VENV)/.built ## write docs/aqm and docs/cc, a page for every queue disc
 	@$(BIN)/python docs/cc/generate.py
 	@$(BIN)/python docs/scenario/generate.py
 	@$(BIN)/python docs/site/badges.py
+	@$(BIN)/python docs/site/parts.py
+	@$(BIN)/python docs/site/draw.py
 
 .PHONY: site
 site: $(VENV)/.built ## build the documentation as a site, with search, into OUT=out; figures are stored in .site-cache and drawn again if their commands change

@@ -94,13 +94,14 @@ def media() -> list[str]:
 
 
 def columns() -> list[str]:
-    """Return the tables of a run with their columns."""
+    """Return the tables of a run with their rows and columns."""
     found = Table.read("columns.csv").rows
+    about = {row["table"]: row["rows"] for row in Table.read("tables.csv").rows}
     rows: Rows = []
     for name in dict.fromkeys(row["table"] for row in found):
         mine = [f"`{row['column']}`" for row in found if row["table"] == name]
-        rows.append([f"[`{name}`](#{name})", ", ".join(mine)])
-    return table(("table", "columns"), rows)
+        rows.append([f"[`{name}`](#{name})", about[name], ", ".join(mine)])
+    return table(("table", "rows", "columns"), rows)
 
 
 def files() -> list[str]:
