@@ -16,6 +16,7 @@ BOOSTS = {
     "cite.md": 2,
     "cluster.md": 1.5,
     "studies.md": 1.5,
+    "trust.md": 1.5,
     "start/": 1.2,
     "concepts/": 2,
     "tutorials/": 1.2,
