@@ -1,4 +1,4 @@
-"""The page of the simulator beside the kernel: its grid, its bands, its text. No kernel needed."""
+"""The table of the simulator beside the kernel: its grid, its bands, its verdicts. No kernel needed."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from sojourn.engines.kernel.grid import (
     Cell,
     Grid,
     Point,
-    Repeated,
+    RepeatedCell,
     grid,
-    merged,
+    merge,
 )
-from sojourn.engines.kernel.validation_page import Cause, page, table
+from sojourn.engines.kernel.validation_table import AGREES, APART, MEANS_AGREE, VERDICTS, WITHIN_SEEDS, Cause, table
 from sojourn.studies.runs.runner import Run
 
 POINT = Point("codel", "reno", 10, 50, 8)
@@ -37,8 +37,8 @@ def cell(point: Point = POINT, **here: float) -> Cell:
     return Cell(point, THERE, {**THERE, **here})
 
 
-def again(one: Cell, *runs: dict[str, float]) -> Repeated:
-    return merged(one.point, [one.there], [{**THERE, **run} for run in runs])
+def again(one: Cell, *runs: dict[str, float]) -> RepeatedCell:
+    return merge(one.point, [one.there], [{**THERE, **run} for run in runs])
 
 
 def test_the_grid_is_every_combination_and_can_run() -> None:
@@ -62,15 +62,15 @@ def test_the_grid_of_super_packets_is_every_combination_and_can_run() -> None:
         assert document["link"]["aqm"].get("split_gso") == {"cake": True, "cake no-split-gso": False}.get(point.aqm)
 
 
-def test_the_page_of_super_packets_has_its_own_words_and_causes() -> None:
+def test_the_table_of_super_packets_has_its_own_causes() -> None:
     slow, fast = offload_grid.Point("cake", 10, 20, 4), offload_grid.Point("pie", 1000, 100, 1)
-    apart = cell(slow, delay=20.0)
-    words = replace(offload_grid.WORDS, apart=[Cause(lambda one: one.point.aqm == "cake", "a reason")])
-    text = page([slow, fast], [apart], "Linux x", {slow: again(apart, {"delay": 20.0})}, None, words)
-    assert text.startswith("# Super-packets: the simulator beside the real kernel\n")
-    assert "60 s at 10 Mbit/s, 15 s at 1000 Mbit/s" in text and "1 at 1000 Mbit/s" in text
-    assert "| cake |  | 10 | 1 | 1 | 0 | 1 | 6.7 | cubic, 20 ms, 4 |" in text
-    assert text.count("**apart**: a reason.") == 1
+    cells = [cell(slow, delay=20.0), Cell(fast, {**THERE, "delay": 0.01}, {**THERE, "delay": 9.0})]
+    repeated = {slow: again(cells[0], {"delay": 20.0}), fast: again(cells[1], {"delay": 0.0}, {"delay": 9.0})}
+    found = table(cells, repeated, "6.1 x", offload_grid.CAUSES)
+    assert found["verdict"].to_list() == [APART, WITHIN_SEEDS] and found["remark"][0] is None
+    assert found["remark"][1].startswith("the queue of a single flow is empty")
+    causes = replace(offload_grid.CAUSES, apart=[Cause(lambda one: one.point.aqm == "cake", "a reason")])
+    assert table(cells, repeated, "6.1 x", causes)["remark"][0] == "a reason"
 
 
 def test_the_bands() -> None:
@@ -82,12 +82,12 @@ def test_the_bands() -> None:
 
 def test_seeds_are_merged_into_means_and_a_spread() -> None:
     runs = [{**THERE, "delivered": delivered, "delay": delay} for delivered, delay in ((8.0, 9.0), (9.0, 12.0))]
-    found = merged(POINT, [THERE, {**THERE, "delivered": 9.4}], runs)
+    found = merge(POINT, [THERE, {**THERE, "delivered": 9.4}], runs)
     assert (found.seeds_there, found.seeds_here) == (2, 2)
     assert found.mean.there["delivered"] == 9.2 and found.mean.here["delivered"] == 8.5
     assert found.spread == {"delivered": (8.0, 9.0), "delay": (9.0, 12.0)}
-    assert not found.is_chance and found.is_told_apart
-    assert not merged(POINT, [THERE], runs).is_told_apart
+    assert not found.is_chance and found.is_outside_spread
+    assert not merge(POINT, [THERE], runs).is_outside_spread
 
 
 class Runs:
@@ -126,7 +126,7 @@ def test_only_what_is_finished_is_compared_if_asked_for() -> None:
     assert [one.point for one in Grid(None, runner=runs).cells(points)] == points
 
 
-def test_the_page_says_what_was_chance_what_was_not_and_what_is_missing() -> None:
+def test_the_table_has_a_verdict_and_a_cause_for_each_cell() -> None:
     chance, spread = replace(POINT, flows=1), replace(POINT, control="cubic")
     marked = Point("ared", "reno", 10, 50, 8, ecn=True)
     cells = [cell(), cell(chance, delay=20.0), cell(spread, delivered=8.0), cell(marked, delivered=4.5)]
@@ -135,38 +135,19 @@ def test_the_page_says_what_was_chance_what_was_not_and_what_is_missing() -> Non
         spread: again(cells[2], {"delivered": 8.0}, {"delivered": 9.1}),
         marked: again(cells[3], {"delivered": 4.5}, {"delivered": 4.7}),
     }
-    slow = replace(POINT, rate=100)
-    text = page([*(one.point for one in cells), slow], cells, "Linux 6.1.192, build x", repeated, "all.csv")
-    assert "**1 of 4 cells agree (25 %).** 1 cells of the grid have not been run: 1 at 100 Mbit/s" in text
-    assert "[all.csv](all.csv)" in text
-    assert (
-        "Of 3 cells 1 agree in the mean; of the others 1 lie within the spread of the simulator's seeds, and 1 do"
-        in text
-    )
-    assert "| codel |  | 10 | 3 | 3 | 1 | 0 | 6.7 | reno, 50 ms, 1 |" in text
-    assert "| codel |  | 100 | 1 | 0 | 0 | 0 | | |" in text
-    assert "| ared | yes | 10 | 1 | 1 | 0 | 1 | 16.7 | reno, 50 ms, 8 |" in text
-    listed = [line for line in text.splitlines() if line.startswith("- ")]
-    assert listed[0].startswith(
-        "- ared with ECN, reno, 10 Mbit/s, 50 ms, 8 flows: 9.00 and 4.60 Mbit/s, 10.00 and 10.00"
-    )
-    assert listed[0].endswith("over 1 and 2 seeds; **apart**, which is not explained.")
-    assert [line.split("; ")[1] for line in listed[1:]] == [
-        "the means agree.",
-        "within the spread of the simulator's seeds.",
-    ]
+    found = table(cells, repeated, "6.1.192 x")
+    assert found["verdict"].to_list() == [AGREES, MEANS_AGREE, WITHIN_SEEDS, APART] == list(VERDICTS)
+    assert found["remark"].to_list() == [None] * 4, "a cause of seeds is not enough for means that are apart"
+    assert found.select("seeds_there", "seeds_here").rows() == [(None, None), (1, 2), (1, 2), (1, 2)]
+    assert found.select("mean_delivered_mbps_there", "mean_delivered_mbps_here").row(3) == (9.0, 4.6)
+    assert found["delivered_mbps_here"].to_list() == [9.0, 9.0, 8.0, 4.5] and set(found["kernel"]) == {"6.1.192 x"}
+    assert found.schema["rate_mbps"] == pl.Int64 and found["duration_s"].to_list() == [60] * 4
     close = again(cells[3], {"delivered": 8.9}, {"delivered": 9.0})
-    assert "the means agree: a flow whose SYN is dropped" in page([], cells, "", {**repeated, marked: close}, None)
+    [remark] = table(cells[3:], {marked: close}, "")["remark"]
+    assert remark.startswith("a flow whose SYN is dropped")
 
 
-def test_the_table_has_every_cell_with_both_sides() -> None:
-    frame = table([cell(), cell(delivered=4.5)])
-    assert frame["agrees"].to_list() == [True, False]
-    assert frame.select("delivered_mbps_there", "delivered_mbps_here").row(1) == (9.0, 4.5)
-    assert frame.schema["rate_mbps"] == pl.Int64 and frame["duration_s"].to_list() == [60, 60]
-
-
-def test_a_grid_of_controls_counts_them_one_by_one() -> None:
+def test_the_grid_of_controls_is_every_combination() -> None:
     points = control_grid.grid()
     assert len(points) == len(set(points)) == 10 * 2 * 2 * 3 * 3
     marked = [point for point in points if point.ecn]
@@ -174,10 +155,6 @@ def test_a_grid_of_controls_counts_them_one_by_one() -> None:
     limits = {(p.rate, p.rtt): p.scenario().document["link"]["limit"] for p in points if p.aqm == "droptail"}
     # One bandwidth-delay product of packets of 1500 bytes.
     assert limits == {(10, 20): "17 packets", (10, 100): "83 packets", (50, 20): "83 packets", (50, 100): "417 packets"}
-    near, far = (Cell(points[0], THERE, {**THERE, "delay": delay}) for delay in (10.5, 40.0))
-    text = page(points, [near, far], "Linux", {points[0]: again(far, THERE)}, None, control_grid.WORDS)
-    assert "| bbr | 36 | 2 | 1 | 20.0 |" in text
-    assert "| dctcp | 36 | 0 | 0 |  |" in text
 
 
 def test_the_grid_of_other_rates_shares_no_cell_with_the_first() -> None:
@@ -187,5 +164,3 @@ def test_the_grid_of_other_rates_shares_no_cell_with_the_first() -> None:
     assert {(p.rate, p.duration_s) for p in points} == {(25, 20), (200, 15)}
     limits = {p.rate: p.scenario().document["link"]["limit"] for p in points if p.aqm == "droptail"}
     assert limits == {25: "125 packets", 200: "1000 packets"}
-    text = page(points, [], "Linux", {}, None, control_grid.OTHER_WORDS)
-    assert "--grid controls-elsewhere" in text and "216 cells of the grid have not been run" in text

@@ -1,4 +1,4 @@
-"""The page of the simulator beside ns-2: its grid, its bands, where runs part. No ns-2 needed."""
+"""The table of the simulator beside ns-2: its grid, its bands, where runs part. No ns-2 needed."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from sojourn import Scenario
+from sojourn.engines.ns2.divergence import END, FATE, ORDER, TICKS, TIME, classify, find_divergence
 from sojourn.engines.ns2.grid import AQMS, FLOWS, NS2, PLUGIN, RATES, RTTS_MS, SEEDS, TCPS, Cell, Point, cells, grid
-from sojourn.engines.ns2.parting import END, FATE, ORDER, TICKS, TIME, how, parting
 from sojourn.engines.ns2.script import script
-from sojourn.engines.ns2.validation_page import page, table
-from sojourn.engines.validation.sides import Sides, standard_error
+from sojourn.engines.ns2.validation_table import AGREES, APART, NOT_COUNTED, table
+from sojourn.engines.validation.engine_pair import EnginePair, standard_error
 from sojourn.studies.runs.runner import Run
 
 POINT = Point("droptail", "reno", 10, 100, 4)
@@ -75,10 +75,10 @@ class Runs:
 def test_each_point_is_run_with_every_seed_on_its_engine_and_here() -> None:
     points = [POINT, Point("codel rfc8289", "sack", 4, 20, 16)]
     runs = Runs({(points[1].scenario().canonical, seed) for seed in SEEDS})
-    found = cells(points, Sides(None, runner=runs))
+    found = cells(points, EnginePair(None, runner=runs))
     assert [one.point for one in found] == points and all(len(one.there) == len(one.here) == 3 for one in found)
     assert runs.asked == {NS2: 3, PLUGIN: 3, "simulate": 6}
-    assert [one.point for one in cells(points, Sides(None, runner=runs), only_finished=True)] == points[1:]
+    assert [one.point for one in cells(points, EnginePair(None, runner=runs), only_finished=True)] == points[1:]
 
 
 def test_runs_part_at_the_first_event_that_only_one_has() -> None:
@@ -89,15 +89,15 @@ def test_runs_part_at_the_first_event_that_only_one_has() -> None:
         "probes": {"packets": True},
     }
     run = Scenario.build(document).run(3)
-    assert parting(run, Scenario.build(document).run(3)) is None
+    assert find_divergence(run, Scenario.build(document).run(3)) is None
     smaller = Scenario.build(document).replace({"link.limit": "5 packets"}).run(3)
-    found = parting(run, smaller)
-    assert found is not None and found.before > 20 and found.how == FATE
+    found = find_divergence(run, smaller)
+    assert found is not None and found.before > 20 and found.kind == FATE
     assert found.here.startswith("d ") and not found.there.startswith("d ")
     dropped = smaller.packets.filter(smaller.packets["fate"] != "sent")["time_s"].min()
     assert float(found.here.split()[1]) == pytest.approx(dropped, abs=1e-6)
-    shorter = parting(run, Scenario.build(document | {"duration": "2 s"}).run(3))
-    assert shorter is not None and float(shorter.there.split()[1]) > 1.9 and shorter.how == END
+    shorter = find_divergence(run, Scenario.build(document | {"duration": "2 s"}).run(3))
+    assert shorter is not None and float(shorter.there.split()[1]) > 1.9 and shorter.kind == END
 
 
 @pytest.mark.parametrize(
@@ -112,10 +112,10 @@ def test_runs_part_at_the_first_event_that_only_one_has() -> None:
     ],
 )
 def test_packets_differ_in_order_fate_ticks_or_time(other: tuple[int, str, int, int], expected: str) -> None:
-    assert how((3_000_000_000, "+", 7, 1500), other) == expected
+    assert classify((3_000_000_000, "+", 7, 1500), other) == expected
 
 
-def test_the_page_says_what_counts_what_agrees_and_where_the_others_part() -> None:
+def test_the_table_has_verdicts_and_where_runs_part() -> None:
     outside = replace(POINT, flows=1)
     unsure = replace(POINT, tcp="sack")
     found = [
@@ -131,13 +131,13 @@ def test_the_page_says_what_counts_what_agrees_and_where_the_others_part() -> No
             "probes": {"packets": True},
         }
     )
-    parted = parting(run.run(1), run.run(2))
-    text = page(found, {outside: parted}, "all.csv")
-    assert "**1 of 2 counted cells agree (50 %).** Of 1 that are not counted 1 agree as well; there are 3." in text
-    assert "| droptail | its own | all | 3 | 2 | 1 | 50 % | 5.0 | droptail, reno, 10 Mbit/s, 100 ms, 1 |" in text
-    assert parted is not None and f"after {parted.before} packets, `{parted.there}` there" in text
-    assert "[all.csv](all.csv)" in text and "\n\n\n" not in text
-    frame = table(found)
-    assert frame.height == 3 and frame["agrees"].to_list() == [True, False, True]
+    parted = find_divergence(run.run(1), run.run(2))
+    assert parted is not None
+    frame = table(found, {outside: parted})
+    assert frame["agrees"].to_list() == [True, False, True]
+    assert frame["verdict"].to_list() == [AGREES, APART, NOT_COUNTED]
+    packets = ("equal_packets", "packet_there", "packet_here")
+    assert frame.select(packets).rows() == [(None,) * 3, (parted.before, parted.there, parted.here), (None,) * 3]
+    assert table(found, {outside: None})["remark"][1] == "seed 1 does not part"
     assert frame["delivered_mbps_here"].to_list() == [9.0, 8.1, 9.0]
     assert set(AQMS) >= set(frame["aqm"])

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from itertools import product
 
 from sojourn.engines.kernel.grid import AnyPoint
-from sojourn.engines.kernel.validation_page import SAME_CHANCE, Words
 from sojourn.model.scenarios.scenario import Scenario
 
 CONTROLS = ("bbr", "dctcp", "vegas", "westwood", "highspeed", "scalable", "htcp", "illinois", "bic", "yeah")
@@ -73,33 +72,3 @@ def other_grid() -> list[AnyPoint]:
     """The same at other rates and another RTT, and with Reno and CUBIC."""
     axes = product(OTHER_RATES, FLOWS, AQMS, OTHER_CONTROLS)
     return [Point(control, aqm, rate, OTHER_RTT_MS, flows) for rate, flows, aqm, control in axes]
-
-
-_HEAD = """# {title}
-
-{which}, the same scenarios on the simulator ("here", stack `linux-6.1`) and on the real kernel ("there",
-{{kernel}}), with the same seed: {{durations}}, of which 5 s are warm-up. `python -m sojourn.kernel.validate --grid
-{name}` makes this page. Tail drop holds one bandwidth-delay product; DCTCP has ECN, and its queues mark. BBR draws its
-phases from the same stream here and there.
-
-A cell agrees if what is delivered is within 3 % and the median delay within 15 % or 1 ms; "bands" says how far apart
-it is in these units. {{complete}}
-
-**{{agreeing}} of {{cells}} cells agree ({{share:.0f}} %).**{{missing}}
-"""
-
-
-def _words(name: str, title: str, which: str) -> Words:
-    return Words(head=_HEAD.format(name=name, title=title, which=which), tail=SAME_CHANCE)
-
-
-WORDS = _words(
-    "controls",
-    "Congestion controls: the simulator beside the real kernel",
-    "The congestion controls that Linux 6.1 has beside Reno and CUBIC",
-)
-OTHER_WORDS = _words(
-    "controls-elsewhere",
-    "Congestion controls at other rates: the simulator beside the real kernel",
-    "The congestion controls that Linux 6.1 has, at rates and an RTT of which no other grid has one",
-)

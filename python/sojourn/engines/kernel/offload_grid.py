@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from sojourn.engines.kernel.grid import WARMUP_S, AnyPoint
-from sojourn.engines.kernel.validation_page import SAME_CHANCE, Cause, Words
+from sojourn.engines.kernel.validation_table import Cause, Causes
 from sojourn.model.scenarios.scenario import Scenario
 
 AQMS = {
@@ -67,31 +67,15 @@ def grid() -> list[AnyPoint]:
 
 
 LEAST_MS: dict[int, float] = {rate: 2 * 1538 * 8 / 1000 / rate for rate in RATES}
-"""How long a super-packet of two segments, the least of a burst, is sent; by rate."""
+"""Transmission time of a super-packet of two segments, the minimum burst, by rate."""
 FEW = 4
 SHALLOW = Cause(
     lambda cell: cell.point.flows == 1 and cell.there["delay"] < LEAST_MS[cell.point.rate],
-    "the queue of a single flow is empty for half of the time, so that its median is a packet's transmission or none, "
-    "and moves by more than a band with a drop more or less",
+    "the queue of a single flow is empty half of the time, so its median is zero or the transmission time of a packet, "
+    "and one drop more or less moves it by more than a band",
 )
 DRAWN = Cause(
     lambda cell: cell.point.aqm == "pie" and cell.point.flows <= FEW,
-    "the windows are reduced a few times in a run, at instants that PIE draws",
+    "windows are reduced a few times per run, at times that PIE draws at random",
 )
-WORDS = Words(
-    causes=(SHALLOW, DRAWN),
-    head="""# Super-packets: the simulator beside the real kernel
-
-Senders with segmentation offload (`gso`) and receivers whose cards join segments (`gro`), the same scenarios on the
-simulator ("here", stack `linux-6.1`) and on the real kernel ("there", {kernel}), with the same seed: {durations}, of
-which {warmup} s are warm-up. `python -m sojourn.kernel.validate --grid super-packets` makes this page;
-[kernel.md](kernel.md) says what the keys are on the kernel. Payload delivered in order in Mbit/s and Jain's index of
-it, delay in the queue in ms (p50, p95), drops in percent of the super-packets, or of the segments where CAKE splits.
-
-A cell agrees if what is delivered is within 3 % and the median delay within 15 % or 1 ms; "bands" says how far apart
-it is in these units. {complete}
-
-**{agreeing} of {cells} cells agree ({share:.0f} %).**{missing}
-""",
-    tail=SAME_CHANCE,
-)
+CAUSES = Causes(seeds=(SHALLOW, DRAWN))

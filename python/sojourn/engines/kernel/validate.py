@@ -1,7 +1,7 @@
-"""The simulator beside the real kernel over a grid, run now: ``python -m sojourn.kernel.validate -o FILE``.
+"""Run a grid on the simulator and on the real kernel: ``python -m sojourn.kernel.validate --grid NAME -o FILE.csv``.
 
-Both engines run the same scenario files; the stack is `linux-6.1`. `sojourn.validation` does the same with recorded
-runs of an earlier build. The page is written by `sojourn.kernel.validation_page`.
+Both engines run the same scenario files; the stack is `linux-6.1`. `sojourn.validation` compares with recorded runs of
+an earlier build. `docs/validation.md` describes the grids and `docs/data` has their tables.
 """
 
 from __future__ import annotations
@@ -16,42 +16,37 @@ from sojourn.base.progress import progress
 from sojourn.engines.kernel import control_grid, grid, offload_grid
 from sojourn.engines.kernel.cache import built
 from sojourn.engines.kernel.grid import AnyPoint, Grid
-from sojourn.engines.kernel.validation_page import Words, page, table
+from sojourn.engines.kernel.validation_table import Causes, table
 
-GRIDS: Mapping[str, tuple[Callable[[], Sequence[AnyPoint]], Words | None]] = {
+GRIDS: Mapping[str, tuple[Callable[[], Sequence[AnyPoint]], Causes | None]] = {
     "queues": (grid.grid, None),
-    "controls": (control_grid.grid, control_grid.WORDS),
-    "controls-elsewhere": (control_grid.other_grid, control_grid.OTHER_WORDS),
-    "super-packets": (offload_grid.grid, offload_grid.WORDS),
+    "controls": (control_grid.grid, Causes()),
+    "controls-elsewhere": (control_grid.other_grid, Causes()),
+    "super-packets": (offload_grid.grid, offload_grid.CAUSES),
 }
-"""By name: the points, and what the page says around the numbers."""
+"""By name: the points, and known causes of differences."""
 
 
 @click.command()
 @click.option("--grid", "name", type=click.Choice(list(GRIDS)), default="queues", show_default=True)
-@click.option("-o", "--output", "out", type=click.Path(path_type=Path), help="write the page there; default: print it")
+@click.option("-o", "--output", "out", type=click.Path(path_type=Path), help="CSV file for the table, a row per cell")
 @click.option(
-    "--results", type=click.Path(path_type=Path), help="folder of the kernel's runs, to go on where it stopped"
+    "--results", type=click.Path(path_type=Path), help="folder of the kernel's runs, to continue where it stopped"
 )
 @click.option("--jobs", type=int, help="runs at a time; default: all cores")
-@click.option("--finished", is_flag=True, help="only what the kernel has run already; the page says what is missing")
+@click.option("--finished", is_flag=True, help="only cells that the kernel has already run")
 def main(name: str, out: Path | None, results: Path | None, jobs: int | None, finished: bool) -> None:
-    """Run the grid on both engines and compare; beside the page goes the complete table (.csv)."""
+    """Run the grid on both engines, compare, and write the table."""
     kernel = built()
-    make, words = GRIDS[name]
+    make, causes = GRIDS[name]
     points = make()
     with progress() as report_progress:
         runs = Grid(results, jobs, only_finished=finished, progress=report_progress)
         cells = runs.cells(points)
     again = Grid(results, jobs, only_finished=finished).repeated(cells)
-    complete = out.with_suffix(".csv") if out else None
-    beside = complete.name if complete else None
-    text = page(points, cells, f"Linux {kernel.version}, build {kernel.digest}", again, beside, words)
-    if out is None or complete is None:
-        click.echo(text)
-    else:
-        write_file(out, lambda file: file.write(text.encode()))
-        write_file(complete, lambda file: table(cells).write_csv(file, float_precision=3))
+    if out is not None:
+        frame = table(cells, again, f"{kernel.version} {kernel.digest}", causes)
+        write_file(out, lambda file: frame.write_csv(file, float_precision=3))
     click.echo(f"{sum(cell.agrees for cell in cells)} of {len(cells)} cells agree; {len(points) - len(cells)} not run")
 
 

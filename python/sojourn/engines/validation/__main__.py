@@ -1,4 +1,4 @@
-"""Entry point: ``python -m sojourn.validation FOLDER -o docs/validation.md``."""
+"""Entry point: ``python -m sojourn.validation FOLDER -o FILE.csv``."""
 
 from sojourn.base.interrupt import stop_at_ctrl_c
 from sojourn.engines.validation.recorded import main
