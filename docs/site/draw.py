@@ -32,11 +32,11 @@ def agreement() -> Figure:
     """Draw the share of cells within a distance, by comparison."""
     figure = Figure(figsize=(7, 3.2), layout="constrained")
     axes = figure.subplots()
-    for (file, (subject, other)), color in zip(COMPARISONS.items(), COLORS, strict=True):
+    for (file, subject), color in zip(COMPARISONS.items(), COLORS, strict=True):
         found = [row for row in Table.read(file).rows if row["verdict"] != "not counted"]
         bands = sorted(max(float(row["bands"]), 0.01) for row in found)
         shares = [100 * number / len(bands) for number in range(1, len(bands) + 1)]
-        axes.step(bands, shares, where="post", color=color, label=f"{subject} ({other})", linewidth=1.4)
+        axes.step(bands, shares, where="post", color=color, label=subject, linewidth=1.4)
     axes.axvline(1, color="#999999", linewidth=0.8, linestyle=":")
     axes.text(1.05, 2, "agree ←", ha="right", color="#555555")
     axes.set(xscale="log", xlim=(0.01, 60), ylim=(0, 100), xlabel="distance, bands", ylabel="cells within it, %")

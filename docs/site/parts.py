@@ -21,20 +21,20 @@ LINK = re.compile(r"\]\(([^)\s#]+)")
 Rows = list[list[str]]
 
 COMPARISONS = {
-    "queues.csv": ("queues", "Linux 6.1"),
-    "controls.csv": ("ten more controls", "Linux 6.1"),
-    "controls-elsewhere.csv": ("twelve controls, other rates", "Linux 6.1"),
-    "super-packets.csv": ("GSO and GRO", "Linux 6.1"),
-    "recorded.csv": ("queues, recorded", "Linux 6.1"),
-    "ns2.csv": ("TCP and queues", "ns-2.35"),
+    "queues.csv": "Linux: queues",
+    "controls.csv": "Linux: ten more controls",
+    "controls-elsewhere.csv": "Linux: twelve controls, other rates",
+    "super-packets.csv": "Linux: GSO and GRO",
+    "recorded.csv": "Linux: recorded runs",
+    "ns2.csv": "ns-2: TCP and queues",
 }
-"""By file: what was compared, and with what."""
+"""By file: what the simulator is compared with, and in what."""
 
 
 def comparisons() -> list[str]:
     """Return cells that agree, agree in the mean, lie within the seeds' spread, or are apart, by comparison."""
     rows: Rows = []
-    for file, (subject, other) in COMPARISONS.items():
+    for file, subject in COMPARISONS.items():
         found = Table.read(file).rows
         counts = {name: sum(row["verdict"] == name for row in found) for name in {row["verdict"] for row in found}}
         agree = counts.pop("agrees")
@@ -42,15 +42,10 @@ def comparisons() -> list[str]:
         apart = counts.pop("apart", 0) + counts.pop("outside", 0)
         unsure = counts.pop("not counted", 0)
         assert not counts, counts
-        cells = [
-            len(found),
-            f"{agree} ({100 * agree / (len(found) - unsure):.0f} %)",
-            chance or "",
-            unsure or "",
-            apart,
-        ]
-        rows.append([f"[{subject}](data/{file})", other, *map(str, cells)])
-    return table(("compared", "with", "cells", "agree", "differ by chance", "not counted", "apart"), rows)
+        share = f"{100 * agree / (len(found) - unsure):.0f}"
+        cells = [len(found), agree, share, chance or "", unsure or "", apart]
+        rows.append([f"[{subject}](data/{file})", *map(str, cells)])
+    return table(("compared", "cells", "agree", "%", "by chance", "not counted", "apart"), rows)
 
 
 def apart() -> list[str]:

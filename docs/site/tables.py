@@ -113,5 +113,6 @@ def html(page: str, table: Table, site_names: Mapping[str, str]) -> str:
         f'<div class="data-bar"><input type="search" placeholder="Filter {len(table.rows)} rows" '
         f'aria-label="Filter rows" hidden><span></span><a href="{file}" download>{table.file}</a></div>'
     )
-    inside = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-    return f'<div class="data" data-search-exclude>{bar}<div class="data-rows">{inside}</div></div>'
+    inside = f'<table class="rows"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+    # Material ends the exclusion at the first end tag of the same name, so nothing inside is a section.
+    return f'<section class="data" data-search-exclude>{bar}<div class="data-rows">{inside}</div></section>'

@@ -1,4 +1,4 @@
-"""The site is built of the documents, with every link in place and nothing from another host."""
+"""The site is built from the documents, without broken links and without requests to other hosts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ pytest.importorskip("mkdocs", reason="needs MkDocs (the extra dev)")
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the site, strictly built; the commands of its figures are run by test_documents.py."""
+    """Build the site in strict mode; test_documents.py runs the commands of its figures."""
     folder = tmp_path_factory.mktemp("site")
     command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", str(folder)]
     environment = os.environ | {"NO_MKDOCS_2_WARNING": "1", "SITE_FIGURES": "stored"}
@@ -46,7 +46,7 @@ def test_every_document_has_a_page(site: Path) -> None:
 def test_links_within_the_site_lead_to_a_page_and_a_place_on_it(site: Path) -> None:
     places: dict[Path, set[str]] = {}
     seen = 0
-    for page in set(site.glob("**/*.html")) - {site / "404.html"}:  # which a server shows for any address
+    for page in set(site.glob("**/*.html")) - {site / "404.html"}:  # served for any URL
         text = page.read_text(encoding="utf-8")
         for link in re.findall(r'<a [^>]*href="([^"]*)"', text):
             path, _, anchor = unquote(link).partition("#")
@@ -87,6 +87,7 @@ def test_the_search_finds_pages(site: Path) -> None:
     text = {entry["location"]: entry["text"] for entry in index["docs"]}
     assert "first_above_time" in "".join(text.values())
     assert any(location.startswith("scenario.html#") for location in text)
+    assert "6.1.192" not in "".join(found for location, found in text.items() if location.startswith("validation.html"))
 
 
 def test_a_link_to_a_file_without_a_page_is_text() -> None:
@@ -106,7 +107,7 @@ def test_a_folder_is_its_readme() -> None:
 
 def test_the_gallery_has_every_kind_of_figure() -> None:
     shown = (ROOT / "docs" / "gallery.md").read_text(encoding="utf-8")
-    drawn = set(re.findall(r"sojourn plot (\w+) ", shown)) | {"comparison"}  # which compare draws
+    drawn = set(re.findall(r"sojourn plot (\w+) ", shown)) | {"comparison"}  # drawn by `compare`
     assert drawn == set(KINDS)
     paths = re.findall(r"-o (\S+\.png)|--plot (\S+)", shown)
     assert {path or plot for path, plot in paths} == {found["path"] for found in FIGURE.finditer(shown)}
