@@ -18,7 +18,7 @@ from sojourn.base.progress import progress
 from sojourn.gym import seed_of
 from sojourn.gym.baselines import Constant
 from sojourn.gym.evaluation import Evaluation, evaluate
-from sojourn.gym.learning import Search, learn
+from sojourn.gym.learning import SearchConfig, learn
 from sojourn.gym.settings import Settings
 
 SETTINGS = Settings(action="probability-log", observe=["sojourn_now"])
@@ -37,12 +37,12 @@ def main() -> None:
     options.add_argument("-o", "--out", type=Path, default=Path("learned.json"), help="file of the policy")
     given = options.parse_args()
     with progress("CPU seconds") as told:
-        search = Search(candidates=16, best=4, episodes=5, cpu_s=given.cpu_s)
+        search = SearchConfig(candidates=16, best=4, episodes=5, cpu_s=given.cpu_s)
 
         def gone(share: float) -> None:
             told(share, round(share * given.cpu_s), round(given.cpu_s))
 
-        found = learn(given.suite, SETTINGS, first=-8.0, search=search, told=gone)
+        found = learn(given.suite, SETTINGS, first=-8.0, search=search, progress=gone)
     found.network.save(given.out)
     [(slope,)], [bias] = found.network.layers[0].weights, found.network.layers[0].bias
     print(f"{len(found.rounds)} rounds in {found.cpu_s:.1f} CPU s: log2(p) = {slope:.2f} d + {bias:.2f}")

@@ -1,8 +1,8 @@
 """Sojourn: queue managers you can trust, simulated and checked against published results.
 
-Everything is loaded on first use, so that ``import sojourn`` and ``sojourn --help`` cost next to nothing. The queue
-managers are not listed here: ``sojourn.Codel``, ``sojourn.Pie``, … come from the registry of the compiled core. What
-they are for type checkers is in ``managers.pyi``.
+Everything is loaded on first use, so that ``import sojourn`` and ``sojourn --help`` are cheap. The queue managers are
+not listed here: ``sojourn.Codel``, ``sojourn.Pie``, … come from the registry of the compiled core; type checkers read
+them in ``managers.pyi``.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from sojourn._core import AqmError, InputError
     from sojourn.model.aqms.aqm import Aqm
     from sojourn.model.aqms.loading import no_code
-    from sojourn.model.aqms.managers import *  # noqa: F403 (the registry says what there is)
+    from sojourn.model.aqms.managers import *  # noqa: F403 (from the registry)
     from sojourn.model.aqms.queue import Queue
     from sojourn.model.results.result import Result
     from sojourn.model.scenarios.scenario import Scenario

@@ -19,7 +19,7 @@ def main() -> None:
 
 
 def command_line() -> int:
-    """Run a command that is no shell; its exit code."""
+    """Run a command other than a shell; returns its exit code."""
     from sojourn.base.interrupt import stop_at_ctrl_c
 
     stop_at_ctrl_c()

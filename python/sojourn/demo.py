@@ -1,4 +1,4 @@
-"""The main job on a trace that is made here: ``python -m sojourn.demo -o out``."""
+"""Demo of a comparison on a generated trace: ``python -m sojourn.demo -o out``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SEED = 1
 @click.command()
 @click.option("-o", "--output", "out", type=click.Path(path_type=Path), default=Path("out"), show_default=True)
 def demo(out: Path) -> None:
-    """Make an LTE-like trace, send four TCP flows over it through four queue managers, show what happens."""
+    """Make an LTE-like trace, send four TCP flows over it through four queue managers, show the results."""
     from sojourn.apps.cli.compare import print_comparison
     from sojourn.base.progress import progress
     from sojourn.io.traces.delivery import synth_lte, write_trace

@@ -208,11 +208,11 @@ def test_candidates_are_judged_on_the_same_episodes() -> None:
 
 def test_a_search_learns() -> None:
     """Two short rounds; what a whole one finds stands in docs/gym.md."""
-    from sojourn.apps.gym.learning import Search, learn
+    from sojourn.apps.gym.learning import SearchConfig, learn
 
     settings = Settings(action="probability-log", step="100 ms")
     scenario = sj.Scenario.parse(SCENARIO, {"warmup": "500 ms"})
-    search = Search(candidates=8, best=2, episodes=1, rounds=2)
+    search = SearchConfig(candidates=8, best=2, episodes=1, rounds=2)
     first, second = (learn(scenario, settings, first=-8.0, search=search, seed=2) for _ in range(2))
     assert first.network.text == second.network.text and first.rounds == second.rounds and len(first.rounds) == 2
     nothing = evaluate(Constant(-14.0), scenario, episodes=1, settings=settings).table()["reward"][0]

@@ -23,11 +23,11 @@ from click.testing import CliRunner
 from sojourn import Scenario, _core
 from sojourn.apps.cli import cli
 from sojourn.apps.lab import embedded, static, widget
-from sojourn.apps.lab.native import requested
+from sojourn.apps.lab.native import run_request
 from sojourn.apps.lab.payload import payload
 from sojourn.apps.lab.server import Server
 from sojourn.apps.lab.start import Start, of_path, of_result, of_scenario
-from sojourn.apps.lab.written import written
+from sojourn.apps.lab.written import scenario_toml
 from sojourn.base.errors import InputError, MissingError
 from sojourn.base.inputs import tomllib
 from sojourn.model.aqms.spelling import DISTRIBUTIONS
@@ -317,7 +317,7 @@ def test_a_defect_is_told_in_one_line(server: Server, monkeypatch: pytest.Monkey
     def fails(_request: object) -> bytes:
         raise ZeroDivisionError("of\nours")
 
-    monkeypatch.setattr("sojourn.apps.lab.server.requested", fails)
+    monkeypatch.setattr("sojourn.apps.lab.server.run_request", fails)
     status, body, _ = ask(server, "native", method="POST", body=b"{}")
     assert (status, body) == (500, b"lab: a defect of the program: ZeroDivisionError: of: ours")
     monkeypatch.setattr("sojourn.apps.lab.server.Handler._run", fails)
@@ -384,7 +384,7 @@ def test_the_code_of_a_user_is_not_run_for_a_page(tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
     text = TEXT.replace('"codel"', json.dumps(f"{tmp_path / 'own.py'}:Own"))
     with pytest.raises(InputError):
-        requested({"text": text})
+        run_request({"text": text})
     assert not (tmp_path / "ran").exists()
 
 
@@ -537,4 +537,4 @@ def test_a_scenario_is_written_as_toml_that_is_the_same_scenario(name: str) -> N
     except InputError as error:
         assert "study" in str(error)
         return
-    assert Scenario.parse(written(scenario)) == scenario
+    assert Scenario.parse(scenario_toml(scenario)) == scenario

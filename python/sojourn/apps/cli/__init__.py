@@ -1,4 +1,4 @@
-"""The command line. Only click is loaded to show help; a command's module comes when the command runs.
+"""The command line. Only click is loaded to show help; a command's module is imported when the command runs.
 
 A new command is a file in this folder and a line in `COMMANDS`.
 """
@@ -51,11 +51,11 @@ COMMANDS = {
 
 
 PIPE = 141
-"""Exit code where the reader of the output has gone, as in `| head`: as of a program that SIGPIPE ends."""
+"""Exit code if the reader of the output has closed it, as in `| head`: that of a program killed by SIGPIPE."""
 
 
 class LazyGroup(Group):
-    """A group whose commands are imported when they are used, and whose errors become exit codes in one place."""
+    """A group that imports its commands on use, and converts their errors to exit codes in one place."""
 
     modules: ClassVar = {"labs": "the exercises of a course"}
 
@@ -88,7 +88,7 @@ class LazyGroup(Group):
             formatter.write_dl(list(SHELLS.items()))
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; end quietly where nobody reads what it prints."""
+        """Run the command; exit quietly if the reader closes its output."""
         try:
             return super().invoke(ctx)
         except BrokenPipeError:
@@ -96,7 +96,7 @@ class LazyGroup(Group):
             sys.exit(PIPE)
 
     def main(self, *args: Any, **extra: Any) -> Any:
-        """Run and leave with the exit code."""
+        """Run and exit with the exit code."""
         with leaving():
             code = super().main(*args, **{**extra, "standalone_mode": False})
             sys.exit(code if isinstance(code, int) else 0)
@@ -104,9 +104,9 @@ class LazyGroup(Group):
 
 @contextmanager
 def leaving() -> Iterator[None]:
-    """Leave the program at the end of the block, with the exit code that belongs to what happened in it.
+    """Exit the program at the end of the block, with the exit code for its outcome.
 
-    Nothing that `errors.explain` knows shows a traceback.
+    Errors known to `errors.explain` show no traceback.
     """
     code: object = 0
     try:
@@ -115,7 +115,7 @@ def leaving() -> Iterator[None]:
                 yield
         except SystemExit as stop:
             code = stop.code
-        if sys.stdout is not None:  # it is None where the caller closed it
+        if sys.stdout is not None:  # None if the caller closed it
             sys.stdout.flush()
     except BrokenPipeError:
         drop_output()
@@ -139,7 +139,7 @@ def leaving() -> Iterator[None]:
 
 
 def drop_output() -> None:
-    """Let what is still to be printed go nowhere."""
+    """Discard the remaining output."""
     with suppress(OSError, ValueError, AttributeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

@@ -34,7 +34,7 @@ def list_command(as_json: bool) -> None:
         if profiles:
             echo(f"    {', '.join(profiles)}")
         echo(f"    {entry['source']}")
-        echo(f"    {entry['state_bytes']} bytes of state per {_whose(entry)}")
+        echo(f"    {entry['state_bytes']} bytes of state per {_owner(entry)}")
 
 
 @command.command("new")
@@ -167,12 +167,12 @@ def diff_command(
 @options.as_json
 @click.pass_context
 def check_command(ctx: click.Context, name: str, operations: int, seed: int, as_json: bool) -> None:
-    """Put NAME through the conformance suite: what every queue manager must keep to, whatever its algorithm.
+    """Run the conformance suite on NAME: invariants that every queue manager must keep, whatever its algorithm.
 
     NAME may be a registered one, a class in a Python file or a shared library: codel, my_aqm.py:MyAqm, "./blue.so ecn".
-    Random operations under random limits and links: each packet comes back once and as it was, in order, marked
-    lawfully; backlog and counters are true; the limits hold; the same operations give the same answers. The exit code
-    is 1 if a rule is broken.
+    Random operations under random limits and links: each packet is returned once and unchanged, in order, marked only
+    if permitted; backlog and counters are correct; the limits hold; the same operations give the same results. The exit
+    code is 1 if a rule is violated.
     """
     from sojourn.apps.cli import output
     from sojourn.base.progress import progress
@@ -187,7 +187,7 @@ def check_command(ctx: click.Context, name: str, operations: int, seed: int, as_
     ctx.exit(0 if found.violation is None else 1)
 
 
-def _whose(entry: dict[str, Any]) -> str:
+def _owner(entry: dict[str, Any]) -> str:
     return "flow" if entry["by_flow"] else "queue"
 
 
@@ -215,7 +215,7 @@ def _range(param: dict[str, Any]) -> list[str]:
         return ["false | true", ""]
     if param["choices"]:
         return [" | ".join(param["choices"]), ""]
-    if param["kind"] == "choice":  # any words, which only a library understands
+    if param["kind"] == "choice":  # free words, parsed by the library only
         return ["", ""]
     return [str(param["min"]), str(param["max"])]
 

@@ -1,4 +1,4 @@
-"""What `sojourn reproduce` prints: papers, assumptions, claims with their verdicts."""
+"""Output of `sojourn reproduce`: papers, assumptions, claims with their verdicts."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from sojourn.papers.vary import Variation, changed_verdicts
 
 
 @dataclass(frozen=True)
-class Made:
-    """What was made of a paper."""
+class PaperOutput:
+    """Reproduced figures of a paper, with their files."""
 
     paper: Paper
     done: list[Reproduction]
@@ -28,9 +28,9 @@ class Made:
     files: list[Path]
     page: Path
     whole: bool
-    """Whether every figure was made that can be."""
+    """Whether every possible figure was made."""
     left_out: Mapping[str, str]
-    """Figures that the engine cannot make, and why."""
+    """Figures that the engine cannot make, with reasons."""
 
     @property
     def verdicts(self) -> list[Verdict]:
@@ -39,11 +39,11 @@ class Made:
 
     @property
     def spent(self) -> Cost:
-        """What all its runs cost."""
+        """Cost of all its runs."""
         return Cost.total([*self.done, *self.varied])
 
     def not_run(self) -> list[Verdict]:
-        """Claims about figures that nobody can make yet, or not on this engine."""
+        """Claims about figures that cannot be made yet, or not on this engine."""
         return self.paper.not_yet(self.left_out) if self.whole else []
 
 
@@ -60,7 +60,7 @@ def print_papers(as_json: bool) -> None:
 
 
 def print_assumptions(paper: Paper, as_json: bool) -> None:
-    """List what can be assumed about a paper."""
+    """List the assumptions of a paper."""
     rows = [
         {
             "name": name,
@@ -89,8 +89,8 @@ def print_assumptions(paper: Paper, as_json: bool) -> None:
     output.print_text_table(["assumption", "chosen", "alternatives", "key", "figures", "what"], cells)
 
 
-def print_all(made: Sequence[Made], claims: bool, as_json: bool) -> None:
-    """Print what was made of some papers; with `claims` also the claims of figures to come."""
+def print_all(made: Sequence[PaperOutput], claims: bool, as_json: bool) -> None:
+    """Print the results of some papers; with `claims` also the claims of figures to come."""
     if as_json:
         output.print_json(_json(made, claims))
         return
@@ -112,7 +112,7 @@ def print_all(made: Sequence[Made], claims: bool, as_json: bool) -> None:
         output.say(f"Report: {one.page}")
 
 
-def _print_figures(made: Made) -> None:
+def _print_figures(made: PaperOutput) -> None:
     for figure in made.done:
         seeds = len(figure.study.study.seeds)
         assumed = f"; {spelled_all(figure.assumed)}" if figure.assumed else ""
@@ -130,8 +130,8 @@ def _print_in_all(verdicts: list[Verdict]) -> None:
         output.say(f"Contradicted: {verdict['id']}, {_contradiction(verdict)}")
     if verdicts:
         output.say(", ".join(f"{count} {name}" for name, count in tally(verdicts).items()))
-    if told := undecided_text(verdicts):
-        output.say(told)
+    if text := undecided_text(verdicts):
+        output.say(text)
 
 
 def _print_verdicts(verdicts: list[Verdict], title: str) -> None:
@@ -150,7 +150,7 @@ def _print_verdicts(verdicts: list[Verdict], title: str) -> None:
 
 
 def _print_shares(figure: Reproduction) -> None:
-    """How many of the published runs ours are near, where a figure compares them one by one."""
+    """Share of the published runs near ours, if a figure compares them one by one."""
     found = figure.shares
     if found is not None:
         rows = [[share_text(value) for value in row] for row in found.iter_rows()]
@@ -158,13 +158,13 @@ def _print_shares(figure: Reproduction) -> None:
 
 
 def _beside(verdict: Verdict) -> str:
-    """Where a relation is false, and what the original says of the claim; the summary has what it contradicts."""
+    """False checks of a relation, and the original's outcome; contradictions are in the summary."""
     original = "" if verdict["verdict"] == "contradicted" else original_text(verdict)
     return ". ".join(filter(None, [where_text(verdict), original and f"The original {original}"]))
 
 
 def _contradiction(verdict: Verdict) -> str:
-    """What the original says against a claim, and what ours gives."""
+    """Evidence of the original against a claim, and the verdict on our runs."""
     return f"{verdict['original_evidence']}; ours alone: {verdict['measured_verdict']}"
 
 
@@ -175,7 +175,7 @@ def _row(verdict: Verdict) -> list[str]:
 HEADINGS = ("claim", "published", "measured ± 95 % CI", "verdict")
 
 
-def _print_varied(made: Made) -> None:
+def _print_varied(made: PaperOutput) -> None:
     found = changed_verdicts(made.verdicts, made.varied)
     names = list(tally([]))
     output.say("Each assumption by itself: verdicts of the claims that it is about\n")
@@ -199,7 +199,7 @@ def _print_varied(made: Made) -> None:
         output.say("No assumption decides a claim.\n")
 
 
-def _json(made: Sequence[Made], claims: bool) -> Any:
+def _json(made: Sequence[PaperOutput], claims: bool) -> Any:
     verdicts = [verdict for one in made for verdict in one.verdicts + (one.not_run() if claims else [])]
     if claims:
         return verdicts

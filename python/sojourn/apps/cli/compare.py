@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sojourn.apps.cli import names, options
-from sojourn.apps.cli.figures import Wanted, figure_options
+from sojourn.apps.cli.figures import FigureArgs, figure_options
 
 if TYPE_CHECKING:
     import polars as pl
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def _numbers(_ctx: click.Context, _param: click.Parameter, text: str) -> list[int]:
-    """Whole numbers with commas between them."""
+    """Integers separated by commas."""
     parts = [part.strip() for part in text.split(",")]
     if not all(part.isascii() and part.isdigit() and len(part) < 20 for part in parts):
         raise click.BadParameter(f'"{text}" is no list of whole numbers; write e.g. 4 or 4,64')
@@ -26,7 +26,7 @@ def _numbers(_ctx: click.Context, _param: click.Parameter, text: str) -> list[in
 
 
 def _listed(option: str, texts: tuple[str, ...]) -> list[str]:
-    """Values with commas between them; the commas of steps ("10mbit@0s,1mbit@5s") are their own."""
+    """Values separated by commas; the commas of steps ("10mbit@0s,1mbit@5s") belong to the value."""
     values = [part.strip() for text in texts for part in ([text] if "@" in text else text.split(","))]
     if not all(values):
         raise click.BadParameter("one of several values is empty; write e.g. 10mbit,50mbit", param_hint=option)
@@ -95,17 +95,17 @@ def command(
     sets: tuple[str, ...],
     plot: Path | None,
     html: Path | None,
-    wanted: Wanted,
+    wanted: FigureArgs,
     out: Path,
     as_json: bool,
     **setup: Any,
 ) -> None:
     """Send the same TCP traffic through several queue managers; print a table and draw a figure.
 
-    The reverse path follows the trace's sibling .up if there is one; else it has the rate of the link. Its queue is
-    tail drop with 1000 packets; with --test it is that of the link, as both directions are loaded. With several seeds
-    the table shows means ± half of their 95 % confidence interval, and a second table compares the queue managers seed
-    by seed. The exit code is 1 if --until was not reached.
+    The reverse path follows the trace's sibling .up if there is one; otherwise it has the rate of the link. Its queue
+    is tail drop with 1000 packets; with --test it is that of the link, as both directions are loaded. With several
+    seeds the table shows means ± the half width of their 95 % confidence interval, and a second table compares the
+    queue managers seed by seed. The exit code is 1 if --until was not reached.
     """
     from sojourn.apps.cli import output
     from sojourn.base.progress import progress
@@ -165,7 +165,7 @@ def command(
 
 
 def print_comparison(found: Comparison) -> None:
-    """Print the table, and below it what all runs share."""
+    """Print the table, followed by the settings common to all runs."""
     from sojourn.apps.cli import output
 
     output.summary_table(found.table, [*found.loads[0], "aqm"], title=output.title_of_means(found.table))
@@ -174,7 +174,7 @@ def print_comparison(found: Comparison) -> None:
 
 
 def setup_of(found: Comparison) -> list[str]:
-    """What all runs share, in sentences."""
+    """Settings common to all runs, in sentences."""
     from sojourn.apps.cli import output
     from sojourn.model.analysis.warmup import described
 
@@ -202,7 +202,7 @@ def write_page(
 
 
 def figure_name(found: Comparison) -> str:
-    """Name of a figure that stands for exactly these runs."""
+    """Name of a figure, unique to these runs."""
     from sojourn.model.analysis.metrics import joint_fingerprint
 
     return joint_fingerprint([result.fingerprint for result in found.results])[:8]

@@ -13,7 +13,7 @@ from sojourn.apps.cli.terminal import echo
 
 PROGRAM = "sojourn"
 VARIABLE = "_SOJOURN_COMPLETE"
-"""Through which a shell asks the program, as click has it."""
+"""Environment variable by which a shell queries the program, in click's form."""
 SHELLS = ("bash", "zsh", "fish")
 
 
@@ -40,7 +40,7 @@ def command(shell: str | None, only_print: bool, target: Path | None) -> None:
 
 
 def script(shell: str) -> str:
-    """What the shell is to run."""
+    """Completion script for a shell."""
     from sojourn.apps.cli import cli
 
     kind = get_completion_class(shell)
@@ -49,7 +49,7 @@ def script(shell: str) -> str:
 
 
 def place(shell: str) -> Path:
-    """Where the shell looks for a user's completions."""
+    """Path where the shell looks for a user's completions."""
     data = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share")
     if shell == "bash":
         own = os.environ.get("BASH_COMPLETION_USER_DIR")

@@ -1,4 +1,4 @@
-"""How `sojourn aqm diff` shows a difference."""
+"""Output of `sojourn aqm diff`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def print_difference(found: Difference) -> None:
-    """Print what was compared, how far they agree, and the first difference with both queues before it."""
+    """Print the inputs, the agreement, and the first difference with both queues before it."""
     output.say(f"A: {found.a}")
     output.say(f"B: {found.b}")
     output.say(f"Arrivals: {found.source}")
@@ -37,7 +37,7 @@ def print_difference(found: Difference) -> None:
 
 
 def _notes(found: Difference) -> Iterator[str]:
-    """What is to be known of the agreement."""
+    """Notes about the agreement."""
     if found.shared_buckets:
         pairs = ", ".join(f"{flow} and {other}" for flow, other in found.shared_buckets)
         yield f"Buckets: flows {pairs} are taken to share one, which the recording does not name; else not all agree"
@@ -51,7 +51,7 @@ def _notes(found: Difference) -> Iterator[str]:
 
 
 def _percent(count: int, found: Difference) -> str:
-    """Two decimals, but 100 only where all agree."""
+    """Percentage with two decimals; 100 only if all agree."""
     percent = 100 * count / found.packets
     return f"{percent if count == found.packets else min(percent, 99.99):.2f}"
 

@@ -13,7 +13,7 @@ from sojourn.apps.cli import options
 @options.tables
 @options.as_json
 def command(as_json: bool) -> None:
-    """Check what this machine can emulate faithfully, and what is missing. Takes some twenty seconds.
+    """Check what this machine can emulate faithfully, and what is missing. Takes about twenty seconds.
 
     The exit code is 3 if shells are not possible at all.
     """
@@ -22,7 +22,7 @@ def command(as_json: bool) -> None:
     from sojourn import _core
     from sojourn.base.progress import lines
 
-    # It forks, so it comes before whatever starts a thread.
+    # The checks fork, so they precede everything that starts a thread.
     with lines("measurements") as told:
         found = json.loads(_core.doctor(told))
 
@@ -67,7 +67,7 @@ def _print(found: dict[str, Any]) -> None:
 
 
 def _highest(found: dict[str, Any]) -> str:
-    """The median of the rounds, and how far they are apart."""
+    """The median of the rounds, and their range."""
     best, rounds = found["highest_faithful_rate"], found["highest_faithful_rates"]
     if best is None:
         return "No rate that was tried is emulated faithfully now."

@@ -18,7 +18,7 @@ from sojourn.apps.cli.terminal import echo
 @click.option("--all", "every", is_flag=True, help="List those in folders, too.")
 @options.as_json
 def command(name: str | None, target: Path | None, only_print: bool, every: bool, as_json: bool) -> None:
-    """Copy the scenario or study NAME, with the files that it reads. Without NAME, list what there is."""
+    """Copy the scenario or study NAME, with the files that it reads. Without NAME, list the examples."""
     from collections import Counter
 
     from sojourn.apps.cli import output

@@ -1,4 +1,4 @@
-"""Options of every command that draws a figure, and what these commands do alike."""
+"""Options common to all commands that draw a figure, and their handling."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """How figures look, and as what they are written."""
+class FigureArgs:
+    """Appearance and format of figures, as requested by the user."""
 
     chosen: Mapping[str, Any]
     """Arguments of `Look.of`, as typed."""
@@ -30,18 +30,18 @@ class Wanted:
 
     @cached_property
     def look(self) -> Look:
-        """How they look; matplotlib is loaded here."""
+        """Parsed appearance; matplotlib is loaded here."""
         from sojourn.figures.look import Look
 
         return Look.of(**self.chosen)
 
     @property
     def suffix(self) -> str:
-        """Ending of the name of a figure that the user did not name."""
+        """Suffix of a figure that the user did not name."""
         return f".{self.format or 'png'}"
 
     def check(self, path: Path | None = None) -> None:
-        """Refuse what cannot be drawn, or a name that ends in another format, before there is work."""
+        """Raise `InputError` for invalid options, or a name with another format's suffix, before any work."""
         from sojourn.figures.canvas import figure_format
 
         _ = self.look
@@ -55,7 +55,7 @@ class Wanted:
         return save(figure, path, self.format)
 
     def write(self, figure: Figure, path: Path, notes: Sequence[str], about: dict[str, Any], as_json: bool) -> None:
-        """Write a figure and print where it is, with the notes that are not in it."""
+        """Write a figure and print its path, with the notes that it omits."""
         from sojourn.apps.cli import output
 
         self.save(figure, path)
@@ -68,22 +68,22 @@ class Wanted:
 
 
 def figure_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of a command that draws one figure; it gets what they say as `wanted`."""
+    """Add the options of a command that draws one figure; it receives them as `wanted`."""
     return _with(command, _OPTIONS)
 
 
 def look_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add those of a command that draws many figures, which have titles and texts of their own."""
+    """Add the options of a command that draws many figures, without those for titles and texts."""
     return _with(command, {name: one for name, one in _OPTIONS.items() if name not in ("title", "labels", "notes")})
 
 
 def _with(command: Callable[..., Any], added: Mapping[str, Callable[..., Any]]) -> Callable[..., Any]:
     @wraps(command)
-    def with_look(*args: Any, **given: Any) -> Any:
-        chosen = {name: given.pop(f"look_{name}") for name in added}
-        written = chosen.pop("format")
+    def with_look(*args: Any, **arguments: Any) -> Any:
+        chosen = {name: arguments.pop(f"look_{name}") for name in added}
+        format_ = chosen.pop("format")
         typed = {name: value for name, value in chosen.items() if value not in (None, ())}
-        return command(*args, **given, wanted=Wanted(typed, written))
+        return command(*args, **arguments, wanted=FigureArgs(typed, format_))
 
     for option in reversed(list(added.values())):
         with_look = option(with_look)
@@ -139,4 +139,4 @@ _OPTIONS: dict[str, Callable[..., Any]] = {
         help="Format of the figure [by its suffix]; csv and json are the plotted data.",
     ),
 }
-"""By the argument of `Look.of`; and the format."""
+"""Options by argument of `Look.of`, and the format."""

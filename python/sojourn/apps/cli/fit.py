@@ -80,12 +80,12 @@ def command(
 
     DATA is a TOML file: a table [free] of ranges ("1..100 Mbit/s") and choices (["codel", "pie"]), and a [[measured]]
     for each number. Or it is a recording, a data file of Flent (.flent.gz) or a capture beside the senders (.pcap,
-    .pcapng), of which the numbers are made; then --free says what is free.
+    .pcapng), from which the numbers are computed; then --free lists the free keys.
 
-    The result has an interval for each key, says which keys the numbers do not determine, and how far each number is
-    off. --seed chooses other seeds and other numbers to hold out. Finished runs are kept, but for those with the tables
-    that a capture is compared with. The exit code is 1 if the best values do not explain the numbers, or those held
-    out.
+    The result has an interval for each key, lists the keys that the numbers do not determine, and the residual of each
+    number. --seed chooses other seeds and other numbers to hold out. Finished runs are kept, except those with the
+    tables that a capture is compared with. The exit code is 1 if the best values do not explain the numbers, or the
+    held-out ones.
     """
     from sojourn.apps.cli import output
     from sojourn.base.files import write_if_changed
@@ -109,7 +109,7 @@ def command(
         _trials(scenario, data, given, make, drawn, out, jobs, as_json)
         return
     with progress() as tell:
-        # What a probe records is a thousand times what is measured of it: such runs are not kept.
+        # A probe records a thousand times the data of its metrics: such runs are not kept.
         root = None if any(required_probes(number.metric) for number in given.numbers) else out
         runner = Runner(root, jobs, command=options.command_line(), progress=tell)
         simulate = simulator(given, make, runner)
@@ -153,7 +153,7 @@ def _data(path: Path, free: Mapping[str, str], scenario: Path, sets: Mapping[str
 
 
 def _window(scenario: Path, sets: Mapping[str, str], skip: str | None) -> tuple[float, float]:
-    """Time in s that is left out of a recording, and the time that a run of the scenario counts."""
+    """Time in s left out of a recording, and statistics window of a run of the scenario."""
     from sojourn.base.errors import InputError
     from sojourn.base.inputs import read_text
     from sojourn.base.units import seconds
@@ -170,7 +170,7 @@ def _window(scenario: Path, sets: Mapping[str, str], skip: str | None) -> tuple[
 def _trials(
     scenario: Path, path: Path, data: Data, make: Any, count: int, out: Path, jobs: int | None, as_json: bool
 ) -> None:
-    """Do the trials that are not done, keep each, and tell what all of them say."""
+    """Run the missing trials, keep each, and report all of them."""
     from sojourn.apps.cli import output
     from sojourn.base.progress import progress
     from sojourn.studies.fitting.coverage import summary_of
@@ -179,7 +179,7 @@ def _trials(
     from sojourn.studies.runs.runner import Runner
 
     kept = Trials(out / f"{path.stem}.trials.json", data, make)
-    # Runs are not kept: a trial is, and its thousands of runs are of no use to another one.
+    # Keep trials, not runs: a trial's thousands of runs are of no use to another one.
     simulate = simulator(data, make, Runner(None, jobs, progress=False))
     with progress("trials") as tell:
         done = kept.up_to(count, groups_of(data), simulate, tell)
@@ -202,7 +202,7 @@ def _trials(
 
 
 def _maker(path: Path, data: Data, sets: Mapping[str, str]) -> Any:
-    """Function that makes the scenario with some keys set; refused at once where an end of a range cannot run."""
+    """Function that builds the scenario with some keys set; raises early if an end of a range cannot run."""
     from sojourn.base.errors import InputError
     from sojourn.base.inputs import read_text
     from sojourn.model.scenarios.scenario import Scenario
@@ -230,35 +230,35 @@ def _fits(data: Data, simulate: Simulate, seed: int) -> list[FitResult]:
     return [fit(data, choices, groups_of(data), simulate, seed=seed) for choices in data.space.combinations()]
 
 
-def _print(told: Mapping[str, Any], name: str, held: float | None) -> None:
+def _print(report: Mapping[str, Any], name: str, held: float | None) -> None:
     from sojourn.apps.cli import output
     from sojourn.studies.fitting.report import sentences
 
-    rows = [_key_row(key) for key in told["keys"]]
+    rows = [_key_row(key) for key in report["keys"]]
     title = f"{name}: best values and 95 % intervals by profile likelihood"
     output.print_table(("key", "unit", "best", "from", "to", "state"), rows, left=2, title=title)
-    if told["choices"]:
+    if report["choices"]:
         choices = [
             [
                 ", ".join(f"{key} {value}" for key, value in one["choices"].items()),
                 f"{one['above_best']:.2f}",
                 "yes" if one["excluded"] else "no",
             ]
-            for one in told["choices"]
+            for one in report["choices"]
         ]
         output.print_table(("choices", "sum of squares above the best", "excluded"), choices)
     if output.one_table():
         return
     output.print_table(
         ("number", "unit", "measured", "simulated", "residual\nsd", *(["held out"] if held else [])),
-        [_number_row(one, held) for one in told["numbers"]],
+        [_number_row(one, held) for one in report["numbers"]],
         left=2,
     )
-    for sentence in sentences(told):
+    for sentence in sentences(report):
         output.say(f"- {sentence}")
-    if "coverage" in told:
-        trials = told["coverage"]["trials"]
-        for key in told["coverage"]["keys"]:
+    if "coverage" in report:
+        trials = report["coverage"]["trials"]
+        for key in report["coverage"]["keys"]:
             output.say(
                 f"Trials: {key['covered']} of {trials} intervals of {key['key']} hold the value that was simulated; "
                 f"half of them are ± {key['half_width_median']:.1%} or less"

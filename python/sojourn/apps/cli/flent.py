@@ -13,7 +13,7 @@ from sojourn.apps.cli.terminal import echo
 
 @click.group("flent", cls=Group)
 def command() -> None:
-    """Write data files of Flent from results, and look into them; `sojourn fit` explains them."""
+    """Write data files of Flent from results, and show their contents; `sojourn fit` explains them."""
 
 
 @command.command("export")
@@ -27,8 +27,8 @@ def command() -> None:
 def export_command(result: Path, target: Path, test: str | None, title: str | None, as_json: bool) -> None:
     """Write goodput and pings of a result as Flent's data of a test, for its figures.
 
-    The run needs probes.flows, e.g. 200 ms, which is the step of the data. Pings are the questions of a group of flows
-    of the kind request, for which the run needs probes.transfers.
+    The run needs probes.flows, e.g. 200 ms, which is the step of the data. Pings are the requests of a flow group of
+    the kind request, for which the run needs probes.transfers.
     """
     from sojourn.apps.cli import output
     from sojourn.io.flent.export import export
@@ -51,7 +51,7 @@ def export_command(result: Path, target: Path, test: str | None, title: str | No
 @options.tables
 @options.as_json
 def show_command(file: Path, as_json: bool) -> None:
-    """Print the series of a data file: mean and quantiles of what was measured while the test's traffic went on.
+    """Print the series of a data file: mean and quantiles of the samples during the test's traffic.
 
     Averages and sums that Flent has computed are those of its steps.
     """

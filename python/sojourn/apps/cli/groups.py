@@ -1,4 +1,4 @@
-"""Groups of commands that know what a misspelled one was to be."""
+"""Command groups that suggest the nearest name for a misspelled command."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Group(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find a command; of one that is not there, tell the nearest."""
+        """Find a command; for an unknown one, suggest the nearest."""
         if not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
             from sojourn.base.errors import InputError, unknown
 
@@ -25,8 +25,8 @@ class Group(click.Group):
         return super().resolve_command(ctx, args)
 
     def other_commands(self) -> list[str]:
-        """Names of commands that are run elsewhere."""
+        """Names of commands that are handled elsewhere."""
         return []
 
     modules: ClassVar[Mapping[str, str]] = {}
-    """Modules that `python -m` runs, by a name that may be taken for a command's, with their contents in words."""
+    """Modules for `python -m` with a name that could be taken for a command, and their contents in words."""

@@ -67,11 +67,11 @@ def command(
     out: Path,
     as_json: bool,
 ) -> None:
-    """Look in SPACE, a scenario with a table [draw], for a scenario of which a sentence is true.
+    """Search SPACE, a scenario with a table [draw], for a scenario that satisfies a condition.
 
-    What is found is made simpler (fewer flows, rounder values, a shorter run), proven with 20 other seeds, and left as
-    a scenario file with a figure. Finished runs are kept. The exit code is 1 if nothing is found, or if it is not true
-    with most seeds.
+    The scenario found is simplified (fewer flows, rounder values, a shorter run), proven with 20 other seeds, and
+    written as a scenario file with a figure. Finished runs are kept. The exit code is 1 if nothing is found, or if the
+    condition is not true with most seeds.
     """
     from sojourn.apps.cli import output
     from sojourn.apps.cli.running import opened
@@ -85,16 +85,16 @@ def command(
     from sojourn.studies.hunting.words import words_of
 
     place = Space.load(space, options.queue_managers(aqm) if aqm else [], options.changes(sets))
-    meant = parse_condition(where, words_of(place))
+    condition = parse_condition(where, words_of(place))
     options.warn(report.warnings(place))
     with progress("evaluations") as tell, opened(out, jobs, dask=dask, progress=False) as runner:
-        search = Search(Trials(place, meant, runner), seed or 1, evaluations, local=not at_random)
+        search = Search(Trials(place, condition, runner), seed or 1, evaluations, local=not at_random)
 
         def step() -> None:
             tell(min(1.0, search.evaluations / evaluations), search.evaluations, evaluations)
 
         search.trials.tell = step
-        hunted = hunt(search, meant, shrink=shrink)
+        hunted = hunt(search, condition, shrink=shrink)
         about = report.record_of(hunted, search, where) | {"idle": report.idle(search, hunted)}
         files = {"record": report.write_record(about, out / f"{space.stem}.hunt.json")}
         if hunted:

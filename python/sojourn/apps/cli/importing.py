@@ -14,7 +14,7 @@ from sojourn.apps.cli.terminal import echo
 
 @click.group("import", cls=Group)
 def command() -> None:
-    """Make scenarios of what others wrote: tc's output and commands, OpenWrt's sqm-scripts, captures."""
+    """Make scenarios from the output and commands of tc, OpenWrt's sqm-scripts, and captures."""
 
 
 @command.command("tc")
@@ -36,13 +36,13 @@ def tc_command(
 ) -> None:
     """Make a scenario of a router's queues.
 
-    FILE has what tc -s qdisc show (and tc class show) prints, or commands of tc, or is OpenWrt's /etc/config/sqm. The
-    scenario has the two directions of the home's link and what a home does at the same time. What was understood
-    is said, and what was not, by line.
+    FILE has the output of tc -s qdisc show (and tc class show), or commands of tc, or is OpenWrt's /etc/config/sqm. The
+    scenario has the two directions of the home's link and typical concurrent traffic of a home. Understood and
+    unsupported parts are listed by line.
     """
-    from sojourn.io.tc.scenario import Wanted, load
+    from sojourn.io.tc.scenario import ImportOptions, load
 
-    found = load(file, Wanted(download, upload, rate, class_id))
+    found = load(file, ImportOptions(download, upload, rate, class_id))
     _write(found.text, target, {"understood": found.understood, "not_understood": found.notes}, as_json)
 
 
@@ -73,15 +73,15 @@ def pcap_command(
     rtt: str,
     as_json: bool,
 ) -> None:
-    """Make a scenario that replays a capture, or add it to one: what goes to the home forward, the rest back."""
-    from sojourn.io.pcap.replay import Wanted, replayed
+    """Make a scenario that replays a capture, or add it to one: traffic to the home is forward, the rest reverse."""
+    from sojourn.io.pcap.replay import ReplayOptions, make_replay
 
-    found = replayed(file, target.parent if target else Path(), Wanted(send, home, rate, rtt, into))
+    found = make_replay(file, target.parent if target else Path(), ReplayOptions(send, home, rate, rtt, into))
     _write(found.text, target, {"understood": found.understood}, as_json)
 
 
-def _write(text: str, target: Path | None, told: Mapping[str, Sequence[str]], as_json: bool) -> None:
-    """Write or print a scenario, and say on stderr what was understood of its source, and what was not."""
+def _write(text: str, target: Path | None, notes: Mapping[str, Sequence[str]], as_json: bool) -> None:
+    """Write or print a scenario, and list on stderr the understood and unsupported parts of its source."""
     from sojourn.apps.cli import output
     from sojourn.base.files import write_file
 
@@ -89,12 +89,12 @@ def _write(text: str, target: Path | None, told: Mapping[str, Sequence[str]], as
         write_file(target, lambda out: out.write(text.encode()))
     if as_json:
         about = {"file": str(target) if target else None, "scenario": None if target else text}
-        output.print_json(about | {key: list(sentences) for key, sentences in told.items()})
+        output.print_json(about | {key: list(sentences) for key, sentences in notes.items()})
         return
     if target is None:
         echo(text.rstrip("\n"))
     for key, begin in {"understood": "Understood, ", "not_understood": "Not understood: "}.items():
-        for sentence in told.get(key, ()):
+        for sentence in notes.get(key, ()):
             echo(begin + sentence, err=True)
     if target:
         echo(f"Scenario: {target}")

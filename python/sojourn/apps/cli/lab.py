@@ -17,7 +17,7 @@ from sojourn.apps.cli import options
 def command(path: Path | None, port: int, no_browser: bool) -> None:
     """Show the simulator in the browser: a SCENARIO, a RESULT (its folder), or a first scenario.
 
-    It serves the page to this machine only, until Ctrl-C. Exercises for a course are another thing: python -m
+    The page is served to this machine only, until Ctrl-C. For the exercises of a course see python -m
     sojourn.apps.labs.
     """
     import signal
@@ -29,7 +29,7 @@ def command(path: Path | None, port: int, no_browser: bool) -> None:
     from sojourn.apps.lab.start import of_path
 
     start = of_path(path)
-    # Nothing is lost when this ends, so there is nothing to say; where Ctrl-C is ignored, it stays so.
+    # Nothing is lost on exit, so there is no message; if Ctrl-C is ignored, it stays so.
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     with suppress(KeyboardInterrupt), Server(start, port) as server:

@@ -54,8 +54,8 @@ def convert_command(source: Path, target: Path, link: str | None, nodes: str | N
 def repair_command(folder: Path, as_json: bool) -> None:
     """Make a result of the log of a link whose shell was killed, or whose disk was full.
 
-    FOLDER is what `sojourn link --log` was given. The result has every record that reached the disk; its manifest says
-    that the end is missing.
+    FOLDER is the argument of `sojourn link --log`. The result has every record that reached the disk; its manifest
+    states that the end is missing.
     """
     from sojourn.apps.cli import output
     from sojourn.engines.emulated.logs import repair

@@ -1,4 +1,4 @@
-"""Names that a shell completes: queue managers, congestion controls, figures, papers, examples, Flent's tests."""
+"""Names for shell completion: queue managers, congestion controls, figures, papers, examples, Flent's tests."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import click
 from click.shell_completion import CompletionItem
 
 Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
-"""As `shell_complete` of an argument or option takes it."""
+"""Type of `shell_complete` of an argument or option."""
 
 
 def _completing(names: Callable[[], Iterable[tuple[str, str]]]) -> Complete:
-    """Complete names, each with what it is, also as items of a list with commas."""
+    """Complete names with their descriptions, also as items of a comma-separated list."""
 
     def complete(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         before, comma, word = incomplete.rpartition(",")
@@ -48,7 +48,7 @@ def _papers() -> Iterator[tuple[str, str]]:
 
 
 def _paper_figures(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """The figures of the paper that the line names, or of all."""
+    """Figures of the paper on the command line, or of all papers."""
     from sojourn.papers import PAPERS, paper
 
     chosen = ctx.params.get("paper")

@@ -57,7 +57,7 @@ def script_command(
 @click.option("--cache", type=options.PATH, metavar="DIR", help="Folder for the plugin [the user's cache].")
 @options.as_json
 def build_command(library: Path, source: Path | None, cache: Path | None, as_json: bool) -> None:
-    """Build the queue managers of Sojourn as a plugin for Debian's ns-2, which is not changed.
+    """Build the queue managers of Sojourn as a plugin for Debian's ns-2, which is not modified.
 
     Headers of ns-2 come from the distribution's source package. Root is not needed. For all commands, $SOJOURN_NS2
     replaces the cache folder.

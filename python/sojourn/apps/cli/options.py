@@ -1,4 +1,4 @@
-"""Options that several commands share."""
+"""Options common to several commands."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sojourn.engines import ENGINES, SIMULATE
 
 
 def _precision(ctx: click.Context, _param: click.Parameter, value: str | None) -> object:
-    """Make --until, --metric and --max-seeds one value; the other two come first."""
+    """Combine --until, --metric and --max-seeds into one value; the other two are parsed first."""
     metric, most = ctx.params.pop("metric", None), ctx.params.pop("most", None)
     if value is None:
         if metric or most:
@@ -31,10 +31,10 @@ def _precision(ctx: click.Context, _param: click.Parameter, value: str | None) -
 
 
 class _Path(click.Path):
-    """The name of a file or folder; an empty one would mean the current folder."""
+    """Path of a file or folder; an empty one would mean the current folder."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Refuse an empty name."""
+        """Reject an empty path."""
         if value == "":
             self.fail("the name is empty; write e.g. results", param, ctx)
         return super().convert(value, param, ctx)
@@ -48,10 +48,10 @@ def _forbid_code(ctx: click.Context, _param: click.Parameter, wanted: bool) -> N
 
 
 class _NewFile(_Path):
-    """A file to write. One missing folder is made for it; more may be a slip, which a terminal is asked about."""
+    """A file to write. One missing folder is created; for more missing folders a terminal user is asked first."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Refuse a place of which more than the last folder is missing, unless the user wants it."""
+        """Reject a path with more than one missing folder, unless the user confirms."""
         path: Path = super().convert(value, param, ctx)
         folder = path.parent
         if folder.parent.exists() or (ctx and ctx.resilient_parsing):
@@ -63,7 +63,7 @@ class _NewFile(_Path):
 
 
 class Word(click.Choice[str]):
-    """One of some words, without regard to case; of a misspelled one the nearest is suggested."""
+    """A case-insensitive choice of words, with a suggestion for misspelled ones."""
 
     def __init__(self, choices: Sequence[str]) -> None:
         super().__init__(choices, case_sensitive=False)
@@ -146,7 +146,7 @@ def of_study(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def percent(text: str, example: str) -> float:
-    """Number in front of a percent sign; what is none is refused with an example."""
+    """Number before a percent sign; raises `BadParameter` with an example if invalid."""
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*%\s*", text)
     if not match:
         raise click.BadParameter(f'"{text}" is no share; write e.g. {example}')
@@ -169,11 +169,11 @@ def _split(text: str) -> tuple[str, str]:
 
 
 def queue_managers(text: str) -> list[str]:
-    """Queue managers of a list with commas, also as `tc qdisc show` prints them; what is not in them is a warning."""
-    from sojourn.io.tc.pasted import ours
+    """Queue managers of a comma-separated list, also as `tc qdisc show` prints them; warns of unsupported parts."""
+    from sojourn.io.tc.pasted import translate_pasted
     from sojourn.model.aqms.spelling import split_list
 
-    spelled, notes = ours(split_list(text))
+    spelled, notes = translate_pasted(split_list(text))
     warn(notes)
     return spelled
 
@@ -184,13 +184,13 @@ def is_given(name: str) -> bool:
 
 
 def warn(sentences: list[str]) -> None:
-    """Say on stderr what is no error."""
+    """Print warnings on stderr."""
     for sentence in sentences:
         echo(f"Warning: {sentence}", err=True)
 
 
 def warn_without_run(page: Path) -> None:
-    """Say of a page that it has no run inside, where the page of the lab is not built, and how to have one."""
+    """Warn that a page contains no run, if the page of the lab is not built, with the remedy."""
     from sojourn.papers.report.runnable import missing_reason
 
     if (why := missing_reason()) is not None:
@@ -198,20 +198,20 @@ def warn_without_run(page: Path) -> None:
 
 
 def tables(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of a command that prints tables; `output.emit` does what they say."""
+    """Add the options of a command that prints tables; `output.emit` applies them."""
 
     @wraps(command)
-    def with_tables(*args: Any, **given: Any) -> Any:
-        from sojourn.apps.cli.output import WANTED, Wanted
+    def with_tables(*args: Any, **arguments: Any) -> Any:
+        from sojourn.apps.cli.output import WANTED, TableArgs
 
-        forms = [form for form in FORMATS if given.pop(f"table_{form}")]
-        if len(forms) + bool(given.get("as_json")) > 1:
+        forms = [form for form in FORMATS if arguments.pop(f"table_{form}")]
+        if len(forms) + bool(arguments.get("as_json")) > 1:
             raise click.UsageError("--json, --markdown, --latex and --csv exclude each other; choose one")
-        names = (name.strip() for name in (given.pop("table_columns") or "").split(","))
+        names = (name.strip() for name in (arguments.pop("table_columns") or "").split(","))
         columns = tuple(dict.fromkeys(filter(None, names)))
-        wanted = Wanted(columns, given.pop("table_sort") or "", forms[0] if forms else "")
+        wanted = TableArgs(columns, arguments.pop("table_sort") or "", forms[0] if forms else "")
         click.get_current_context().meta[WANTED] = wanted
-        return command(*args, **given)
+        return command(*args, **arguments)
 
     for option in reversed(_TABLES):
         with_tables = option(with_tables)
@@ -240,7 +240,7 @@ def command_line() -> list[str]:
 
 
 def quantity(option: str, text: str, reader: str) -> int:
-    """Number of a quantity with its unit, read by a function of the core; what is wrong with it names the option."""
+    """Number of a quantity with its unit, parsed by a function of the core; errors name the option."""
     from sojourn import _core
     from sojourn.base.errors import InputError
 

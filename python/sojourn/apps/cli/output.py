@@ -1,4 +1,4 @@
-"""What commands print: JSON on stdout, or tables (`tables.py`) that fit the terminal."""
+"""Output of commands: JSON on stdout, or tables (`tables.py`) that fit the terminal."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 
 def print_json(value: Any) -> None:
-    """Print one JSON document; what has no number is null."""
+    """Print one JSON document; non-finite numbers are null."""
     echo(printable_json(json.dumps(_plain(value), indent=1, ensure_ascii=False, allow_nan=False)))
 
 
 def say(text: str) -> None:
-    """Print a line beside the tables; where these go to a document or a program, to the standard error."""
+    """Print a line in addition to the tables; on stderr if these go to a document or a program."""
     echo(text, err=bool(_chosen().form))
 
 
@@ -52,9 +52,9 @@ def print_text_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> 
 
 
 def emit(table: Table, idle: Sequence[str] = (), lacking: Sequence[Column] = ()) -> None:
-    """Print a table as the command line asks for it; columns `idle` are left out where all their numbers are zero.
+    """Print a table as requested on the command line; `idle` columns are omitted if all their numbers are zero.
 
-    Columns `lacking` are those of another table of the command: nothing is printed where all that are asked for are.
+    `lacking` are the columns of another table of the command: nothing is printed if all requested ones are there.
     """
     wanted = _chosen()
     own = {word for column in table.columns for word in column.words}
@@ -62,7 +62,7 @@ def emit(table: Table, idle: Sequence[str] = (), lacking: Sequence[Column] = ())
     columns = [word for word in wanted.columns if word not in words]
     if wanted.columns and not columns:
         return
-    # A file of comma-separated values is for programs, which leave out what they do not need.
+    # A file of comma-separated values is for programs, which select the columns themselves.
     columns = columns or ([ALL] if one_table() else [])
     order = "" if wanted.sort.removeprefix("-") in words else wanted.sort
     text = render(table.sorted(order).chosen(columns, idle), wanted.form, _width())
@@ -70,7 +70,7 @@ def emit(table: Table, idle: Sequence[str] = (), lacking: Sequence[Column] = ())
 
 
 def check_summary(names: Sequence[str], *, of_test: bool = False) -> None:
-    """Refuse columns that a summary table named by `names` will not have, before there is work."""
+    """Raise `InputError` early for columns that a summary table named by `names` will not have."""
     from sojourn.model.analysis.metrics import ALL, METRICS, of_group
 
     wanted = _chosen()
@@ -99,7 +99,7 @@ def summary_table(table: pl.DataFrame, names: Sequence[str], *, title: str = "")
 
 
 def traffic_table(result: Result) -> None:
-    """Print one row per group of flows, unless there is one and no more to tell, or columns or a file are asked for."""
+    """Print one row per flow group, unless there is nothing to add, or columns or a file are requested."""
     from sojourn.model.analysis.metrics import Metric
     from sojourn.model.analysis.traffic import traffic
 
@@ -122,14 +122,14 @@ def traffic_table(result: Result) -> None:
 
 
 def _warmup(row: dict[str, Any]) -> Cell:
-    """What a row's runs left out."""
+    """Warm-up of a row's runs."""
     least, most = (row[name] for name in ("warmup_min_s", "warmup_max_s"))
     span = f"{least:.2f}" if least == most else f"{least:.2f}–{most:.2f}"
     return Cell(span, least if least == most else None)
 
 
 def _state(row: dict[str, Any]) -> str:
-    """How many of a row's runs have not settled, or that none can; empty where all have, or were not asked."""
+    """Number of a row's runs that have not settled, or "a tenth" if none can; empty if all have, or if not searched."""
     unsettled = row["not_settled"]
     if not unsettled:
         return "a tenth" if row["changing"] else ""
@@ -137,7 +137,7 @@ def _state(row: dict[str, Any]) -> str:
 
 
 def title_of_means(table: pl.DataFrame) -> str:
-    """What the rows of an aggregated table are: means with their intervals where there are several distinct runs."""
+    """Title for the rows of an aggregated table: means with intervals if there are several distinct runs."""
     seeds, distinct = (max(table[name].to_list()) for name in ("seeds", "distinct"))
     if seeds == 1:
         return "one seed"
@@ -147,7 +147,7 @@ def title_of_means(table: pl.DataFrame) -> str:
 
 
 def paired_table(differences: pl.DataFrame, names: Sequence[str]) -> None:
-    """Print one row per queue manager compared with the baseline, and place named by `names`: differences by metric."""
+    """Print the metrics' differences from the baseline: one row per queue manager and value of `names`."""
     from sojourn.model.analysis.metrics import ALL as ALL_METRICS
     from sojourn.model.analysis.metrics import groups, metrics_in
 
@@ -204,18 +204,18 @@ def _cell(text: str) -> Cell:
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What the command line asks of tables."""
+class TableArgs:
+    """Table options of the command line."""
 
     columns: tuple[str, ...] = ()
     sort: str = ""
     form: str = ""
-    """One of `tables.FORMATS`; empty: for a terminal."""
+    """One of `tables.FORMATS`; empty for a terminal."""
 
 
-def _chosen() -> Wanted:
+def _chosen() -> TableArgs:
     context = click.get_current_context(silent=True)
-    found: Wanted = context.meta.get(WANTED, Wanted()) if context else Wanted()
+    found: TableArgs = context.meta.get(WANTED, TableArgs()) if context else TableArgs()
     return found
 
 
@@ -240,14 +240,14 @@ def _tests(n: int) -> str:
 
 
 def until_json(reached: AchievedPrecision) -> dict[str, Any]:
-    """How precise the results are, and what was wanted."""
+    """Achieved precision and goal."""
     goal = {"metric": reached.goal.metric, "percent": reached.goal.percent, "max_seeds": reached.goal.most}
     found = {"seeds": reached.seeds, "widest_percent": reached.widest_percent, "reached": reached.reached}
     return goal | found | {"varies": reached.varies}
 
 
 def until_sentence(reached: AchievedPrecision) -> str:
-    """The same in words."""
+    """Achieved precision in words."""
     goal = reached.goal
     if not reached.varies:
         return (
@@ -262,7 +262,7 @@ def until_sentence(reached: AchievedPrecision) -> str:
 
 
 def result_json(result: Result) -> dict[str, Any]:
-    """What identifies a run and its summary."""
+    """Identification of a run, and its summary."""
     return {
         "aqm": result.scenario.aqm,
         "seed": result.seed,
@@ -276,9 +276,9 @@ def describe(setup: dict[str, Any]) -> list[str]:
     """Sentences about a scenario: link, reverse path, flows, times."""
     alike: dict[str, list[Any]] = {}
     for flow in setup["flows"]:
-        what = f"{flow['kind']}{_tcp(flow)} {_direction(flow)}, access delay {flow['access_delay']}"
-        alike.setdefault(what, []).append(flow["count"])
-    flows = [f"{counts[0] if len(counts) == 1 else sum(map(int, counts))} {what}" for what, counts in alike.items()]
+        kind = f"{flow['kind']}{_tcp(flow)} {_direction(flow)}, access delay {flow['access_delay']}"
+        alike.setdefault(kind, []).append(flow["count"])
+    flows = [f"{counts[0] if len(counts) == 1 else sum(map(int, counts))} {kind}" for kind, counts in alike.items()]
     return [
         f"link: {_link(setup['link'])}",
         f"reverse: {_link(setup['reverse'])}",

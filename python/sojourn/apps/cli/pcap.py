@@ -42,7 +42,7 @@ def command() -> None:
 @click.option("-o", "--output", "target", required=True, type=capture, metavar="FILE.pcapng", help="File to write.")
 @options.as_json
 def export_command(result: Path, side: str, link: str | None, payload: bool, target: Path, as_json: bool) -> None:
-    """Write the packets on one side of a queue, for tshark and the like.
+    """Write the packets on one side of a queue, for tshark and similar tools.
 
     The run needs probes.packets and probes.headers. Timestamps are in ns: the arrival with --side in, the start of
     transmission with --side out. A comment on each packet has its sojourn time and fate.
@@ -71,14 +71,14 @@ def rtt_command(a: Path, b: Path | None, target: Path | None, as_json: bool) -> 
     """Print the RTT between the points of two captures, A and B, or from one beside the senders, A.
 
     Between two points it is measured by synthetic packet pairs: each sample is a packet from A to B and the next packet
-    of its flow from B to A. The time between them at B is subtracted, so the clocks need not agree. Of one capture each
-    sample is a TCP segment that was sent once, until the acknowledgment that its arrival caused. What may have a
-    delayed acknowledgment in it is counted apart, and left out of flows that have other samples.
+    of its flow from B to A. The time between them at B is subtracted, so the clocks need not agree. With one capture
+    each sample is the time from a TCP segment that was sent once to the acknowledgment that its arrival triggered.
+    Samples that may include a delayed acknowledgment are counted separately, and left out of flows with other samples.
     """
     from sojourn.apps.cli import output
     from sojourn.base.errors import InputError
     from sojourn.io.pcap.rtt import rtt, summarise
-    from sojourn.io.pcap.sender import prompt, sender_rtt
+    from sojourn.io.pcap.sender import sender_rtt, without_delayed_acks
 
     every = None
     if b is not None:
@@ -89,7 +89,7 @@ def rtt_command(a: Path, b: Path | None, target: Path | None, as_json: bool) -> 
             every = sender_rtt(capture.packets, capture.blocks)
         except InputError as error:
             raise InputError(f"{a}: {error}") from None
-        samples = prompt(every)
+        samples = without_delayed_acks(every)
     summary = summarise(samples)
     _write(samples, target)
     if as_json:
@@ -113,7 +113,7 @@ def rtt_command(a: Path, b: Path | None, target: Path | None, as_json: bool) -> 
     )
     if every is not None and every.height > samples.height:
         output.say(f"{every.height - samples.height} samples more may have a delayed acknowledgment in them")
-    _say_left_out(summary.height)
+    _print_omitted(summary.height)
 
 
 @command.command("goodput")
@@ -153,7 +153,7 @@ def goodput_command(file: Path, step: str, target: Path | None, as_json: bool) -
     output.print_table(["from\ns", *headings], rows, title="Goodput in Mbit/s")
     if wide.height > shown.height:
         output.say(f"… and {wide.height - shown.height} steps more, see --json or -o")
-    _say_left_out(len(flows))
+    _print_omitted(len(flows))
 
 
 @command.command("show")
@@ -164,8 +164,8 @@ def goodput_command(file: Path, step: str, target: Path | None, as_json: bool) -
 def show_command(file: Path, target: Path | None, as_json: bool) -> None:
     """Print the flows of a capture: packets, goodput, payload seen twice, ECN, RTT.
 
-    RTT is that from a TCP segment to the acknowledgment that its arrival caused, so the part behind the capture's
-    point: beside a sender it is all. Payload that was seen before is, beside a sender, what was sent again.
+    RTT is measured from a TCP segment to the acknowledgment that its arrival triggered, i.e. beyond the capture point:
+    beside a sender it is the whole RTT, and payload seen twice is retransmitted payload.
     """
     from sojourn.apps.cli import output
     from sojourn.io.pcap.show import flows
@@ -194,7 +194,7 @@ def show_command(file: Path, target: Path | None, as_json: bool) -> None:
     ]
     headings = ["flow", "start\ns", "duration\ns", "packets", "goodput\nMbit/s", "repeated\n%", "ECT\n%", "CE"]
     output.print_table([*headings, "RTT p50\nms", "RTT p95\nms", "delayed\n%"], rows, title="Flows")
-    _say_left_out(table.height)
+    _print_omitted(table.height)
 
 
 def _or_none(value: float | None, factor: float, digits: int) -> str:
@@ -207,7 +207,7 @@ def _packets(file: Path) -> pl.DataFrame:
 
 
 def _capture(file: Path) -> Capture:
-    """Read a capture; what could not be used is said in one line."""
+    """Read a capture; print a warning line about unusable parts."""
     from sojourn.io.pcap.capture import load_capture
 
     found = load_capture(file)
@@ -223,7 +223,7 @@ def _write(table: pl.DataFrame, target: Path | None) -> None:
         write_file(target, lambda file: table.write_parquet(file))
 
 
-def _say_left_out(rows: int) -> None:
+def _print_omitted(rows: int) -> None:
     from sojourn.apps.cli import output
 
     if rows > MAX_SHOWN:
@@ -231,6 +231,6 @@ def _say_left_out(rows: int) -> None:
 
 
 MAX_STEPS = 2000
-"""Steps in a printed table."""
+"""Maximum number of steps in a printed table."""
 MAX_SHOWN = 20
-"""Flows in a printed table, the sum of all among them."""
+"""Maximum number of flows in a printed table, including the total."""

@@ -9,14 +9,14 @@ from typing import Any
 import click
 
 from sojourn.apps.cli import names, options
-from sojourn.apps.cli.figures import Wanted, figure_options
+from sojourn.apps.cli.figures import FigureArgs, figure_options
 from sojourn.figures import KINDS, OPTIONS
 
 KIND_LIST = "\n\n".join(f"{name}: {kind.about}" for name, kind in KINDS.items())
 
 
 def kind_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of all figure kinds, each with the kinds that take it."""
+    """Add the options of all figure kinds, each with the kinds that use it."""
     for name, option in reversed(OPTIONS.items()):
         takers = ", ".join(taker for taker, kind in KINDS.items() if name in kind.options)
         text = f"For {takers}: {option.help}."
@@ -48,11 +48,11 @@ def command(
     results: tuple[Path, ...],
     file: Path | None,
     link: str | None,
-    wanted: Wanted,
+    wanted: FigureArgs,
     as_json: bool,
     **given: str | None,
 ) -> None:
-    """Draw a figure; the help text is made from the registry of figure kinds."""
+    """Draw a figure; the help text is generated from the registry of figure kinds."""
     from sojourn import figures
     from sojourn.base.errors import InputError, known_name
     from sojourn.figures.api import draw
@@ -63,7 +63,7 @@ def command(
 
     chosen = {name: text for name in OPTIONS if (text := given[f"option_{name}"]) is not None}
     kind = known_name("figure kind", kind, KINDS)
-    drawer = figures.kind(kind, chosen)  # what is wrong with it is said before anything is read
+    drawer = figures.kind(kind, chosen)  # errors are reported before anything is read
     target = file or Path(f"{kind}{wanted.suffix}")
     wanted.check(target)
     captures = [path for path in results if is_capture(path)]

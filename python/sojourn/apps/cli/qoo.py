@@ -38,11 +38,11 @@ if TYPE_CHECKING:
 def command(
     results: tuple[Path, ...], names: tuple[str, ...], requirements: tuple[Path, ...], group: int, as_json: bool
 ) -> None:
-    """Print the Quality of Outcome of RESULT: what latency and loss mean for applications, from 0 to 100.
+    """Print the Quality of Outcome of RESULT: the effect of latency and loss on applications, from 0 to 100.
 
-    RESULT is a result folder, or a folder that holds several, or what `sojourn link --log` wrote, of which both
-    directions of its link are the way. The round-trip time is that of propagation and of all queues on the way there
-    and back.
+    RESULT is a result folder, a folder that holds several, or the output of `sojourn link --log`, with both directions
+    of its link as the path. The round-trip time is that of propagation and of all queues on the path in both
+    directions.
     """
     from sojourn.apps.cli import output
     from sojourn.model.analysis.labels import names_of
@@ -68,7 +68,7 @@ def command(
 
 
 def _apps(names: tuple[str, ...], files: tuple[Path, ...]) -> list[App]:
-    """The applications that are asked for; all that are known without any."""
+    """The requested applications; by default all known ones."""
     from sojourn.base.errors import unknown
     from sojourn.base.inputs import parse_toml, read_text
     from sojourn.model.analysis.outcome import APPS, read_app
@@ -82,7 +82,7 @@ def _apps(names: tuple[str, ...], files: tuple[Path, ...]) -> list[App]:
 
 
 def _row(name: str, result: Result, one: Outcome) -> list[str]:
-    """A row of the table; of several percentiles the one with the least score."""
+    """A row of the table; of several percentiles the one with the minimum score."""
     percent, at_ms, score = min(one.latency, key=lambda latency: latency[2])
     numbers = [f"{one.score:.1f}", f"{score:.1f}", f"{one.loss_score:.1f}", f"{at_ms:.1f}", f"{percent:g}"]
     return [name, str(result.seed), one.app.name, *numbers, f"{100 * one.loss:.3f}"]

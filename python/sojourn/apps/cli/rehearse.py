@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sojourn.apps.cli import options
-from sojourn.apps.cli.figures import Wanted, figure_options
+from sojourn.apps.cli.figures import FigureArgs, figure_options
 
 if TYPE_CHECKING:
     from sojourn.model.scenarios.scenario import Scenario
@@ -44,16 +44,16 @@ def command(
     sets: tuple[str, ...],
     seeds: int,
     plot: Path | None,
-    wanted: Wanted,
+    wanted: FigureArgs,
     jobs: int | None,
     out: Path,
     as_json: bool,
 ) -> None:
-    """Say what a change would do to calls, games, pages and bulk: SCENARIO before and after, with the same seeds.
+    """Show the effect of a change on calls, games, pages and bulk: SCENARIO before and after, with the same seeds.
 
-    Of calls and games the worse direction counts. Behind each difference is half of its 95 % confidence interval over
-    the seeds, and whether they tell the two apart. The figure has the sojourn times of both, in the link's forward
-    direction, or in the reverse one where only that is changed.
+    For calls and games the worse direction counts. Each difference has the half width of its 95 % confidence interval
+    over the seeds, and whether it is significant. The figure has the sojourn times of both, in the link's forward
+    direction, or in the reverse one if only that is changed.
     """
     from sojourn.apps.cli import output
     from sojourn.base.progress import progress

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sojourn.apps.cli import names, options
-from sojourn.apps.cli.figures import Wanted, look_options
+from sojourn.apps.cli.figures import FigureArgs, look_options
 from sojourn.engines import SIMULATE
 
 if TYPE_CHECKING:
-    from sojourn.apps.cli.claims import Made
+    from sojourn.apps.cli.claims import PaperOutput
     from sojourn.papers import Paper
     from sojourn.papers.reproduction import Reproduction
 
@@ -61,7 +61,7 @@ def command(
     search: int | None,
     engine: str,
     short: bool,
-    wanted: Wanted,
+    wanted: FigureArgs,
     jobs: int | None,
     out: Path,
     as_json: bool,
@@ -73,8 +73,8 @@ def command(
     written as PNG and SVG, and in the format given by --format. Emulation runs in real time, so choose one figure. Its
     files go to a folder of their own.
 
-    --search draws no figure: it tries combinations of assumptions and says what they are worth on figures that it did
-    not look at. What was tried is kept, so that a search goes on where it was stopped.
+    --search draws no figure: it tries combinations of assumptions and scores them on figures that it did not use. Tried
+    combinations are kept, so an interrupted search resumes.
     """
     from sojourn import papers
     from sojourn.apps.cli import claims as shown
@@ -133,10 +133,10 @@ def _maker(seeds: int | None, jobs: int | None, out: Path, engine: str, short: b
 
 
 def _make(
-    paper: Paper, figure: str | None, assume: tuple[str, ...], out: Path, engine: str, make: Make, wanted: Wanted
-) -> Made:
-    """Make figures of a paper and write all that belongs to them."""
-    from sojourn.apps.cli.claims import Made
+    paper: Paper, figure: str | None, assume: tuple[str, ...], out: Path, engine: str, make: Make, wanted: FigureArgs
+) -> PaperOutput:
+    """Make figures of a paper and write all their files."""
+    from sojourn.apps.cli.claims import PaperOutput
     from sojourn.figures.canvas import style
     from sojourn.papers.engine import figures_on
     from sojourn.papers.report import folder_of, write_figure, write_page
@@ -156,4 +156,4 @@ def _make(
         written = [path for one in done for path in write_figure(one, folder, wanted.format)]
     page = write_page(done, folder, varied=varied, command=options.command_line(), left_out=left_out)
     options.warn_without_run(page)
-    return Made(paper, done, varied, [*written, page], page, whole=figure is None, left_out=left_out)
+    return PaperOutput(paper, done, varied, [*written, page], page, whole=figure is None, left_out=left_out)

@@ -79,7 +79,7 @@ def command(
     parsed = Scenario.load(scenario, options.changes(sets), seed=seed)
     seed = parsed.seed if seed is None else seed
     wishes = {"name": name, "meter": meter, "pcap": pcap}
-    _refuse_wishes({"enter": enter, **wishes}, engine)
+    _check_live_options({"enter": enter, **wishes}, engine)
     if enter is not None:
         _enter(parsed, seed, enter, wishes)
     if qlog is not None:
@@ -100,7 +100,7 @@ def command(
         return
     output.summary_table(_with_queues(result), ["link"], title=f"{parsed.name or scenario.stem}, seed {result.seed}")
     output.traffic_table(result)
-    # No flow makes it -0.0.
+    # Avoids -0.0 without flows.
     goodput, delivered = (result.totals[key] + 0.0 for key in ("goodput_bps", "delivered_bps"))
     unit, bits = ("Mbit/s", 1e6) if not 0 < goodput < 1e5 else ("kbit/s", 1e3)
     output.say(
@@ -121,7 +121,7 @@ def command(
 
 
 def _with_queues(result: Result) -> pl.DataFrame:
-    """The links, each with the queues within its discipline below it, if it has several."""
+    """The links, each followed by the queues within its qdisc, if it has several."""
     import polars as pl
 
     within = result.queues_within
@@ -133,8 +133,8 @@ def _with_queues(result: Result) -> pl.DataFrame:
     return both.sort(pl.col("of").replace_strict(order, return_dtype=pl.Int64), maintain_order=True).drop("of")
 
 
-def _refuse_wishes(wishes: dict[str, Any], engine: str) -> None:
-    """Refuse what only real time has."""
+def _check_live_options(wishes: dict[str, Any], engine: str) -> None:
+    """Raise `InputError` for options that need real time."""
     from sojourn import engines
     from sojourn.base.errors import InputError
 
@@ -144,7 +144,7 @@ def _refuse_wishes(wishes: dict[str, Any], engine: str) -> None:
 
 
 def _enter(scenario: Scenario, seed: int, node: str, wishes: dict[str, Any]) -> NoReturn:
-    """Open the user's shell in a node, and end with its exit code."""
+    """Open the user's shell in a node, and exit with its exit code."""
     from sojourn.engines.emulated.node_shell import enter
     from sojourn.engines.emulated.topology import LiveOptions
 
@@ -153,7 +153,7 @@ def _enter(scenario: Scenario, seed: int, node: str, wishes: dict[str, Any]) -> 
 
 
 def _watched(scenario: Scenario, seed: int, wishes: dict[str, Any], root: Path) -> Result:
-    """Emulate a scenario, whether or not that was done before; the live view has the place of the progress bar."""
+    """Emulate a scenario, even if a result exists; the live view replaces the progress bar."""
     from sojourn.base.files import check_writable
     from sojourn.base.progress import progress
     from sojourn.engines.emulated import engine
@@ -170,7 +170,7 @@ def _watched(scenario: Scenario, seed: int, wishes: dict[str, Any], root: Path) 
 
 
 def _with_senders(scenario: Scenario, folder: Path, engine: str) -> Scenario:
-    """Return the scenario with the probe that qlog is made of; refused where no files can be made."""
+    """Return the scenario with the probe that qlog needs; raises `InputError` if no files can be made."""
     from sojourn import engines
     from sojourn.base.errors import InputError
     from sojourn.io.qlog.files import check

@@ -1,4 +1,4 @@
-"""Who does the runs of a command: this machine, or a Dask cluster."""
+"""Execution of a command's runs: on this machine, or on a Dask cluster."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def opened(
     out: Path, jobs: int | None, merge: Sequence[Path] = (), dask: str | None = None, progress: Progress | bool = False
 ) -> Iterator[Runner]:
-    """Give a runner that keeps its runs in `out`; with the address of a scheduler the runs are done by its cluster."""
+    """Yield a runner that stores its runs in `out`; with a scheduler's address the runs are done by its cluster."""
     from sojourn.studies.runs.runner import Runner
 
     if dask and jobs:

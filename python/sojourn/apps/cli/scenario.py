@@ -32,9 +32,9 @@ def schema_command(as_json: bool) -> None:
 @click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Seed that draws [the file's].")
 @options.no_code
 def draw_command(file: Path, seed: int | None) -> None:
-    """Print FILE, a scenario or a study with a table [draw], with what a seed draws written into it.
+    """Print FILE, a scenario or a study with a table [draw], with the values drawn by a seed filled in.
 
-    What is printed is an ordinary file: the same run as `sojourn run FILE --seed N`.
+    The output is an ordinary file: the same run as `sojourn run FILE --seed N`.
     """
     from sojourn.apps.cli import output
     from sojourn.studies.drawn import drawn_text

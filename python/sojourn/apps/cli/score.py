@@ -56,7 +56,7 @@ def command(
 
     Each row is a study (scenarios/score) with fixed bands from A to F. Writes scorecard.html, scorecard.json,
     score.lock, badges and every row's study to the folder of -o. A queue manager may be a class in a Python file or a
-    shared library. The exit code is 1 if what must hold is graded F for one that is not the baseline.
+    shared library. The exit code is 1 if a mandatory number is graded F for a queue manager other than the baseline.
     """
     if schema:
         from sojourn.studies.score.schema import schema_text
@@ -96,7 +96,7 @@ def command(
 def _wanted(
     aqms: str, baseline: str, profile_name: str, quick: bool, seeds: int | None, engine: str
 ) -> tuple[dict[str, str], ScoreSettings]:
-    """What the queue managers are called, and what is asked of all rows."""
+    """Display names of the queue managers, and the settings common to all rows."""
     from sojourn.studies.score.plan import ScoreSettings
     from sojourn.studies.score.profiles import profile
 
@@ -106,7 +106,7 @@ def _wanted(
 
 
 def _names(aqms: list[str]) -> dict[str, str]:
-    """What each queue manager is called, by its spelling with whole paths; each once."""
+    """Display name of each distinct queue manager, by its spelling with absolute paths."""
     from sojourn.model.aqms.spelling import spelled_aqm
     from sojourn.studies.score.versions import absolute
 
@@ -162,18 +162,18 @@ def _print_rows(as_json: bool) -> None:
 def _print(card: Scorecard, written: list[Path], as_json: bool) -> None:
     from sojourn.apps.cli import output
 
-    told = card.document
+    document = card.document
     if as_json:
         idle = [f"{row_id}: {sentence}" for row_id, sentence in card.idle]
-        output.print_json(told | {"failed": card.failed, "idle": idle, "files": [str(path) for path in written]})
+        output.print_json(document | {"failed": card.failed, "idle": idle, "files": [str(path) for path in written]})
         return
-    _print_values(told)
+    _print_values(document)
     if not output.one_table():
-        _print_differences(told)
-    _print_not_run(told)
+        _print_differences(document)
+    _print_not_run(document)
     for row_id, sentence in card.idle:
         output.say(f"{row_id}: {sentence}")
-    if told["quick"]:
+    if document["quick"]:
         output.say("Quick: three seeds, a third of the time, one in three of many values; the page says what exactly")
     for sentence in card.failed:
         output.say(f"Failed: {sentence}")
@@ -182,39 +182,40 @@ def _print(card: Scorecard, written: list[Path], as_json: bool) -> None:
     options.warn_without_run(page)
 
 
-def _print_values(told: Mapping[str, Any]) -> None:
+def _print_values(document: Mapping[str, Any]) -> None:
     from sojourn.apps.cli import output
 
-    aqms = told["aqms"]
+    aqms = document["aqms"]
     values = [
-        [row["id"], _heading(name), *(_cell(name, row["columns"][aqm]) for aqm in aqms)] for row, name in _numbers(told)
+        [row["id"], _heading(name), *(_cell(name, row["columns"][aqm]) for aqm in aqms)]
+        for row, name in _numbers(document)
     ]
-    total = ["overall", "", *(told["totals"][aqm]["overall"] or "–" for aqm in aqms)]
-    title = f"{told['profile']}: value ± half width of the 95 % confidence interval, graded A to F"
+    total = ["overall", "", *(document["totals"][aqm]["overall"] or "–" for aqm in aqms)]
+    title = f"{document['profile']}: value ± half width of the 95 % confidence interval, graded A to F"
     output.print_table(("row", "number", *aqms), [*values, total], left=2, title=title)
 
 
-def _print_differences(told: Mapping[str, Any]) -> None:
+def _print_differences(document: Mapping[str, Any]) -> None:
     """Print how graded numbers differ from those of the baseline, if any other queue manager was scored."""
     from sojourn.apps.cli import output
     from sojourn.studies.score.numbers import NUMBERS
     from sojourn.studies.score.page import difference_text
 
-    others = [aqm for aqm in told["aqms"] if aqm != told["baseline"]]
+    others = [aqm for aqm in document["aqms"] if aqm != document["baseline"]]
     differences = [
         [row["id"], _heading(name), *(_difference(name, row["columns"][aqm], difference_text) for aqm in others)]
-        for row, name in _numbers(told)
+        for row, name in _numbers(document)
         if NUMBERS[name].band
     ]
     if others and differences:
-        title = f"difference to {told['baseline']}, seed by seed; * p < 0.05"
+        title = f"difference to {document['baseline']}, seed by seed; * p < 0.05"
         output.print_table(("row", "number", *others), differences, left=2, title=title)
 
 
-def _print_not_run(told: Mapping[str, Any]) -> None:
+def _print_not_run(document: Mapping[str, Any]) -> None:
     from sojourn.apps.cli import output
 
-    for row in told["rows"]:
+    for row in document["rows"]:
         if row["state"] != "run":
             output.say(f"Not run: {row['id']}: {row['why']}")
         for aqm, column in row["columns"].items():
@@ -222,9 +223,9 @@ def _print_not_run(told: Mapping[str, Any]) -> None:
                 output.say(f"Not run: {row['id']}, {aqm}: {column['why']}")
 
 
-def _numbers(told: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], str]]:
+def _numbers(document: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], str]]:
     """Rows that were run, with each of their numbers."""
-    for row in told["rows"]:
+    for row in document["rows"]:
         if row["state"] == "run":
             yield from ((row, name) for name in row["numbers"])
 

@@ -1,4 +1,4 @@
-"""What `sojourn reproduce PAPER --search N` does and prints."""
+"""Implementation of `sojourn reproduce PAPER --search N`."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from sojourn.papers.search_report import report, section
 from sojourn.papers.search_runs import SetupJudge
 
 OTHERS = 4
-"""How often the usual set-up is judged with other seeds, to tell what of a score is chance."""
+"""Number of repetitions of the default set-up with other seeds, to measure the chance in a score."""
 
 
 def search_paper(
     paper: Paper, figure: str | None, number: int, seeds: int, jobs: int | None, out: Path, as_json: bool
 ) -> None:
-    """Search, write what was found beside the set-ups that were tried, and print it."""
+    """Search, write the result beside the tried set-ups, and print it."""
     figures = (paper.figure_name(figure),) if figure else paper.searched
     folder = out / paper.id / "search"
     check_writable(folder)
@@ -43,13 +43,13 @@ def search_paper(
         claims = {name: [claim["id"] for claim in claims_of(paper.id, name)] for name in figures}
         first, *others = map(counting, judges)
         found = search(paper, figures, number, first, claims=claims, others=others)
-    told = report(found, seeds=chosen[0], other_seeds=[part[0] for part in chosen[1:]])
-    text = json.dumps(told, indent=1, ensure_ascii=False) + "\n"
+    document = report(found, seeds=chosen[0], other_seeds=[part[0] for part in chosen[1:]])
+    text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
     data = write_file(folder / "search.json", lambda file: file.write(text.encode()))
-    page = write_file(folder / "search.md", lambda file: file.write("\n".join([*section(told), ""]).encode()))
+    page = write_file(folder / "search.md", lambda file: file.write("\n".join([*section(document), ""]).encode()))
     if as_json:
-        output.print_json(told | {"files": [str(data), str(page)], "computed": sum(one.computed for one in judges)})
+        output.print_json(document | {"files": [str(data), str(page)], "computed": sum(one.computed for one in judges)})
         return
-    output.say("\n".join(section(told)))
-    output.say(f"\nSet-ups run now: {sum(one.computed for one in judges)} of {told['tried'] + OTHERS}")
+    output.say("\n".join(section(document)))
+    output.say(f"\nSet-ups run now: {sum(one.computed for one in judges)} of {document['tried'] + OTHERS}")
     output.say(f"Report: {page}, data: {data}")

@@ -115,7 +115,7 @@ def _run_shard(study: Study, shard: str, runner: Runner, as_json: bool) -> None:
             {"shard": shard, "of_runs": len(study.runs), "folders": folders, "warnings": study.advice} | _counts(runner)
         )
         return
-    output.say(f"{study.name}, shard {shard}: {len(runs)} of {len(study.runs)} runs{_how(runner)}")
+    output.say(f"{study.name}, shard {shard}: {len(runs)} of {len(study.runs)} runs{_counts_text(runner)}")
     output.say(f"Results: {runner.root}; join the shards with --merge DIR for each")
 
 
@@ -157,12 +157,12 @@ def _print(
     if study.drawn:
         output.say(f"Drawn anew by every seed: {', '.join(study.drawn)}")
     shown = [described(runs, warmup) for warmup in dict.fromkeys(warmups)]
-    output.say(f"Runs: {len(runs)}{_how(runner)}; warm-up {', '.join(shown)}")
+    output.say(f"Runs: {len(runs)}{_counts_text(runner)}; warm-up {', '.join(shown)}")
     output.say(f"Results: {runner.root}, one row per run in {summaries}")
 
 
 def _differences(result: StudyResult, baseline: str | None) -> pl.DataFrame | None:
-    """Differences of queue managers, where there are several and several seeds; asked for, they must be possible."""
+    """Paired differences if there are several queue managers and seeds; a requested baseline requires them."""
     if baseline is None and not result.has_pairs:
         return None
     return result.paired(baseline)
@@ -172,7 +172,7 @@ def _counts(runner: Runner) -> dict[str, int]:
     return {"computed": len(runner.computed), "adopted": len(runner.adopted)}
 
 
-def _how(runner: Runner) -> str:
+def _counts_text(runner: Runner) -> str:
     adopted = f", {len(runner.adopted)} copied" if runner.merge else ""
     return f", {len(runner.computed)} computed{adopted}"
 

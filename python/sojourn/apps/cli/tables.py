@@ -1,4 +1,4 @@
-"""Tables as commands print them: for a terminal, as Markdown, LaTeX or CSV, sorted and with the columns one wants."""
+"""Tables printed by commands: for a terminal, as Markdown, LaTeX or CSV, sorted and with selected columns."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from itertools import groupby
 from typing import Any
 
 WIDTH = 140
-"""Columns of text that tables take where there is no terminal."""
+"""Width of tables in characters without a terminal."""
 GAP = 2
 FORMATS = ("markdown", "latex", "csv")
 ALL = "all"
-"""Stands for every column that has content."""
+"""Means every column with content."""
 
 
 @dataclass(frozen=True)
@@ -25,17 +25,17 @@ class Column:
     """A column of a table."""
 
     name: str
-    """By which `--columns` and `--sort` name it, and its heading in CSV."""
+    """Name for `--columns` and `--sort`, and heading in CSV."""
     heading: str
     unit: str = ""
     group: str = ""
     """Heading over this column and its neighbours of the same group."""
     left: bool = False
-    """Whether it holds words."""
+    """Whether it contains words."""
     key: bool = False
-    """Whether it says what a row is about: then it is in every part of a table that is too wide."""
+    """Whether it identifies rows: such columns are repeated in every part of a table that is too wide."""
     shown: bool = True
-    """Whether a table has it that is not asked for it."""
+    """Whether tables show it by default."""
 
     @property
     def title(self) -> str:
@@ -45,7 +45,7 @@ class Column:
 
     @property
     def words(self) -> set[str]:
-        """What it can be called."""
+        """Names accepted for it."""
         return {self.name, self.heading, f"{self.group} {self.heading}".strip()}
 
 
@@ -55,13 +55,13 @@ class Cell:
 
     text: str
     value: Any = None
-    """By which rows are sorted, and what CSV has; without it the text."""
+    """Value for sorting and for CSV; default: the text."""
     half: float | None = None
     """Half width of the confidence interval."""
 
     @property
     def empty(self) -> bool:
-        """Whether it says nothing."""
+        """Whether it has no content."""
         return self.text.strip() in ("", "–")
 
 
@@ -74,10 +74,10 @@ class Table:
     title: str = ""
 
     def chosen(self, wanted: Sequence[str], idle: Sequence[str] = ()) -> Table:
-        """Return it with the wanted columns behind those that say what a row is about.
+        """Return the table with the wanted columns after the key columns.
 
-        Without any, those that are shown unasked and have content, and with "all" every one that has. Those named
-        `idle` have none where all their numbers are zero.
+        By default all columns shown by default with content, with "all" every one with content. `idle` columns have no
+        content if all their numbers are zero.
         """
         keys = [place for place, column in enumerate(self.columns) if column.key]
         if not wanted or ALL in wanted:
@@ -87,7 +87,7 @@ class Table:
         return self.with_columns([*(place for place in keys if place not in found), *found])
 
     def sorted(self, by: str) -> Table:
-        """Return it with rows in the order of a column; `-NAME` is from the largest to the least, "" as they are."""
+        """Return the table sorted by a column; `-NAME` is descending, "" keeps the order."""
         if not by:
             return self
         place = self._place(by.removeprefix("-"), "--sort")
@@ -101,7 +101,7 @@ class Table:
         return replace(self, rows=[*sorted(there, key=rank, reverse=by.startswith("-")), *missing])
 
     def with_columns(self, places: Sequence[int]) -> Table:
-        """Return it with the columns at these places."""
+        """Return the table with the columns at these indices."""
         columns = [self.columns[place] for place in places]
         return replace(self, columns=columns, rows=[[row[place] for place in places] for row in self.rows])
 
@@ -126,7 +126,7 @@ class Table:
 
 
 def render(table: Table, form: str, width: int) -> str:
-    """Text of a table in one of `FORMATS`, or for a terminal of so many columns."""
+    """Text of a table in one of `FORMATS`, or for a terminal of `width` characters."""
     return {"markdown": as_markdown, "latex": as_latex, "csv": as_csv}[form](table) if form else as_text(table, width)
 
 
@@ -134,9 +134,9 @@ def render(table: Table, form: str, width: int) -> str:
 
 
 def as_text(table: Table, width: int = WIDTH) -> str:
-    """Columns of text, in parts below each other where they are too many; words wrap.
+    """Columns of text, split into parts below each other if too wide; words wrap.
 
-    Intervals stand close to their means (`8.0±0.1`) where that saves a part.
+    Intervals are printed close to their means (`8.0±0.1`) if that saves a part.
     """
     parts = list(_parts(table, width))
     if len(parts) > 1:
@@ -153,7 +153,7 @@ def _close(table: Table) -> Table:
 
 
 def _parts(table: Table, width: int) -> Iterator[Table]:
-    """The table, or parts of it with some of its columns that are not too wide, each with the keys."""
+    """The table, or parts of it with as many columns as fit, each with the key columns."""
     keys = [place for place, column in enumerate(table.columns) if column.key]
     others = [place for place, column in enumerate(table.columns) if not column.key]
     if any(table.columns[place].left for place in others):  # its words wrap
@@ -167,7 +167,7 @@ def _parts(table: Table, width: int) -> Iterator[Table]:
 
 
 def _packed(table: Table, keys: list[int], units: Sequence[list[int]], width: int) -> list[list[int]]:
-    """Columns in as few parts as `width` takes, each no wider than it has to be for that; units are not broken."""
+    """Columns in the minimum number of parts, each as narrow as possible; units are not split."""
 
     def fill(width: int) -> list[list[int]]:
         parts: list[list[int]] = [[]]
@@ -205,7 +205,7 @@ def _part(table: Table, width: int) -> list[str]:
 
 
 def _head(table: Table, widths: Sequence[int]) -> list[str]:
-    """Two lines: groups and headings that have a unit, then what is below a group, units, and other headings."""
+    """Two heading lines: groups and headings with a unit, then subheadings, units, and other headings."""
     above: list[str] = []
     below: list[str] = []
     for columns, sizes in _groups(table.columns, widths):
@@ -229,7 +229,7 @@ def _groups(columns: Sequence[Column], widths: Sequence[int]) -> Iterator[tuple[
 
 
 def _over(columns: Sequence[Column]) -> str:
-    """Heading of a group, with the unit that all its columns have."""
+    """Heading of a group, with the unit common to all its columns."""
     unit = _common_unit(columns)
     return f" {columns[0].group} [{unit}] " if unit else f" {columns[0].group} "
 
@@ -240,7 +240,7 @@ def _under(column: Column, group: Sequence[Column]) -> str:
 
 
 def _lines(column: Column) -> tuple[str, str]:
-    """Heading of a column outside groups, in two lines: its unit below, or the second one of its two words."""
+    """Heading of a column outside groups, in two lines: its unit below, or the second of two words."""
     first, _, second = column.heading.partition(" ")
     if column.unit:
         return column.heading, column.unit
@@ -253,7 +253,7 @@ def _common_unit(columns: Sequence[Column]) -> str:
 
 
 def _widths(table: Table) -> list[int]:
-    """Width that each column takes; the first of a group is as wide as the group's heading needs."""
+    """Width of each column; the first one of a group is widened to fit the group's heading."""
     found: list[int] = []
     places = iter(range(len(table.columns)))
     for columns, _ in _groups(table.columns, [0] * len(table.columns)):
@@ -269,7 +269,7 @@ def _widths(table: Table) -> list[int]:
 
 
 def _fitted(table: Table, width: int) -> list[int]:
-    """Widths at which words wrap so that the table is no wider than `width`; words are broken only where they must."""
+    """Widths at which the table fits `width` by wrapping words; words are broken only if necessary."""
     widths = _widths(table)
     for least in (_longest_words(table), [MIN_WIDTH] * len(widths)):
         while _total(widths) > width:
@@ -287,7 +287,7 @@ def _longest_words(table: Table) -> list[int]:
 
 
 MIN_WIDTH = 8
-"""Least width of a column whose words wrap."""
+"""Minimum width of a column whose words wrap."""
 
 
 def _total(widths: Sequence[int]) -> int:
@@ -307,7 +307,7 @@ def _aligned(text: str, column: Column, size: int) -> str:
 
 
 def as_markdown(table: Table) -> str:
-    """A table of GitHub's Markdown, its title in a line of its own."""
+    """A GitHub-flavoured Markdown table, with its title in a line above."""
     marks = [":--" if column.left else "--:" for column in table.columns]
     lines = [[_escaped(column.title) for column in table.columns], marks]
     lines += [[_escaped(cell.text) for cell in row] for row in table.rows]
@@ -348,7 +348,7 @@ def as_latex(table: Table) -> str:
 
 
 def as_csv(table: Table) -> str:
-    """Comma-separated values: numbers as they are, half widths in columns of their own."""
+    """Comma-separated values: plain numbers, half widths in columns of their own."""
     with_half = [any(row[place].half is not None for row in table.rows) for place in range(len(table.columns))]
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
@@ -371,6 +371,6 @@ def _raw(cell: Cell) -> Any:
 
 
 def _natural(text: str) -> list[tuple[int, float, str]]:
-    """Words and numbers of a text, so that 4 flows come before 16."""
+    """Natural sort key: words and numbers of a text, so that 4 flows come before 16."""
     parts = [part for part in re.split(r"(\d+(?:\.\d+)?)", text) if part]
     return [(0, float(part), "") if part[0].isdigit() else (1, 0.0, part) for part in parts]

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from sojourn.apps.cli import options
-from sojourn.apps.cli.figures import Wanted, figure_options
+from sojourn.apps.cli.figures import FigureArgs, figure_options
 from sojourn.apps.cli.groups import Group
 from sojourn.apps.cli.terminal import echo
 
@@ -67,11 +67,11 @@ def stats_command(files: tuple[Path, ...], mtu_text: str, as_json: bool) -> None
 def convert_command(
     file: Path, target: Path, step: str, mtu_text: str, bursts: str | None, seed: int, as_json: bool
 ) -> None:
-    """Convert a series of rates (.csv) to opportunities, or opportunities to rates, as the file names say.
+    """Convert a series of rates (.csv) to opportunities, or opportunities to rates, by the file names.
 
-    The rate of a row holds until the next one. A trace has an opportunity at the end of each millisecond in which the
-    rate has added up to another MTU. With --bursts, opportunities are random with that mean rate. The trace ends with
-    its last opportunity.
+    The rate of a row is valid until the next one. A trace has an opportunity at the end of each millisecond in which
+    the accumulated rate reaches another MTU. With --bursts, opportunities are random with that mean rate. The trace
+    ends with its last opportunity.
     """
     from sojourn.apps.cli import output
     from sojourn.base.errors import InputError
@@ -135,7 +135,7 @@ def synth_command(model: str, preset: str, duration: str, seed: int, target: Pat
 @figure_options
 @options.as_json
 def plot_command(
-    files: tuple[Path, ...], target: Path | None, step: str, mtu_text: str, wanted: Wanted, as_json: bool
+    files: tuple[Path, ...], target: Path | None, step: str, mtu_text: str, wanted: FigureArgs, as_json: bool
 ) -> None:
     """Draw the rate of traces over time, with their gaps of more than 100 ms."""
     from sojourn.figures.canvas import Sheet, style

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sojourn.apps.web.proxy import Answer
 
 PASSED_ON = {"ignore_unknown_options": True, "allow_interspersed_args": False}
-"""Words behind the first one that is no option are the command's."""
+"""Words after the first non-option belong to the command."""
 
 
 @click.group("web", cls=Group)
@@ -33,7 +33,7 @@ def command() -> None:
 @click.argument("words", nargs=-1, required=True, metavar="COMMAND...")
 @options.as_json
 def record_command(file: Path, words: Sequence[str], as_json: bool) -> None:
-    """Run COMMAND with a proxy in its environment (http_proxy, https_proxy), and write what passes it to FILE.
+    """Run COMMAND with a proxy in its environment (http_proxy, https_proxy), and write its flows to FILE.
 
     FILE has the flows of mitmproxy. The exit code is the command's.
     """
@@ -53,7 +53,7 @@ def record_command(file: Path, words: Sequence[str], as_json: bool) -> None:
 @click.argument("words", nargs=-1, required=True, metavar="COMMAND...")
 @options.as_json
 def replay_command(file: Path, words: Sequence[str], as_json: bool) -> None:
-    """Run COMMAND where the hosts of a recording answer as they did; nothing else is reached.
+    """Run COMMAND in a network where the hosts of a recording respond as recorded; no other host is reachable.
 
     Links are shells that COMMAND starts: sojourn web replay FILE -- sojourn link --rate 10mbit -- sojourn web load URL.
     The exit code is the command's.
@@ -88,17 +88,17 @@ def replay_command(file: Path, words: Sequence[str], as_json: bool) -> None:
 @options.tables
 @options.as_json
 def load_command(url: str, runs: int, longest_s: float, as_json: bool) -> None:
-    """Load a page in Chromium and print how long it took.
+    """Load a page in Chromium and print the loading times.
 
     Times count from the start of the navigation: to the event load, to DOMContentLoaded, to the first byte.
     """
     from statistics import median
 
     from sojourn.apps.cli import output
-    from sojourn.apps.web.browser import Loaded, load
+    from sojourn.apps.web.browser import PageLoad, load
 
     loaded = list(load(url, runs, longest_s=longest_s))
-    middle = Loaded(*(median(each) for each in zip(*loaded, strict=True)))
+    middle = PageLoad(*(median(each) for each in zip(*loaded, strict=True)))
     if as_json:
         output.print_json({"url": url, "runs": [one._asdict() for one in loaded], "median": middle._asdict()})
         return
@@ -110,7 +110,7 @@ def load_command(url: str, runs: int, longest_s: float, as_json: bool) -> None:
 
 
 def _command(words: Sequence[str]) -> Sequence[str]:
-    """Leave out the two dashes that may stand before a command."""
+    """Strip the optional "--" before a command."""
     command = words[1:] if words[0] == "--" else words
     if not command:
         raise click.UsageError("the command is missing; write e.g. sojourn web load https://www.example.org/")

@@ -1,4 +1,4 @@
-"""Environments to learn queue management and congestion control in, over the simulator: `pip install 'sojourn[gym]'`.
+"""Environments for learning queue management and congestion control, on the simulator: `pip install 'sojourn[gym]'`.
 
 Importing this registers them with Gymnasium: `gymnasium.make("Sojourn/Aqm-v0", scenario="train.toml")`.
 """
@@ -30,14 +30,14 @@ gymnasium.register(
     "Sojourn/Aqm-v0",
     entry_point="sojourn.apps.gym.aqm:AqmEnv",
     vector_entry_point="sojourn.apps.gym.vector:AqmVectorEnv",
-    disable_env_checker=True,  # it looks at every step; `gymnasium.utils.env_checker.check_env` looks once
+    disable_env_checker=True,  # it checks every step; `gymnasium.utils.env_checker.check_env` checks once
 )
 gymnasium.register("Sojourn/AqmPacket-v0", entry_point="sojourn.apps.gym.packet:AqmPacketEnv", disable_env_checker=True)
 gymnasium.register("Sojourn/Cc-v0", entry_point="sojourn.apps.gym.cc:CcEnv", disable_env_checker=True)
 
 
 def __getattr__(name: str) -> Any:
-    """Import what needs PettingZoo when it is asked for."""
+    """Import what needs PettingZoo on first use."""
     if name == "cc_parallel_env":
         from sojourn.apps.gym.cc_parallel import cc_parallel_env
 

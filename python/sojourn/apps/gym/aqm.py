@@ -1,4 +1,4 @@
-"""`Sojourn/Aqm-v0`: the queue of a bottleneck, steered in steps of a fixed length."""
+"""`Sojourn/Aqm-v0`: the queue of a bottleneck, controlled in steps of fixed length."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sojourn.apps.gym.ending import ending
 from sojourn.apps.gym.privileged import privileged
 from sojourn.apps.gym.render import Pictures, line
 from sojourn.apps.gym.settings import Options, Settings
-from sojourn.apps.gym.source import Turns
+from sojourn.apps.gym.source import EpisodeSequence
 from sojourn.apps.gym.suites import Suite
 from sojourn.base.errors import InputError
 from sojourn.model.scenarios.scenario import Scenario
@@ -26,14 +26,15 @@ Observation = NDArray[np.float32]
 
 
 class AqmEnv(gymnasium.Env[Observation, Any]):
-    """Steers the queue of a scenario's bottleneck; an episode is a run, and it ends with the scenario's `duration`.
+    """Controls the queue of a scenario's bottleneck; an episode is a run and ends with the scenario's `duration`.
 
     `scenario`: the path of a TOML file, which may have `[draw]`, a `Scenario`, or a suite. `options` are those of
-    `Settings`: `step`, `action`, `observe`, `stack`, `reward` and `start`. `raw` and `privileged` put into `info` what
-    was counted, and what no queue manager can know. Without `copy` every observation is the same array, written anew.
+    `Settings`: `step`, `action`, `observe`, `stack`, `reward` and `start`. `raw` and `privileged` add to `info` the
+    counters of the step, and data that no queue manager can have. Without `copy` every observation is the same array,
+    overwritten in each step.
 
     `terminated` is always False and `truncated` true at the end of the scenario: the problem does not end there, so a
-    value function has to bootstrap from the last observation. What is wrong with a setting raises InputError.
+    value function must bootstrap from the last observation. Invalid settings raise InputError.
     """
 
     metadata = {"render_modes": ["ansi", "rgb_array"], "render_fps": 10}  # noqa: RUF012 (Gymnasium's own form)
@@ -55,7 +56,7 @@ class AqmEnv(gymnasium.Env[Observation, Any]):
         self.action_space = self._settings.action_space()
         self.observation_space = self._settings.observation_space()
         self.render_mode = render_mode
-        self._turns = Turns(scenario)
+        self._turns = EpisodeSequence(scenario)
         self._judge = self._settings.judge
         self._raw, self._privileged, self._copy = raw, privileged, copy
         self._seen: Observation = self._episodes.observations[0]
@@ -64,9 +65,9 @@ class AqmEnv(gymnasium.Env[Observation, Any]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
-        """Begin an episode: with `seed` the run that `sojourn run --seed` makes, else one of those to learn with.
+        """Start an episode: with `seed` the run of `sojourn run --seed`, else one of the training episodes.
 
-        `options={"scenario": …}` takes another scenario from now on.
+        `options={"scenario": …}` replaces the scenario from now on.
         """
         super().reset(seed=seed)
         seed = self._turns.next(seed, self.np_random, options, partial(self._episodes.set, 0))
@@ -98,7 +99,7 @@ class AqmEnv(gymnasium.Env[Observation, Any]):
 
     @property
     def scenario(self) -> Scenario | None:
-        """The scenario of the present episode; what was drawn is written into it."""
+        """Scenario of the current episode, with the drawn values filled in."""
         return self._turns.scenario
 
     def _observation(self) -> Observation:

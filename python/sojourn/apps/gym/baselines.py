@@ -1,4 +1,4 @@
-"""Policies to compare with: constants, and the controllers of queue managers in steps."""
+"""Baseline policies: constants, and the controllers of queue managers in steps."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sojourn.apps.gym.settings import Settings
 from sojourn.base.errors import InputError
 
 REFERENCE_S = 0.02
-"""Seconds of delay that are one in an observation."""
+"""Delay in seconds that corresponds to 1 in an observation."""
 
 
 @dataclass(frozen=True)
@@ -29,12 +29,12 @@ class Constant:
 
 @dataclass
 class PiStep:
-    """A proportional-integral controller of the delay that acts once a step, as PIE does, without PIE's scaling.
+    """A proportional-integral controller of the delay that acts once per step, like PIE, without PIE's scaling.
 
     `alpha` and `beta` are per second and update, for the deviation from `target_s` and for the delay's change; with
-    `scaled` they are lowered where the probability is small, as RFC 8033 (section 4.2) has it. For the actions
-    "probability" and "probability-log"; `sojourn_now` has to be observed. For "coupled" it sets p', which DualPI2 does
-    (RFC 9332, Appendix A) with alpha 0.15, beta 3, without `scaled`, every 15 ms.
+    `scaled` they are reduced at small probabilities, as in RFC 8033 (section 4.2). For the actions "probability" and
+    "probability-log"; `sojourn_now` must be observed. For "coupled" it sets p', like DualPI2 (RFC 9332, Appendix A)
+    with alpha 0.15, beta 3, without `scaled`, every 15 ms.
     """
 
     settings: Settings = field(default_factory=Settings)
@@ -44,7 +44,7 @@ class PiStep:
     scaled: bool = True
 
     def __post_init__(self) -> None:
-        """Refuse settings under which it cannot act."""
+        """Raise `InputError` for settings under which it cannot act."""
         if self.settings.action not in ("probability", "probability-log", "coupled"):
             raise InputError(f'action: a controller sets a probability, not "{self.settings.action}"')
         if "sojourn_now" not in self.settings.entries:
@@ -54,11 +54,11 @@ class PiStep:
         self.reset()
 
     def reset(self) -> None:
-        """Begin anew."""
+        """Reset the controller's state."""
         self._p, self._before = 0.0, 0.0
 
     def __call__(self, observation: NDArray[np.float32]) -> Any:
-        """The action for the delay that is observed."""
+        """The action for the observed delay."""
         delay = REFERENCE_S * float(observation[self._place])
         change = self.alpha * (delay - self.target_s) + self.beta * (delay - self._before)
         self._p = min(1.0, max(0.0, self._p + change * (_scale(self._p) if self.scaled else 1.0)))

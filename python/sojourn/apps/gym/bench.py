@@ -1,4 +1,4 @@
-"""Speed of the environments, in CPU seconds of this process beside those of a plain run of the same scenario.
+"""Speed of the environments in CPU seconds of this process, compared with a plain run of the same scenario.
 
 python -m sojourn.gym.bench
 """
@@ -29,9 +29,9 @@ rtt = "50 ms"
 count = 4
 """
 PROBABILITY = 0.01
-"""Constant action, under which link and senders are busy."""
+"""Constant action that keeps link and senders busy."""
 MANY = 64
-"""Environments at once."""
+"""Number of parallel environments."""
 RESETS = 500
 
 
@@ -73,7 +73,7 @@ def _each(reset: Callable[[int], Any]) -> None:
 
 
 def _cpu(work: Callable[[], Any]) -> tuple[Any, float]:
-    """What some work gives, and its CPU seconds."""
+    """Result of a function, and its CPU seconds."""
     began = time.process_time()
     return work(), time.process_time() - began
 
@@ -98,7 +98,7 @@ def _episodes(envs: gymnasium.vector.VectorEnv[Any, Any, Any]) -> int:
 
 
 def _plain(scenario: Scenario) -> float:
-    """CPU seconds of a run in one step per second under the same probability."""
+    """CPU seconds of a run with one step per second and the same probability."""
     episodes = _core.Episodes("1 s", "probability", ["action"], 1, "delay-goodput", "", False, 1, 1)
     episodes.set(0, scenario.canonical)
 

@@ -1,4 +1,4 @@
-"""`Sojourn/Cc-v0`: the congestion control of a connection, steered in steps."""
+"""`Sojourn/Cc-v0`: the congestion control of a connection, controlled in steps."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sojourn.apps.gym.cc_settings import CcOptions, CcSettings
 from sojourn.apps.gym.ending import ending
 from sojourn.apps.gym.privileged import privileged
-from sojourn.apps.gym.source import Turns
+from sojourn.apps.gym.source import EpisodeSequence
 from sojourn.apps.gym.suites import Suite
 from sojourn.model.scenarios.scenario import Scenario
 
@@ -23,15 +23,15 @@ Observation = NDArray[np.float32]
 
 
 class CcEnv(gymnasium.Env[Observation, Any]):
-    """Steers the first flow of a group of TCP; the other flows keep the congestion control that the scenario names.
+    """Controls the first flow of a TCP flow group; the other flows keep the scenario's congestion control.
 
     `scenario`: the path of a TOML file, which may have `[draw]`, a `Scenario`, or a suite. `options` are those of
-    `CcSettings`. `raw` and `privileged` put into `info` what was counted, and what no sender can know. Without `copy`
-    every observation is the same array, written anew.
+    `CcSettings`. `raw` and `privileged` add to `info` the counters of the step, and data that no sender can have.
+    Without `copy` every observation is the same array, overwritten in each step.
 
-    The first step begins when the connection is open. `terminated` is always False; `truncated` is true at the end of
-    the scenario, or when the flow's application stops. An action takes effect with the next acknowledgment. What is
-    wrong with a setting raises InputError.
+    The first step starts when the connection is open. `terminated` is always False; `truncated` is true at the end of
+    the scenario, or when the flow's application stops. An action takes effect with the next acknowledgment. Invalid
+    settings raise InputError.
     """
 
     metadata = {"render_modes": []}  # noqa: RUF012 (Gymnasium's own form)
@@ -49,16 +49,16 @@ class CcEnv(gymnasium.Env[Observation, Any]):
         self._episodes = self._settings.episodes()
         self.action_space = self._settings.action_space()
         self.observation_space = self._settings.observation_space()
-        self._turns = Turns(scenario)
+        self._turns = EpisodeSequence(scenario)
         self._raw, self._privileged, self._copy = raw, privileged, copy
         self._seen: Observation = self._episodes.observations[0]
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
-        """Begin an episode: with `seed` the run that `sojourn run --seed` makes, else one of those to learn with.
+        """Start an episode: with `seed` the run of `sojourn run --seed`, else one of the training episodes.
 
-        `options={"scenario": …}` takes another scenario from now on.
+        `options={"scenario": …}` replaces the scenario from now on.
         """
         super().reset(seed=seed)
         seed = self._turns.next(seed, self.np_random, options, self._episodes.set)
@@ -77,7 +77,7 @@ class CcEnv(gymnasium.Env[Observation, Any]):
 
     @property
     def scenario(self) -> Scenario | None:
-        """The scenario of the present episode; what was drawn is written into it."""
+        """Scenario of the current episode, with the drawn values filled in."""
         return self._turns.scenario
 
     def _observation(self) -> Observation:

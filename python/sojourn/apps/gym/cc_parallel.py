@@ -1,4 +1,4 @@
-"""The congestion control of several connections, each with an agent: an environment of PettingZoo."""
+"""The congestion control of several connections, each with an agent: a PettingZoo environment."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sojourn.apps.gym.cc_settings import CcOptions, CcSettings
 from sojourn.apps.gym.ending import ending
-from sojourn.apps.gym.source import Turns
+from sojourn.apps.gym.source import EpisodeSequence
 from sojourn.apps.gym.suites import Suite
 from sojourn.base.errors import InputError
 from sojourn.model.scenarios.scenario import Scenario
@@ -29,22 +29,22 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 Observation = NDArray[np.float32]
-Told = dict[str, Any]
+Info = dict[str, Any]
 
 
 class CcParallelEnv(ParallelEnv[str, Observation, Any]):  # type: ignore[misc]  # PettingZoo has no types
-    """Steers every flow of a group of TCP, by agents `flow0`, `flow1`, …; other groups keep their congestion control.
+    """Controls every flow of a TCP flow group by agents `flow0`, `flow1`, …; other groups keep their own control.
 
-    `flows`: how many agents there are at most, which has to be said where the scenario has `[draw]`; else the group's
-    `count`. `options` are those of `CcSettings`. With `raw` each agent's `info` has what was counted in its step.
+    `flows`: the maximum number of agents, required if the scenario has `[draw]`; default: the group's `count`.
+    `options` are those of `CcSettings`. With `raw` each agent's `info` has the counters of its step.
 
-    All agents are there from the start: one whose connection is not open yet sees zeros, and its actions count for
-    nothing. An agent is truncated when its flow's application stops, or at the end of the scenario; what follows a
-    scenario's end is told to the last agents (`summary`, `fingerprint`).
+    All agents exist from the start: one whose connection is not open yet sees zeros, and its actions are ignored. An
+    agent is truncated when its flow's application stops, or at the end of the scenario; the end of the scenario is
+    reported to the last agents (`summary`, `fingerprint`).
 
-    With `step="rtt"` agents act at instants of their own: `step` runs until the next step of one ends, and each agent's
-    `info` says by `due` whether its own has. One that is not due sees what it saw before, with a reward of zero, and
-    its action counts for nothing.
+    With `step="rtt"` agents act at different instants: `step` runs until the next step of one ends, and `due` in each
+    agent's `info` is whether its own step has ended. An agent that is not due sees its previous observation, with a
+    reward of zero, and its action is ignored.
     """
 
     metadata = {"name": "sojourn_cc_v0", "render_modes": []}  # noqa: RUF012 (PettingZoo's own form)
@@ -58,7 +58,7 @@ class CcParallelEnv(ParallelEnv[str, Observation, Any]):  # type: ignore[misc]  
         raw: bool = False,
         **options: Unpack[CcOptions],
     ) -> None:
-        self._settings, self._turns, self._raw = CcSettings(**options), Turns(scenario), raw
+        self._settings, self._turns, self._raw = CcSettings(**options), EpisodeSequence(scenario), raw
         source = self._turns.source
         if flows is None and source.is_drawn:
             raise InputError("flows: what is drawn may have any number of them; say how many have agents at most")
@@ -75,8 +75,8 @@ class CcParallelEnv(ParallelEnv[str, Observation, Any]):  # type: ignore[misc]  
         self._count = 0
         self._random: np.random.Generator | None = None
 
-    def reset(self, seed: int | None = None, options: Told | None = None) -> tuple[dict[str, Observation], Told]:
-        """Begin an episode, as `CcEnv.reset` does."""
+    def reset(self, seed: int | None = None, options: Info | None = None) -> tuple[dict[str, Observation], Info]:
+        """Start an episode, like `CcEnv.reset`."""
         if seed is not None or self._random is None:
             self._random = seeding.np_random(seed)[0]
         seed = self._turns.next(seed, self._random, options, self._take)
@@ -86,7 +86,7 @@ class CcParallelEnv(ParallelEnv[str, Observation, Any]):  # type: ignore[misc]  
 
     def step(
         self, actions: dict[str, Any]
-    ) -> tuple[dict[str, Observation], dict[str, float], dict[str, bool], dict[str, bool], Told]:
+    ) -> tuple[dict[str, Observation], dict[str, float], dict[str, bool], dict[str, bool], Info]:
         """Act for a step, with an action for each of `agents`."""
         values = np.full(len(self.possible_agents), np.nan)
         for agent, action in actions.items():
@@ -113,16 +113,16 @@ class CcParallelEnv(ParallelEnv[str, Observation, Any]):  # type: ignore[misc]  
         return observations, rewards, terminations, truncations, infos
 
     def observation_space(self, agent: str) -> spaces.Space[Any]:
-        """What an agent sees."""
+        """Observation space of an agent."""
         return self.observation_spaces[agent]
 
     def action_space(self, agent: str) -> spaces.Space[Any]:
-        """What an agent does."""
+        """Action space of an agent."""
         return self.action_spaces[agent]
 
     @property
     def scenario(self) -> Scenario | None:
-        """The scenario of the present episode; what was drawn is written into it."""
+        """Scenario of the current episode, with the drawn values filled in."""
         return self._turns.scenario
 
     def _group(self, scenario: Scenario) -> dict[str, Any]:
@@ -137,9 +137,9 @@ class CcParallelEnv(ParallelEnv[str, Observation, Any]):  # type: ignore[misc]  
     def _observations(self) -> dict[str, Observation]:
         return {agent: self._episodes.observations[self._places[agent]].copy() for agent in self.agents}
 
-    def _infos(self) -> Told:
+    def _infos(self) -> Info:
         time, due = self._episodes.time_s(), self._episodes.due
-        infos: Told = {agent: {"time": time, "due": bool(due[self._places[agent]])} for agent in self.agents}
+        infos: Info = {agent: {"time": time, "due": bool(due[self._places[agent]])} for agent in self.agents}
         if self._raw:
             for agent, info in infos.items():
                 info["raw"] = self._episodes.raw(self._places[agent])
@@ -147,5 +147,5 @@ class CcParallelEnv(ParallelEnv[str, Observation, Any]):  # type: ignore[misc]  
 
 
 def cc_parallel_env(scenario: str | Path | Scenario | Suite, **settings: Any) -> CcParallelEnv:
-    """An environment of PettingZoo; `settings` are those of `CcParallelEnv`."""
+    """A PettingZoo environment; `settings` are those of `CcParallelEnv`."""
     return CcParallelEnv(scenario, **settings)

@@ -1,4 +1,4 @@
-"""What environments of connections have in common: what an agent sees and does, and what that is worth."""
+"""Settings of environments of connections: observations, actions, and rewards."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from gymnasium import spaces
 
 from sojourn import _core
-from sojourn.apps.gym.settings import Reward, Sight
+from sojourn.apps.gym.settings import BaseSettings, Reward
 from sojourn.base.errors import InputError, unknown
 
 
@@ -23,7 +23,7 @@ def cc_names() -> dict[str, Any]:
 
 
 class CcOptions(TypedDict, total=False):
-    """The options of an environment, with the meanings and defaults that `CcSettings` has."""
+    """Options of an environment, with the meanings and defaults of `CcSettings`."""
 
     step: str
     delay: str
@@ -37,30 +37,31 @@ class CcOptions(TypedDict, total=False):
 
 
 @dataclass(frozen=True)
-class CcSettings(Sight):
-    """What an agent of a connection sees and does."""
+class CcSettings(BaseSettings):
+    """Observations, actions and rewards of an agent of a connection."""
 
     step: str = "20 ms"
-    """Length of a step, from 1 ms to 1 s, or "rtt": the smoothed round-trip time, 10 ms at least."""
+    """Length of a step, from 1 ms to 1 s, or "rtt": the smoothed round-trip time, at least 10 ms."""
     delay: str = "0 s"
-    """How long after a step has begun its action is put in force, 1 s at most."""
+    """Delay from the start of a step until its action takes effect, at most 1 s."""
     action: str = "cwnd-scale"
     """"cwnd-scale", "rate-scale", "cwnd", "rate" or "cwnd-choice"."""
     gain: float = 0.025
-    """By what "rate-scale" changes the rate at most, above 0 and at most 1."""
+    """Maximum relative change of the rate by "rate-scale", above 0 and at most 1."""
     rto: Literal["collapse", "policy"] = "collapse"
-    """Whether a time-out collapses the window or leaves it alone; under "cwnd-scale" the control below rules."""
+    """Whether a timeout collapses the window or leaves it unchanged; under "cwnd-scale" the underlying control decides.
+    """
     observe: str | Sequence[str] = "default"
     """Entries by name."""
     stack: int = 10
-    """Of how many steps they are shown."""
+    """Number of steps in an observation."""
     reward: Reward = "power"
-    """A name, or a function of what was counted in the step."""
+    """A name, or a function of the step's counters."""
     group: int = 0
     """The entry of `[[flows]]` whose flows have agents."""
 
     def __post_init__(self) -> None:
-        """Refuse what is out of range."""
+        """Raise `InputError` for values out of range."""
         if not 0 < self.gain <= 1:
             raise InputError(f"gain: {self.gain} is out of range; above 0, at most 1")
         if self.rto not in ("collapse", "policy"):
@@ -70,11 +71,11 @@ class CcSettings(Sight):
 
     @property
     def known(self) -> dict[str, Any]:
-        """Names of environments of connections."""
+        """Names for environments of connections."""
         return cc_names()
 
     def episodes(self, most: int = 1, native: str = "") -> _core.CcEpisodes:
-        """A place for episodes with so many agents at most; with `native` that control runs instead of agents."""
+        """Create episodes with at most `most` agents; with `native` that congestion control runs instead of agents."""
         return _core.CcEpisodes(
             self.step,
             self.delay,

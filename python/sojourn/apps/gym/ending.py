@@ -1,4 +1,4 @@
-"""What is told of an episode that is over."""
+"""Information about a finished episode."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 
 
 def ending(summary: str | None) -> dict[str, Any]:
-    """Entries of `info`: `summary`, what `sojourn run` prints, and its `fingerprint`; else nothing.
+    """Entries of `info`: `summary`, as printed by `sojourn run`, and its `fingerprint`; empty without a summary.
 
-    `summary`: the JSON text that the core gives for the end of an episode.
+    `summary`: the core's JSON text for the end of an episode.
     """
     if summary is None:
         return {}

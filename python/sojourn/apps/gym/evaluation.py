@@ -1,4 +1,4 @@
-"""Policies, queue managers and congestion controls judged on the same episodes, none of them for learning."""
+"""Evaluation of policies, queue managers and congestion controls on the same held-out episodes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sojourn.model.analysis.stats import mean_ci, paired_difference
 from sojourn.model.scenarios.scenario import Scenario
 
 Candidate = Policy | str
-"""A policy, or by name a queue manager of a single queue, DualPI2, or a congestion control, which runs as it is."""
+"""A policy, or the name of a queue manager of a single queue, of DualPI2, or of a congestion control, run natively."""
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,9 @@ class Evaluation:
     baseline: str
 
     def table(self) -> pl.DataFrame:
-        """A row for each candidate: `reward` and `ci95`, the mean over the episodes and half of its 95 % interval.
+        """A row for each candidate: `reward` and `ci95`, the mean over the episodes with its 95 % half width.
 
-        `difference` and `difference_ci95` are the same of candidate minus baseline, episode by episode.
+        `difference` and `difference_ci95` are the same for candidate minus baseline, episode by episode.
         """
         first = self.of(self.baseline)
         rows = []
@@ -63,14 +63,14 @@ def evaluate(
     baseline: str | None = None,
     split: Split = "held-out",
 ) -> Evaluation:
-    """Judge candidates by name on the same episodes of a suite.
+    """Evaluate candidates by name on the same episodes of a suite.
 
     A policy acts in the environment of `settings` (a `Network` has its own); a text is a queue manager that runs
-    natively, from the start of the run on, and whose steps are judged in the same way. Every episode begins to count
-    where the scenario's warm-up ends. `baseline`: the candidate with which the others are compared; the first one.
+    natively from the start of the run, with rewards computed in the same way. Counting starts at the end of the
+    scenario's warm-up. `baseline`: the candidate that the others are compared with; default: the first.
 
-    With `CcSettings` a text is a congestion control, which the first flow of the group runs, and an episode counts from
-    where its connection is open.
+    With `CcSettings` a text is a congestion control for the first flow of the group, and counting starts when its
+    connection is open.
     """
     named = dict(candidates) if isinstance(candidates, Mapping) else {_name(candidates): candidates}
     if not named:

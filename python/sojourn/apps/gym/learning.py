@@ -1,7 +1,7 @@
-"""A search by the cross-entropy method: no library of learning is needed to see that something can be learned.
+"""Search by the cross-entropy method: shows without a learning library that an environment is learnable.
 
-Candidates are drawn from a normal distribution of parameters; the best of them are the next distribution
-(R. Rubinstein, Methodology and Computing in Applied Probability 1, 1999).
+Candidates are drawn from a normal distribution of parameters; the best of them define the next distribution (R.
+Rubinstein, Methodology and Computing in Applied Probability 1, 1999).
 """
 
 from __future__ import annotations
@@ -25,28 +25,28 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Search:
-    """How a search goes."""
+class SearchConfig:
+    """Parameters of a search."""
 
     candidates: int = 24
-    """Drawn in each round."""
+    """Candidates per round."""
     best: int = 6
-    """Those of them that the next round is drawn from."""
+    """Number of best candidates that define the next round."""
     episodes: int = 8
-    """On which every candidate of a round is judged; each round has others."""
+    """Episodes per round for every candidate; each round has different ones."""
     spread: float = 1.0
-    """Standard deviation of a parameter at first, about the network that does nothing."""
+    """Initial standard deviation of a parameter, about the network with zero output."""
     noise: float = 0.05
-    """Least standard deviation, so that a search does not end early."""
+    """Minimum standard deviation, which prevents premature convergence."""
     rounds: int = 1000
-    """At most."""
+    """Maximum number of rounds."""
     cpu_s: float = 25.0
-    """CPU seconds of this process after which no round begins."""
+    """CPU seconds of this process after which no round starts."""
 
 
 @dataclass(frozen=True)
-class Learned:
-    """What a search has found."""
+class LearningResult:
+    """Result of a search."""
 
     network: Network
     rounds: list[float] = field(default_factory=list)
@@ -59,16 +59,16 @@ def learn(
     settings: Settings,
     *,
     first: float = 0.0,
-    search: Search | None = None,
+    search: SearchConfig | None = None,
     seed: int = 1,
-    told: Callable[[float], None] | None = None,
-) -> Learned:
-    """Look for a linear policy that earns much in a suite's episodes to learn with.
+    progress: Callable[[float], None] | None = None,
+) -> LearningResult:
+    """Search for a linear policy with a high reward in a suite's training episodes.
 
-    `first`: the action of the policy from which it begins. Nothing but `cpu_s` depends on the machine: with the same
-    number of rounds the same policy is found. `told` is called with the share of the time that is gone.
+    `first`: the action of the initial policy. Only `cpu_s` depends on the machine: with the same number of rounds the
+    same policy is found. `progress` is called with the elapsed share of the time.
     """
-    search = search or Search()
+    search = search or SearchConfig()
     source, random = Source(suite), np.random.default_rng(seed)
     width = settings.observation_space().shape
     assert width is not None
@@ -77,8 +77,8 @@ def learn(
     deviation = np.full(len(mean), search.spread)
     began, rounds = time.process_time(), list[float]()
     while len(rounds) < search.rounds and (gone := time.process_time() - began) < search.cpu_s:
-        if told is not None:
-            told(gone / search.cpu_s)
+        if progress is not None:
+            progress(gone / search.cpu_s)
         drawn = mean + deviation * random.standard_normal((search.candidates, len(mean)))
         numbers = range(len(rounds) * search.episodes, (len(rounds) + 1) * search.episodes)
         rewards = sum(_rewards(drawn, settings, source, seed_of("train", number)) for number in numbers)
@@ -86,7 +86,7 @@ def learn(
         best = drawn[np.argsort(-rewards, kind="stable")[: search.best]]
         mean, deviation = best.mean(axis=0), np.maximum(best.std(axis=0), search.noise)
         rounds.append(float(np.sort(rewards)[-search.best :].mean()) / search.episodes)
-    return Learned(linear(mean, settings), rounds, time.process_time() - began)
+    return LearningResult(linear(mean, settings), rounds, time.process_time() - began)
 
 
 def linear(parameters: Floats, settings: Settings) -> Network:

@@ -1,4 +1,4 @@
-"""`Sojourn/AqmPacket-v0`: each packet that arrives at the bottleneck is judged."""
+"""`Sojourn/AqmPacket-v0`: a verdict on each packet that arrives at the bottleneck."""
 
 from __future__ import annotations
 
@@ -14,26 +14,27 @@ from numpy.typing import NDArray
 from sojourn import _core
 from sojourn.apps.gym.ending import ending
 from sojourn.apps.gym.settings import Settings
-from sojourn.apps.gym.source import Turns
+from sojourn.apps.gym.source import EpisodeSequence
 from sojourn.apps.gym.suites import Suite
 from sojourn.model.scenarios.scenario import Scenario
 
 Observation = NDArray[np.float32]
 OF_PACKET = 3
-"""Numbers of an observation behind the entries: the packet's bytes over the largest packet's, whether it understands
-marks, and whether it carries ECT(1)."""
+"""Numbers of an observation after the entries: the packet's bytes relative to the largest packet, whether it is
+ECN-capable, and whether it carries ECT(1).
+"""
 
 
 class AqmPacketEnv(gymnasium.Env[Observation, Any]):
-    """Judges each packet: 0 lets it in, 1 marks it, or drops it if it does not understand marks, 2 drops it.
+    """Judges each packet: 0 accepts it, 1 marks it, or drops it if it is not ECN-capable, 2 drops it.
 
     `scenario`, `copy`, seeds and the end of an episode are those of `AqmEnv`. `observe`: entries of the last `stack`
-    packets, each of the time since the packet before; three numbers of the packet that is to be judged follow. Several
+    packets, each over the time since the previous packet; three numbers of the packet to be judged follow. Several
     packets may arrive at one instant.
 
-    A packet that is let in is worth 1; half of the delay that the queue's first packet has, over 20 ms and 10 at most,
-    is taken off for each packet, and half for one that is dropped, also by the limit. The first packet is the first of
-    the run: there is no warm-up.
+    An accepted packet is worth 1; subtracted are half of the delay of the queue's first packet over 20 ms, at most 10,
+    for each packet, and a half for each dropped one, including drops by the limit. The first packet is the first of the
+    run: there is no warm-up.
     """
 
     metadata = {"render_modes": []}  # noqa: RUF012 (Gymnasium's own form)
@@ -51,12 +52,12 @@ class AqmPacketEnv(gymnasium.Env[Observation, Any]):
         self._seen: Observation = self._episodes.observation
         self.action_space = spaces.Discrete(3)
         self.observation_space = spaces.Box(0.0, np.inf, (len(entries) * stack + OF_PACKET,), np.float32)
-        self._turns, self._copy = Turns(scenario), copy
+        self._turns, self._copy = EpisodeSequence(scenario), copy
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
-        """Begin an episode, as `AqmEnv.reset` does, with the first packet that arrives."""
+        """Start an episode, like `AqmEnv.reset`, with the first packet that arrives."""
         super().reset(seed=seed)
         seed = self._turns.next(seed, self.np_random, options, self._episodes.set)
         self._episodes.reset(seed)

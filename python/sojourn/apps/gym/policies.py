@@ -1,4 +1,4 @@
-"""Policies: what chooses an action from an observation, and files of small ones that run as queue managers."""
+"""Policies: functions from observations to actions, and files of small networks that run as queue managers."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from sojourn.base.files import write_file
 from sojourn.base.inputs import read_text
 
 Policy = Callable[[NDArray[np.float32]], Any]
-"""An action for an observation; whatever has a method `reset` is told that an episode begins."""
+"""Returns an action for an observation; its method `reset`, if any, is called at the start of an episode."""
 Activation = Literal["linear", "tanh", "relu", "sigmoid"]
 
 FORM = 1
-"""Version of the form of files."""
+"""Version of the file format."""
 
 
 @dataclass(frozen=True)
@@ -36,20 +36,20 @@ class Layer:
 
 @dataclass(frozen=True)
 class Network:
-    """A small network, evaluated by the core: what it does here it does as the queue manager `policy:FILE`.
+    """A small network, evaluated by the core: it acts here exactly as the queue manager `policy:FILE` does.
 
-    At most three layers of at most 64 outputs. The last one gives the action, which ends at its range; of "delta" the
+    At most three layers of at most 64 outputs. The last layer gives the action, clipped to its range; for "delta" the
     largest of five outputs is the choice.
     """
 
     layers: Sequence[Layer]
     settings: Settings = field(default_factory=Settings)
-    """What it sees, how often it acts, and what its action means."""
+    """Observations, step length, and meaning of the action."""
     note: str = ""
-    """What it is and where it comes from, for readers of the file."""
+    """Description and origin, for readers of the file."""
 
     def __post_init__(self) -> None:
-        """Let the core judge it."""
+        """Validate it by the core."""
         object.__setattr__(self, "_core", _core.PolicyNetwork(self.text))
 
     def __call__(self, observation: NDArray[np.float32]) -> Any:
@@ -72,7 +72,7 @@ class Network:
         return json.dumps(document, indent=1) + "\n"
 
     def save(self, path: str | Path) -> Path:
-        """Write the file, which `policy:FILE` names wherever a queue manager is."""
+        """Write the file; `policy:FILE` names it wherever a queue manager is expected."""
         path = Path(path)
         write_file(path, lambda file: file.write(self.text.encode()))
         return path
@@ -96,8 +96,8 @@ def export(policy: Any, path: str | Path, settings: Settings | Mapping[str, Any]
     """Write a policy as a file for the queue manager `policy:FILE`.
 
     `policy`: a `Network`, or a torch module whose children are linear layers and activations, such as
-    `torch.nn.Sequential`. `settings`: those of the environment in which it was learned, at least `step`, `action`,
-    `observe` and `stack` where they differ from the defaults.
+    `torch.nn.Sequential`. `settings`: those of the training environment, at least `step`, `action`, `observe` and
+    `stack` if they differ from the defaults.
     """
     if not isinstance(settings, Settings):
         known = {key: settings[key] for key in ("step", "action", "observe", "stack") if key in settings}
@@ -110,7 +110,7 @@ _OF_TORCH: Mapping[str, Activation] = {"Tanh": "tanh", "ReLU": "relu", "Sigmoid"
 
 
 def _of_torch(module: Any) -> list[Layer]:
-    """Layers of a torch module, by what its children are called."""
+    """Layers of a torch module, by the class names of its children."""
     layers: list[Layer] = []
     for child in module.children() if callable(getattr(module, "children", None)) else []:
         kind = type(child).__name__

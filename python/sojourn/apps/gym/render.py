@@ -1,4 +1,4 @@
-"""What an environment shows of itself: a line, or a picture of the last ten seconds."""
+"""Rendering of an environment: a line, or a picture of the last ten seconds."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from sojourn.apps.gym.settings import Raw
 
 SHOWN_S = 10.0
-"""Seconds of a picture."""
+"""Seconds in a picture."""
 SIZE = (7.0, 4.2)
-"""Inches of a picture; 100 pixels each."""
+"""Size of a picture in inches, at 100 pixels each."""
 
 
 def line(time_s: float, raw: Raw) -> str:
-    """The last step in words; nothing has happened yet where there was no step."""
+    """The last step in words; the time only before the first step."""
     if not raw or "span_s" not in raw:
         return f"{time_s:9.3f} s"
     return (
@@ -28,29 +28,29 @@ def line(time_s: float, raw: Raw) -> str:
 
 
 def delay_ms(raw: Raw) -> float:
-    """Mean sojourn time of the packets sent in the step; where none was, how long the first packet has waited."""
+    """Mean sojourn time of the packets sent in the step; without any, the waiting time of the first packet."""
     return 1e3 * float(raw["sojourn_s"] / raw["departed"] if raw["departed"] else raw["head_s"])
 
 
 class Pictures:
-    """The last steps of an episode, drawn as other figures are."""
+    """Plots of an episode's last steps, in the style of other figures."""
 
     def __init__(self) -> None:
         self._steps: deque[tuple[float, float, float, float, float]] = deque()
 
     def clear(self) -> None:
-        """Forget what was seen."""
+        """Remove all steps."""
         self._steps.clear()
 
     def add(self, time_s: float, raw: Raw) -> None:
-        """See a step."""
-        steered = raw["probability"]
-        self._steps.append((time_s, delay_ms(raw), 100 * raw["utilisation"], 100 * steered, 1e3 * raw["target_s"]))
+        """Add a step."""
+        probability = raw["probability"]
+        self._steps.append((time_s, delay_ms(raw), 100 * raw["utilisation"], 100 * probability, 1e3 * raw["target_s"]))
         while self._steps[0][0] < time_s - SHOWN_S:
             self._steps.popleft()
 
     def draw(self) -> NDArray[np.uint8]:
-        """The last ten seconds in red, green and blue: sojourn time, use of the link, and what is in force."""
+        """RGB image of the last ten seconds: sojourn time, utilisation of the link, and the action in force."""
         from matplotlib.backends.backend_agg import FigureCanvasAgg
 
         from sojourn.figures.canvas import new_figure, style

@@ -1,4 +1,4 @@
-"""What environments of one queue have in common: what an agent sees and does, and what that is worth."""
+"""Settings of environments of one queue: observations, actions, and rewards."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from sojourn import _core
 from sojourn.base.errors import unknown
 
 Raw = dict[str, Any]
-"""What was counted in a step, by name: `Episodes.raw` of the core says what there is."""
+"""Counters of a step by name, see `Episodes.raw` of the core."""
 Reward = str | Callable[[Raw], float]
-"""A reward by name, or a function of what was counted."""
+"""A reward by name, or a function of the step's counters."""
 
 
 @cache
@@ -26,7 +26,7 @@ def names() -> dict[str, Any]:
 
 
 class Options(TypedDict, total=False):
-    """The options of an environment, with the meanings and defaults that `Settings` has."""
+    """Options of an environment, with the meanings and defaults of `Settings`."""
 
     step: str
     action: str
@@ -36,8 +36,8 @@ class Options(TypedDict, total=False):
     start: str | None
 
 
-class Sight:
-    """What settings of every kind of environment have in common."""
+class BaseSettings:
+    """Common base of the settings of all kinds of environments."""
 
     action: str
     observe: str | Sequence[str]
@@ -50,12 +50,12 @@ class Sight:
 
     @property
     def judge(self) -> Callable[[Raw], float] | None:
-        """The reward, where it is a function."""
+        """The reward, if it is a function."""
         return self.reward if callable(self.reward) else None
 
     @property
     def entries(self) -> list[str]:
-        """Entries of an observation, in their order."""
+        """Entries of an observation, in order."""
         if isinstance(self.observe, str):
             if self.observe != "default":
                 raise unknown("observe: set of entries", self.observe, ["default"])
@@ -63,14 +63,14 @@ class Sight:
         return list(self.observe)
 
     def action_space(self) -> spaces.Space[Any]:
-        """One number, or one of some choices; after `episodes`, which judges the names."""
+        """One number, or one of several choices; call after `episodes`, which validates the names."""
         low, high, choices = self.known["actions"][self.action]
         return spaces.Discrete(int(high) + 1) if choices else spaces.Box(low, high, (1,), np.float32)
 
 
 @dataclass(frozen=True)
-class Settings(Sight):
-    """What an agent sees and does."""
+class Settings(BaseSettings):
+    """Observations, actions and rewards of an agent of a queue."""
 
     step: str = "10 ms"
     """Length of a step, from 1 ms to 1 s."""
@@ -79,24 +79,24 @@ class Settings(Sight):
     observe: str | Sequence[str] = "default"
     """Entries by name."""
     stack: int = 1
-    """Of how many steps they are shown."""
+    """Number of steps in an observation."""
     reward: Reward = "delay-goodput"
-    """A name, or a function of what was counted in the step."""
+    """A name, or a function of the step's counters."""
     start: str | None = "default"
-    """The queue manager until the scenario's warm-up is over, where the first step begins; None: that begins at 0.
+    """The queue manager during the scenario's warm-up, after which the first step starts; None: steps start at 0.
 
     The default is "codel", with two coupled queues "dualpi2".
     """
     native: bool = False
-    """Whether `start` rules to the end: a queue manager that is judged as a policy is."""
+    """Whether `start` stays in force to the end: a queue manager that is evaluated like a policy."""
 
     @property
     def known(self) -> dict[str, Any]:
-        """Names of environments of one queue."""
+        """Names for environments of one queue."""
         return names()
 
     def episodes(self, count: int = 1, threads: int = 1) -> _core.Episodes:
-        """Places for so many episodes."""
+        """Create `count` episodes."""
         reward = "" if callable(self.reward) else self.reward
         start = self.start or ""
         if start == "default":
@@ -106,5 +106,5 @@ class Settings(Sight):
         )
 
     def observation_space(self) -> spaces.Space[Any]:
-        """Entries of the last steps, the oldest step first; about one in size, but not bounded."""
+        """Entries of the last steps, the oldest step first; of order one, but unbounded."""
         return spaces.Box(0.0, np.inf, (len(self.entries) * self.stack,), np.float32)

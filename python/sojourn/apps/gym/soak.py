@@ -1,4 +1,4 @@
-"""Episodes of drawn scenarios under random actions: no number is ever infinite, or none at all.
+"""Soak test: episodes of drawn scenarios under random actions; all numbers must be finite.
 
 python -m sojourn.gym.soak --episodes 10000 [--cc]
 """
@@ -22,11 +22,11 @@ from sojourn.base.interrupt import stop_at_ctrl_c
 from sojourn.base.progress import progress
 
 STEPS = 60
-"""Steps of an episode at most: what is not finite shows where a queue is empty, full or new."""
+"""Maximum steps of an episode: non-finite numbers appear if a queue is empty, full or new."""
 
 
 def soak(episodes: int, first: int = 0) -> tuple[int, list[str]]:
-    """Run so many episodes; how many there were, and what was wrong in which."""
+    """Run some episodes; returns their number, and descriptions of the failures."""
     observe = [name for name, _ in names()["observations"]]
     sources = {name: Source(name) for name in suites()}
     kinds = [(suite, action) for suite in sources for action in names()["actions"]]
@@ -48,7 +48,7 @@ def soak(episodes: int, first: int = 0) -> tuple[int, list[str]]:
 
 
 def soak_connections(episodes: int, first: int = 0) -> tuple[int, list[str]]:
-    """The same of connections."""
+    """Like `soak`, for connections."""
     known = cc_names()
     observe = [name for name, _ in known["observations"]]
     sources = {name: Source(name) for name in suites()}
@@ -73,7 +73,7 @@ def soak_connections(episodes: int, first: int = 0) -> tuple[int, list[str]]:
 
 
 def _episode(settings: Settings, scenario: str, seed: int, random: np.random.Generator) -> str:
-    """What is not finite in an episode; nothing if all is."""
+    """Description of a non-finite number in an episode; empty if all are finite."""
     episodes = settings.episodes()
     episodes.set(0, scenario)
     episodes.reset([0], [seed])
@@ -85,7 +85,7 @@ def _episode(settings: Settings, scenario: str, seed: int, random: np.random.Gen
 
 
 def _connection(settings: CcSettings, scenario: str, seed: int, random: np.random.Generator) -> str:
-    """What is not finite in an episode of a connection."""
+    """Description of a non-finite number in an episode of a connection; empty if all are finite."""
     episodes = settings.episodes()
     episodes.set(scenario)
     episodes.reset(seed)
@@ -103,7 +103,7 @@ def _steps(
     act: Callable[[float], tuple[float, bool]],
     random: np.random.Generator,
 ) -> str:
-    """What is not finite in the first steps under random actions."""
+    """Description of a non-finite number in the first steps under random actions; empty if all are finite."""
     low, high, choices = kind
     for step in range(STEPS):
         if not np.isfinite(observations).all():
@@ -122,11 +122,11 @@ def _steps(
 def main(episodes: int, cc: bool) -> None:
     """Run drawn episodes under random actions, and list those with a number that is not finite."""
     done, wrong = 0, list[str]()
-    with progress("episodes") as told:
+    with progress("episodes") as report:
         while done < episodes:
             more, found = (soak_connections if cc else soak)(min(100, episodes - done), done)
             done, wrong = done + more, wrong + found
-            told(done / episodes, done, episodes)
+            report(done / episodes, done, episodes)
     for text in wrong:
         print(text)
     print(f"{done} episodes, {len(wrong)} with a number that is not finite")

@@ -1,4 +1,4 @@
-"""Where the scenarios of episodes come from: a file, a scenario, or a distribution of them (`[draw]`)."""
+"""Sources of the episodes' scenarios: a file, a scenario, or a distribution of them (`[draw]`)."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from sojourn.base.inputs import parse_toml, read_text
 from sojourn.model.scenarios.draw import Draw
 from sojourn.model.scenarios.scenario import Scenario, spelled
 
-Taken = TypeVar("Taken")
+T = TypeVar("T")
 
 
-class Turns:
-    """The scenarios of an environment's episodes, one after the other, and the seed of the present one."""
+class EpisodeSequence:
+    """Sequence of an environment's scenarios, and the seed of the current episode."""
 
     def __init__(self, scenario: str | Path | Scenario | Suite) -> None:
-        """Take what `Source` takes."""
+        """Accept the arguments of `Source`."""
         self.source = Source(scenario)
         self._seed: int | None = None
 
@@ -35,9 +35,9 @@ class Turns:
         options: Mapping[str, Any] | None,
         take: Callable[[str, list[tuple[str, str]], str], object],
     ) -> int:
-        """Seed of the next episode: without `seed` one of those to learn with. `take` gets what is new of its scenario.
+        """Seed of the next episode: without `seed` a training one. `take` receives the scenario if it changed.
 
-        `options={"scenario": …}` is another scenario from now on.
+        `options={"scenario": …}` replaces the scenario from now on.
         """
         if options and "scenario" in options:
             self.source, self._seed = Source(options["scenario"]), None
@@ -50,15 +50,15 @@ class Turns:
 
     @property
     def scenario(self) -> Scenario | None:
-        """That of the present episode; what was drawn is written into it."""
+        """Scenario of the current episode, with the drawn values filled in."""
         return None if self._seed is None else self.source.scenario(self._seed)
 
 
 class Source:
-    """Scenarios by seed; what is drawn is what `sojourn scenario draw` prints for that seed."""
+    """Scenarios by seed; drawn values are those of `sojourn scenario draw` for that seed."""
 
     def __init__(self, scenario: str | Path | Scenario | Suite) -> None:
-        """Take the path of a TOML file, a scenario, or a suite, which may be given by its name."""
+        """Accept the path of a TOML file, a scenario, or a suite, which may be given by its name."""
         self._draw: Draw | None = None
         self._fixed: Scenario | None = None
         self._last: tuple[int, Scenario] | None = None
@@ -92,10 +92,10 @@ class Source:
             self._last = seed, Scenario(self.give(seed, _core.parse_scenario))
         return self._last[1]
 
-    def give(self, seed: int, take: Callable[[str, list[tuple[str, str]], str], Taken]) -> Taken:
-        """What `take` makes of the scenario of an episode: its text, overrides, and where relative paths start.
+    def give(self, seed: int, take: Callable[[str, list[tuple[str, str]], str], T]) -> T:
+        """Call `take` with the scenario of an episode: its text, overrides, and the base of relative paths.
 
-        An environment that begins an episode reads what is drawn once, and not to write and read it again.
+        This parses drawn scenarios once per episode, instead of writing and parsing them again.
         """
         if self._draw is None:
             assert self._fixed is not None
@@ -108,7 +108,7 @@ class Source:
 
 
 def _built_in(scenario: Scenario) -> Scenario:
-    """Refuse queue managers of users, which would have to be looked at after each of their calls."""
+    """Raise `InputError` for users' queue managers, which would need error checks after each call."""
     if found := scenario.user_aqms():
         raise InputError(f"{', '.join(found)}: the queues of an environment have to be built in; write e.g. droptail")
     return scenario

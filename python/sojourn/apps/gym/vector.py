@@ -1,4 +1,4 @@
-"""`Sojourn/Aqm-v0` many times at once: stepped together in the core, on any number of threads with the same numbers."""
+"""Vectorised `Sojourn/Aqm-v0`: stepped in the core; results do not depend on the number of threads."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ Infos = dict[str, Any]
 
 
 class AqmVectorEnv(VectorEnv[Observations, Any, NDArray[Any]]):
-    """So many environments `Sojourn/Aqm-v0`; each gives what a single one with its seed gives.
+    """Several environments `Sojourn/Aqm-v0`; each gives the results of a single one with its seed.
 
-    `threads`: how many step them; no number depends on it. `autoreset_mode`: Gymnasium's "NextStep", "SameStep" or
-    "Disabled". `options` are those of `Settings`; `info` has no raw or privileged entries.
+    `threads`: number of threads that step them; no result depends on it. `autoreset_mode`: Gymnasium's "NextStep",
+    "SameStep" or "Disabled". `options` are those of `Settings`; `info` has no raw or privileged entries.
     """
 
     def __init__(
@@ -69,9 +69,9 @@ class AqmVectorEnv(VectorEnv[Observations, Any, NDArray[Any]]):
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observations, Infos]:
-        """Begin an episode in each environment, or in those of `options={"reset_mask": …}`.
+        """Start an episode in each environment, or in those of `options={"reset_mask": …}`.
 
-        An integer is the first environment's seed, that of the next one is one more.
+        An integer is the first environment's seed; the others count up from it.
         """
         seeds = [None] * self.num_envs if seed is None else seed
         seeds = [seed + i for i in range(self.num_envs)] if isinstance(seed, int) else list(seeds)  # type: ignore[arg-type]
@@ -123,7 +123,7 @@ class AqmVectorEnv(VectorEnv[Observations, Any, NDArray[Any]]):
         return self._observations(), rewards, self._never.copy(), truncations, infos
 
     def _begin(self, places: list[int], seeds: Sequence[int | None] = ()) -> dict[int, int]:
-        """Begin episodes; the seed of each."""
+        """Start episodes; returns the seed of each."""
         chosen = {i: self._seed(i, seeds[i] if seeds else None) for i in places}
         for i, seed in chosen.items():
             source = self._sources[i]
@@ -135,14 +135,14 @@ class AqmVectorEnv(VectorEnv[Observations, Any, NDArray[Any]]):
         return chosen
 
     def _seed(self, i: int, seed: int | None) -> int:
-        """Seed of an episode as a single environment has it."""
+        """Seed of an episode, as in a single environment."""
         random = self._randoms[i]
         if seed is not None or random is None:
             random = self._randoms[i] = seeding.np_random(seed)[0]
         return draw_seed(random) if seed is None else seed
 
     def _end(self, i: int) -> dict[str, Any]:
-        """What is known of an episode that is over."""
+        """Entries of `info` for a finished episode."""
         return {"time": self._episodes.time_s(i), **ending(self._episodes.finish(i))}
 
     def _observations(self) -> Observations:

@@ -1,4 +1,4 @@
-"""The component inside a page that stands alone: module and program are in the page."""
+"""The component inside a self-contained page: module and program are in the page."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from sojourn.apps.lab.start import Start
 
 
 def program() -> str:
-    """Text of a module of JavaScript whose `mount(element, start)` shows the component in an element.
+    """Text of a JavaScript module whose `mount(element, start)` shows the component in an element.
 
-    It holds all that it needs, and asks for nothing. Browsers undo the compression themselves.
+    It is self-contained and makes no requests. Browsers decompress it themselves.
     """
     module = _base64(gzip.compress(static.read("sojourn.wasm"), mtime=0))
     component = _base64(static.read("component.js"))
@@ -21,9 +21,9 @@ def program() -> str:
 
 
 def script(places: dict[str, Start]) -> str:
-    """The same for a page, with what is to be shown in the elements of these names; text of a script element.
+    """Script element text for a page that shows the given starts in the elements of these names.
 
-    No text of a scenario can end the script: what would begin an element is written as an escape.
+    No text of a scenario can end the script: `<` is escaped.
     """
     starts = json.dumps({place: start.to_json() for place, start in places.items()}).replace("<", "\\u003c")
     return f"{program()}\n{_SHOW.replace('@STARTS@', starts)}"

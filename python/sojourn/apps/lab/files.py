@@ -1,4 +1,4 @@
-"""The files that a page is given with a scenario."""
+"""Files that a page receives with a scenario."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from sojourn.base.inputs import read_bytes
 from sojourn.model.scenarios.named import named_files
 
 MAX_BYTES = 64_000_000
-"""Bytes of the files of a scenario that a page is given."""
+"""Maximum total size of the files of a scenario in a page."""
 
 
 def files_beside(document: Mapping[str, Any], base: Path) -> dict[str, bytes]:
-    """The files that a scenario names, by the name that is written there; of a trace also that of the reverse path."""
+    """The files that a scenario names, by the name as written there; for a trace also that of the reverse path."""
     found: dict[str, bytes] = {}
     for name in named_files(document):
         here = next((name + ending for ending in ("", ".dist") if (base / (name + ending)).is_file()), name)
         found[here] = read_bytes(base / here)
-        for way, back in ((".down", ".up"), (".up", ".down")):
-            other = name.removesuffix(way) + back
-            if name.endswith(way) and (base / other).is_file():
+        for suffix, opposite in ((".down", ".up"), (".up", ".down")):
+            other = name.removesuffix(suffix) + opposite
+            if name.endswith(suffix) and (base / other).is_file():
                 found[other] = read_bytes(base / other)
-    return small(found)
+    return check_size(found)
 
 
-def small(files: dict[str, bytes]) -> dict[str, bytes]:
-    """The files, unless they are more than a page takes."""
+def check_size(files: dict[str, bytes]) -> dict[str, bytes]:
+    """Return the files; raises `InputError` if they exceed the limit of a page."""
     size = sum(map(len, files.values()))
     if size > MAX_BYTES:
         most = MAX_BYTES / 1e6

@@ -1,4 +1,4 @@
-"""Scenarios that a page has run by the native core: what is recorded for it, and what a request may name."""
+"""Scenarios that a page has run by the native core: recorded tables, and restrictions on requests."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ SAMPLES = 4000
 """Samples of states and flows over a run."""
 SHORTEST_S = 0.001
 MAX_NAME, MAX_PART = 900, 255
-"""Characters of the name of a file with its folders, and bytes of one of these: what file systems take."""
+"""Maximum characters of a file name with its folders, and maximum bytes of each part, as in file systems."""
 
 
-def recorded(scenario: Scenario, seed: int | None) -> Result:
-    """Run a scenario with the probes that views are made of, where it has none of its own."""
+def run_recorded(scenario: Scenario, seed: int | None) -> Result:
+    """Run a scenario with the probes that views need, unless it has its own."""
     step = max(seconds(scenario.document["duration"]) / SAMPLES, SHORTEST_S)
     present = scenario.document["probes"]
     steps = {f"probes.{name}": f"{step:.6f} s" for name in ("state", "flows") if name not in present}
     return scenario.replace({"probes.packets": True, **steps}).run(seed, progress=False)
 
 
-def requested(request: Any) -> bytes:
-    """Run what a page asks for: a text, perhaps a seed, and files that it has given; the result as the page reads it.
+def run_request(request: Any) -> bytes:
+    """Run a page's request: a text, optionally a seed, and uploaded files; returns the result as the page's payload.
 
-    Nothing else of this machine is read, and no code of anybody's is run.
+    No other file of this machine is read, and no user code is run.
     """
     if not isinstance(request, Mapping) or not isinstance(request.get("text"), str):
         raise InputError('the request has no text; send {"text": "…"}')
@@ -54,15 +54,15 @@ def requested(request: Any) -> bytes:
             for name, data in files.items():
                 _write(folder / _plain(name), str(name), _decoded(name, data))
             scenario = Scenario.parse(request["text"], base=folder, within=True)
-            return payload(recorded(scenario, seed), folder)
+            return payload(run_recorded(scenario, seed), folder)
         except Exception as error:
             if (known := explain(error)) is None:
                 raise
-            raise InputError(without(folder, known[1])) from None
+            raise InputError(strip_folder(folder, known[1])) from None
 
 
-def without(folder: Path, text: str) -> str:
-    """A text with the files of a folder by their names alone."""
+def strip_folder(folder: Path, text: str) -> str:
+    """Remove a folder from the file names in a text."""
     for place in (str(folder), escape(str(folder))):
         text = text.replace(f"{place}/", "").replace(place, ".")
     return text
@@ -77,7 +77,7 @@ def _write(place: Path, name: str, contents: bytes) -> None:
 
 
 def _in_bytes(text: str) -> bytes | None:
-    """A text in UTF-8; None for half of a surrogate pair, which JSON can spell and no file or core can have."""
+    """A text in UTF-8; None for lone surrogates, which JSON can spell but no file or core accepts."""
     try:
         return text.encode()
     except UnicodeEncodeError:
@@ -85,7 +85,7 @@ def _in_bytes(text: str) -> bytes | None:
 
 
 def _plain(name: Any) -> PurePosixPath:
-    """The name of a file below a folder."""
+    """Validate a file name as a path below a folder."""
     path = PurePosixPath(str(name))
     parts = [_in_bytes(part) for part in path.parts]
     if any(part is None or len(part) > MAX_PART for part in parts) or len(str(name)) > MAX_NAME:

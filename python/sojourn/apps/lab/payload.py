@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     from sojourn.model.results.result import Result
 
 TABLES = ("packets", "waiting", "state", "queue", "flows", "sojourn_histogram")
-"""What a view is made of, as far as it was recorded."""
+"""Tables for the views, if recorded."""
 MAX_PACKETS = 2_000_000
-"""Packets above which they are left out: 80 MB for the page to hold."""
+"""Maximum number of packets included: 80 MB in the page."""
 _MAGIC = b"SOJOURN1"
 _KINDS = {"UInt8": "u8", "UInt32": "u32"}
 _DTYPES = {"u8": "<u1", "u32": "<u4", "f64": "<f8"}
 
 
 def payload(result: Result, folder: Path | None = None) -> bytes:
-    """The summary of a result, its scenario, and its tables as columns; the names of files in `folder` without it."""
+    """The summary of a result, its scenario, and its tables as columns; file names lose the prefix `folder`."""
     if result.is_log:
         raise InputError(f"{result.folder}: a log has no scenario, so the lab cannot show it")
     document = result.scenario.document
@@ -55,7 +55,7 @@ def payload(result: Result, folder: Path | None = None) -> bytes:
 
 
 def _columns(frame: pl.DataFrame, parts: list[bytes]) -> dict[str, list[Any]]:
-    """Where each column lies among `parts`, to which it is added: kind, offset, rows."""
+    """Append each column to `parts`; returns kind, offset and rows by name."""
     found = {}
     for column in frame.iter_columns():
         kind = _KINDS.get(str(column.dtype), "f64")
@@ -66,7 +66,7 @@ def _columns(frame: pl.DataFrame, parts: list[bytes]) -> dict[str, list[Any]]:
 
 
 def _flow(flow: dict[str, Any], document: dict[str, Any]) -> dict[str, Any]:
-    group = flow.get("group")  # which older emulated runs do not tell
+    group = flow.get("group")  # missing in older emulated runs
     cc = None if group is None else document["flows"][group].get("cc")
     return {"group": group, "kind": flow["kind"], "cc": cc, "direction": flow["direction"]}
 

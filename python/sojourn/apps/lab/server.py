@@ -1,9 +1,9 @@
-"""`sojourn lab`: the page on an address of this machine that nobody else knows.
+"""`sojourn lab`: serves the page at a secret address of this machine.
 
-Only this machine reaches it (127.0.0.1), and the address holds a random token, which other users do not see: a browser
-is given a file of ours that leads there. Requests that name another host are refused, so that no page elsewhere can
-reach it by a name of its own (DNS rebinding); so are requests of other pages. What is served is a fixed list of files
-and three answers; no path is ever looked up on disk. A request has to come in within a few seconds, and ending waits
+Only this machine can connect (127.0.0.1), and the address contains a random token, which other users cannot see: the
+browser opens a private file that redirects to it. Requests with another Host are rejected, so that no other page can
+reach it by a name of its own (DNS rebinding); so are cross-origin requests. Only a fixed list of files and three
+responses are served; no path is ever looked up on disk. A request must arrive within a few seconds, and shutdown waits
 for none.
 """
 
@@ -25,7 +25,7 @@ from threading import BoundedSemaphore
 from typing import Any
 
 from sojourn.apps.lab import static
-from sojourn.apps.lab.native import requested
+from sojourn.apps.lab.native import run_request
 from sojourn.apps.lab.start import Start
 from sojourn.base.errors import InputError, error_line, explain
 from sojourn.base.files import temporary_folder
@@ -33,11 +33,11 @@ from sojourn.base.inputs import parse_json
 
 HOST = "127.0.0.1"
 MAX_REQUEST = 128_000_000
-"""Bytes of a request."""
+"""Maximum bytes of a request."""
 WAIT_S = 10.0
-"""Seconds in which a request has to come in, and its answer to be taken."""
+"""Timeout for receiving a request and for sending its response, in seconds."""
 MAX_CONNECTIONS = 64
-"""Connections at once; more are closed."""
+"""Maximum number of concurrent connections; further ones are closed."""
 POLICY = "; ".join(
     [
         "default-src 'none'",
@@ -51,7 +51,7 @@ POLICY = "; ".join(
         "frame-ancestors 'none'",
     ]
 )
-"""What the page may do: no inline script, no eval but what WebAssembly needs, no other host."""
+"""Permissions of the page: no inline script, no eval except for WebAssembly, no other host."""
 HEADERS = {
     "Content-Security-Policy": POLICY,
     "X-Content-Type-Options": "nosniff",
@@ -69,7 +69,7 @@ class Server(ThreadingHTTPServer):
     request_queue_size = MAX_CONNECTIONS
 
     def __init__(self, start: Start, port: int = 0) -> None:
-        """Take a port of this machine, any free one for 0; the page has to be built."""
+        """Bind a port of this machine, any free one for 0; the page must be built."""
         self.files = {name: (kind, static.read(name)) for name, kind in static.KINDS.items()}
         self.start = start
         self.token = secrets.token_urlsafe(32)
@@ -77,14 +77,14 @@ class Server(ThreadingHTTPServer):
         super().__init__((HOST, port), Handler)
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Answer in a thread of its own, unless there are too many."""
+        """Respond in a new thread, unless there are too many."""
         if not self._free.acquire(blocking=False):
             self.shutdown_request(request)
             return
         super().process_request(request, client_address)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Answer, and make room for another one."""
+        """Respond, and release the slot."""
         try:
             super().process_request_thread(request, client_address)
         finally:
@@ -92,7 +92,7 @@ class Server(ThreadingHTTPServer):
 
     @property
     def hosts(self) -> set[str]:
-        """What a request may call this machine."""
+        """Permitted values of the Host header."""
         return {f"{name}:{self.server_port}" for name in (HOST, "localhost")}
 
     @property
@@ -101,14 +101,14 @@ class Server(ThreadingHTTPServer):
         return f"http://{HOST}:{self.server_port}/{self.token}/"
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing of a browser that has gone; anything else is a defect of the program, in one line."""
+        """Ignore disconnects of a browser; print any other error as a defect of the program, in one line."""
         error = sys.exc_info()[1]
         if error is not None and not isinstance(error, OSError):
             print(f"Error: {_defect(error)}", file=sys.stderr)
 
     @contextmanager
     def page(self) -> Iterator[Path]:
-        """Keep a file that leads a browser here: others see what a browser is started with, and cannot read this."""
+        """Keep a private file that redirects a browser here: command lines are visible to others, the file is not."""
         address = html.escape(self.url)
         text = (
             '<!doctype html><meta charset="utf-8"><meta name="referrer" content="no-referrer">'
@@ -123,7 +123,7 @@ class Server(ThreadingHTTPServer):
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers one request."""
+    """Handler of one request."""
 
     server: Server
     timeout = WAIT_S
@@ -131,20 +131,20 @@ class Handler(BaseHTTPRequestHandler):
     sys_version = ""
 
     def setup(self) -> None:
-        """Read a request that has to be here in time, however many bytes come at once."""
+        """Read a request with an absolute deadline, regardless of its transfer rate."""
         super().setup()
         self.rfile.close()
-        self.rfile = io.BufferedReader(_InTime(self.connection, time.monotonic() + WAIT_S))
+        self.rfile = io.BufferedReader(_DeadlineReader(self.connection, time.monotonic() + WAIT_S))
 
     def do_GET(self) -> None:
-        """Give a file of the page, the start, or the result."""
+        """Respond with a file of the page, the start, or the result."""
         name = self._name()
         if name is None:
             return
         if name == "start.json":
             has_result = self.server.start.result is not None
-            told = self.server.start.to_json(native="native", result="result.bin" if has_result else None)
-            self._answer("application/json", json.dumps(told).encode())
+            document = self.server.start.to_json(native="native", result="result.bin" if has_result else None)
+            self._answer("application/json", json.dumps(document).encode())
         elif name == "result.bin" and self.server.start.result is not None:
             self._answer("application/octet-stream", self.server.start.result)
         elif (name or "index.html") in self.server.files:
@@ -153,7 +153,7 @@ class Handler(BaseHTTPRequestHandler):
             self._refuse(HTTPStatus.NOT_FOUND)
 
     def do_POST(self) -> None:
-        """Run a scenario natively; its result, or 400 with what is wrong with it."""
+        """Run a scenario natively; responds with its result, or 400 with the error."""
         name, length = self._name(), self.headers.get("Content-Length", "")
         if name is None:
             return
@@ -166,7 +166,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def _run(self, request: bytes) -> tuple[str, bytes, HTTPStatus]:
         try:
-            return "application/octet-stream", requested(_parsed(request)), HTTPStatus.OK
+            return "application/octet-stream", run_request(_parsed(request)), HTTPStatus.OK
         except Exception as error:
             plain = "text/plain; charset=utf-8"
             if (known := explain(error)) is not None:
@@ -174,7 +174,7 @@ class Handler(BaseHTTPRequestHandler):
             return plain, _defect(error).encode(errors="replace"), HTTPStatus.INTERNAL_SERVER_ERROR
 
     def _name(self) -> str | None:
-        """What is asked for below the token; None where the request is refused."""
+        """Requested name below the token; None if the request is rejected."""
         host, origin = self.headers.get("Host", ""), self.headers.get("Origin")
         own = {f"http://{name}" for name in self.server.hosts}
         if host not in self.server.hosts or origin not in {None, *own}:
@@ -188,7 +188,7 @@ class Handler(BaseHTTPRequestHandler):
         return name
 
     def _answer(self, kind: str, body: bytes, status: HTTPStatus = HTTPStatus.OK) -> None:
-        self.connection.settimeout(WAIT_S)  # for all of it
+        self.connection.settimeout(WAIT_S)  # for the whole response
         self.send_response(status)
         for header, value in {**HEADERS, "Content-Type": kind, "Content-Length": str(len(body))}.items():
             self.send_header(header, value)
@@ -199,12 +199,12 @@ class Handler(BaseHTTPRequestHandler):
         self.close_connection = True
         self._answer("text/plain; charset=utf-8", status.phrase.encode(), status)
 
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # as its base calls it
-        """Say nothing: the terminal shows the address, and addresses hold the token."""
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # name of the base class's parameter
+        """Log nothing: the terminal shows the address, and addresses contain the token."""
 
 
-class _InTime(io.RawIOBase):
-    """What comes in over a connection until a time of the monotonic clock; then it is a `TimeoutError`."""
+class _DeadlineReader(io.RawIOBase):
+    """Reads from a connection until a deadline of the monotonic clock, then raises `TimeoutError`."""
 
     def __init__(self, connection: socket, until_s: float) -> None:
         self.connection = connection

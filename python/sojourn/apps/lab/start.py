@@ -1,4 +1,4 @@
-"""What the page begins with: a scenario with the files that it names, or a result."""
+"""Initial content of the page: a scenario with the files that it names, or a result."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sojourn.apps.lab.files import files_beside, small
-from sojourn.apps.lab.native import recorded
+from sojourn.apps.lab.files import check_size, files_beside
+from sojourn.apps.lab.native import run_recorded
 from sojourn.apps.lab.payload import payload
-from sojourn.apps.lab.written import written
+from sojourn.apps.lab.written import scenario_toml
 from sojourn.base.errors import InputError
 from sojourn.base.inputs import parse_toml, read_bytes, read_text
 from sojourn.model.scenarios.scenario import Scenario
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Start:
-    """A scenario's text, or a result's bytes; with neither, the page begins with a scenario of its own."""
+    """A scenario's text, or a result's bytes; with neither, the page starts with a scenario of its own."""
 
     name: str = ""
     text: str | None = None
@@ -33,29 +33,29 @@ class Start:
     result: bytes | None = None
 
     def to_json(self, *, native: str | None = None, result: str | None = None) -> dict[str, Any]:
-        """As the page reads it (`Start` in web/src/core).
+        """JSON for the page (`Start` in web/src/core).
 
         `native` and `result` are the addresses for native runs and of the result, relative to the page. A result
-        without an address is within.
+        without an address is embedded.
         """
-        told: dict[str, Any] = {"name": self.name}
+        document: dict[str, Any] = {"name": self.name}
         if self.text is not None:
-            told["text"] = self.text
+            document["text"] = self.text
         if self.seed is not None:
-            told["seed"] = self.seed
+            document["seed"] = self.seed
         if self.files:
-            told["files"] = {name: _base64(data) for name, data in self.files.items()}
+            document["files"] = {name: _base64(data) for name, data in self.files.items()}
         if self.result is not None:
-            told["payload"] = {"base64": _base64(self.result)} if result is None else {"url": result}
+            document["payload"] = {"base64": _base64(self.result)} if result is None else {"url": result}
         if native is not None:
-            told["native"] = native
-        return told
+            document["native"] = native
+        return document
 
 
 def of_path(path: Path | None) -> Start:
-    """What is in a scenario file, or in the folder of a result.
+    """Start from a scenario file, or from the folder of a result.
 
-    A scenario whose queue manager is in Python or in a shared library is run here, since the page has no such code.
+    A scenario with a queue manager in Python or in a shared library is run here, because the page has no such code.
     """
     if path is None:
         return Start()
@@ -68,20 +68,20 @@ def of_path(path: Path | None) -> Start:
         document = parse_toml(text)
     scenario = Scenario.load(path)
     if scenario.user_aqms():
-        return of_result(recorded(scenario, scenario.seed))
+        return of_result(run_recorded(scenario, scenario.seed))
     return Start(scenario.name or path.stem, text, None, files_beside(document, path.parent))
 
 
 def of_scenario(scenario: Scenario) -> Start:
-    """A scenario with every default written out, and the files that it names by their whole paths."""
+    """A scenario with explicit defaults, and the files that it names by absolute path."""
     if scenario.user_aqms():
-        return of_result(recorded(scenario, scenario.seed))
+        return of_result(run_recorded(scenario, scenario.seed))
     files = {str(path): read_bytes(path) for path in scenario.traces()}
-    return Start(scenario.name, written(scenario), scenario.seed, small(files))
+    return Start(scenario.name, scenario_toml(scenario), scenario.seed, check_size(files))
 
 
 def of_result(result: Result) -> Start:
-    """What a result has recorded; where packets were not, its scenario, which the page runs again with its seed."""
+    """Recorded tables of a result; without packets its scenario, which the page reruns with its seed."""
     if result.is_shell:
         remedy = "look at it with sojourn plot timeseries, or run a scenario with flows in the lab"
         raise InputError(f"{result.folder or result}: log of a shell, whose command made the traffic; {remedy}")

@@ -1,4 +1,4 @@
-"""The built page: its files lie in the package, where `make web` puts them."""
+"""The built page: its files are in the package, where `make web` installs them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ KINDS = {
     "component.js": "text/javascript; charset=utf-8",
     "sojourn.wasm": "application/wasm",
 }
-"""The files and what they are; nothing else is ever served or embedded."""
+"""The files and their types; nothing else is ever served or embedded."""
 
 
 def is_built() -> bool:
@@ -32,15 +32,15 @@ def read(name: str) -> bytes:
 
 
 def remedy() -> str:
-    """What this machine lacks for the page, and the one command that makes it here."""
+    """Missing requirements of this machine for the page, and the command that builds it."""
     needs = Path(__file__).parents[4] / "web" / "needs.sh"
     if not needs.is_file():
         return "this installation came without it; install Sojourn again from a wheel that make wheel has built"
     try:
-        told = subprocess.run(["bash", str(needs)], capture_output=True, text=True, timeout=30, check=False).stdout
+        output = subprocess.run(["bash", str(needs)], capture_output=True, text=True, timeout=30, check=False).stdout
     except (OSError, subprocess.TimeoutExpired):
-        told = ""
-    return told.strip() or f"run: make -C {needs.parents[1]} web"
+        output = ""
+    return output.strip() or f"run: make -C {needs.parents[1]} web"
 
 
 def _folder() -> Path:

@@ -22,8 +22,8 @@ export default { render };
 """
 
 
-def show(what: Scenario | Result) -> Any:
-    """Return a widget that shows a scenario or a result; raises `MissingError` where anywidget is not installed."""
+def show(content: Scenario | Result) -> Any:
+    """Return a widget that shows a scenario or a result; raises `MissingError` if anywidget is not installed."""
     try:
         import anywidget
         import traitlets
@@ -36,5 +36,5 @@ def show(what: Scenario | Result) -> Any:
         _esm = program() + _RENDER
         start = traitlets.Unicode("{}").tag(sync=True)
 
-    start = of_scenario(what) if isinstance(what, Scenario) else of_result(what)
+    start = of_scenario(content) if isinstance(content, Scenario) else of_result(content)
     return Lab(start=json.dumps(start.to_json()))

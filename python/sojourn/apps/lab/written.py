@@ -1,4 +1,4 @@
-"""A scenario as a text that people read and change: TOML, of which each line can be edited in the page."""
+"""A scenario as editable text: TOML, one key per line."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ ORDER = (
     "changes",
     "probes",
 )
-"""The keys of a scenario in the order in which people write them."""
+"""The keys of a scenario in their usual order."""
 
 
-def written(scenario: Scenario) -> str:
+def scenario_toml(scenario: Scenario) -> str:
     """TOML of the canonical form of a scenario."""
     keys = sorted(scenario.document, key=lambda key: ORDER.index(key) if key in ORDER else len(ORDER))
     document = tomlkit.document()
@@ -55,7 +55,7 @@ def _table(keys: Mapping[str, Any]) -> Table:
 
 
 def _inline(keys: Mapping[str, Any]) -> InlineTable:
-    """A queue manager: a value, which has the form of a table."""
+    """A queue manager: a value in the form of a table."""
     table = tomlkit.inline_table()
     for key, value in keys.items():
         table.append(key, _inline(value) if isinstance(value, Mapping) else value)
@@ -63,7 +63,7 @@ def _inline(keys: Mapping[str, Any]) -> InlineTable:
 
 
 def _plain_first(keys: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """Values come before tables, whose keys they would be else."""
+    """Sort values before tables, because later keys would belong to the table."""
 
     def is_table(key: str, value: Any) -> bool:
         return (isinstance(value, Mapping) and key != "aqm") or _is_tables(value)

@@ -1,4 +1,4 @@
-"""`python -m sojourn.labs`: lists the exercises, begins one, grades a solution."""
+"""`python -m sojourn.labs`: lists the exercises, starts one, grades a solution."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def labs(number: int | None, solution: Path | None, start: Path | None) -> None:
 
 
 def show(about: Exercise) -> None:
-    """Print the goals of an exercise and what may be changed."""
+    """Print the goals of an exercise and the free keys."""
     click.echo(f"{about.number}  {about.title}")
     for goal in about.goals:
         click.echo(f"goal: {goal}")

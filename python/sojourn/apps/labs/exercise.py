@@ -1,4 +1,4 @@
-"""Exercises as they are in their files."""
+"""Exercises as described in their files."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from sojourn.model.scenarios.scenario import Scenario
 
 @dataclass(frozen=True)
 class Exercise:
-    """What has to be reached, and what may be changed for it."""
+    """Goals of an exercise, and the keys that may be changed."""
 
     number: int
     title: str
     free: tuple[str, ...]
     """Keys that may be changed; all others of the scenario stay."""
     aqms: tuple[str, ...]
-    """Names of queue managers that may be used; without any, all."""
+    """Names of permitted queue managers; empty permits all."""
     goals: tuple[str, ...]
-    """Sentences of `sojourn hunt`."""
+    """Conditions of `sojourn hunt`."""
     settings: tuple[Mapping[str, Any], ...]
-    """Keys with values: under each of them every goal has to be true."""
+    """Keys with values: every goal must be true under each of them."""
     seeds: tuple[int, ...]
     start: str
-    """The scenario to begin with, as a text."""
+    """The initial scenario, as a text."""
 
     def accepted(self, path: Path) -> Scenario:
-        """Return a solution. Raises `InputError` where it differs in what may not be changed."""
+        """Return a solution. Raises `InputError` if it differs in keys that may not be changed."""
         found, start = Scenario.load(path), Scenario.parse(self.start)
-        mine, given = _without(found.document, self.free), _without(start.document, self.free)
-        for key in sorted(mine.keys() | given.keys()):
-            if mine.get(key) != given.get(key):
+        solution, required = _without(found.document, self.free), _without(start.document, self.free)
+        for key in sorted(solution.keys() | required.keys()):
+            if solution.get(key) != required.get(key):
                 raise InputError(f"{path}: {key} is not what the exercise has; change only {', '.join(self.free)}")
         used = found.at("link.aqm.name")
         if self.aqms and used not in self.aqms:
@@ -49,7 +49,7 @@ def exercises() -> dict[int, Path]:
 
 
 def exercise(number: int) -> Exercise:
-    """Read an exercise. Raises `InputError` for a number that none has."""
+    """Read an exercise. Raises `InputError` for an unknown number."""
     files = exercises()
     if number not in files:
         raise InputError(f"exercise {number} is unknown; there are {min(files)} to {max(files)}")
@@ -67,12 +67,12 @@ def exercise(number: int) -> Exercise:
 
 
 def spelled_keys(setting: Mapping[str, Any]) -> str:
-    """Return keys with their values, as a line has them."""
+    """Return keys with their values, in one line."""
     return ", ".join(f"{key} = {value}" for key, value in setting.items())
 
 
 def _without(document: Any, free: tuple[str, ...], path: str = "") -> dict[str, Any]:
-    """The values of a scenario by their dotted paths, without those that are free, its name and its seed."""
+    """The values of a scenario by dotted path, without free keys, its name and its seed."""
     if path in {*free, "name", "seed"}:
         return {}
     inside = dict(enumerate(document)) if isinstance(document, list) else document

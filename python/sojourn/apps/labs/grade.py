@@ -14,11 +14,11 @@ from sojourn.studies.hunting.words import Vocabulary
 
 @dataclass(frozen=True)
 class Grade:
-    """What became of a goal."""
+    """Outcome of a goal."""
 
     goal: str
     setting: str
-    """Keys with values; empty where an exercise has no settings."""
+    """Keys with values; empty if an exercise has no settings."""
     is_reached: bool
     """With every seed."""
     values: tuple[float, ...]
@@ -27,7 +27,7 @@ class Grade:
 
     @property
     def line(self) -> str:
-        """One line: whether it is reached, the goal, and what was measured."""
+        """One line: whether it is reached, the goal, and the measured values."""
         least, most = min(self.values), max(self.values)
         measured = f"{least:.4g}" if least == most else f"{least:.4g} to {most:.4g}"
         where = f" with {self.setting}" if self.setting else ""
@@ -46,7 +46,7 @@ def grade(about: Exercise, solution: Scenario) -> list[Grade]:
 
 def _judged(goal: str, setting: str, scenario: Scenario, runs: Sequence[Result]) -> Grade:
     words = Vocabulary((scenario.aqm,), (scenario,))
-    meant = parse_condition(goal, words)
-    [comparison] = meant.comparisons
+    condition = parse_condition(goal, words)
+    [comparison] = condition.comparisons
     values = tuple(comparison.sides([run])[0] for run in runs)
-    return Grade(goal, setting, all(meant.margin([run]) > 0 for run in runs), values, comparison.left.unit)
+    return Grade(goal, setting, all(condition.margin([run]) > 0 for run in runs), values, comparison.left.unit)

@@ -1,7 +1,7 @@
-"""Loads a page in Chromium, without a window, and says how long it took.
+"""Loads a page in headless Chromium and measures the loading times.
 
-Chromium is spoken to by its DevTools protocol over two pipes (``--remote-debugging-pipe``): messages of JSON, each with
-a zero byte behind it.
+Chromium is controlled by its DevTools protocol over two pipes (``--remote-debugging-pipe``): JSON messages, each
+followed by a zero byte.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from sojourn.base.errors import MissingError
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 STARTS_S = 60.0
-"""How long the browser may take to answer what needs no network."""
+"""Timeout for commands that need no network."""
 TIMING = """
 (() => { const t = performance.getEntriesByType('navigation')[0];
          return {first_byte: t.responseStart, ready: t.domContentLoadedEventEnd, load: t.loadEventEnd}; })()
 """
 
 
-class Loaded(NamedTuple):
-    """A page that was loaded; times count from the start of the navigation."""
+class PageLoad(NamedTuple):
+    """A loaded page; times count from the start of the navigation."""
 
     load_ms: float
     """To the end of the event `load`."""
@@ -39,15 +39,15 @@ class Loaded(NamedTuple):
     first_byte_ms: float
     """To the first byte of the document."""
     objects: int
-    """Requests that were answered, also by a status of an error."""
+    """Requests with a response, including error statuses."""
     bytes: int
-    """What came for them, with headers and without TLS."""
+    """Received bytes, with headers and without TLS."""
     failed: int
-    """Requests without an answer, or with a status of 400 or more."""
+    """Requests without a response, or with a status of 400 or more."""
 
 
 def browser() -> str:
-    """Where Chromium is: what SOJOURN_BROWSER names, or the first of `PROGRAMS`."""
+    """Path of Chromium: from SOJOURN_BROWSER, or the first of `PROGRAMS`."""
     names = (os.environ["SOJOURN_BROWSER"],) if os.environ.get("SOJOURN_BROWSER") else PROGRAMS
     for name in names:
         if found := shutil.which(name):
@@ -55,29 +55,29 @@ def browser() -> str:
     raise MissingError(f"{names[0]} is absent; install Chromium, or name its program in SOJOURN_BROWSER")
 
 
-def load(url: str, runs: int, *, longest_s: float = 60.0) -> Iterator[Loaded]:
-    """Load a page so many times, each time as if for the first time: with no cache and no open connection."""
+def load(url: str, runs: int, *, longest_s: float = 60.0) -> Iterator[PageLoad]:
+    """Load a page several times, each time without a cache and without open connections."""
     with _started() as chromium:
         for _ in range(runs):
             yield _load(chromium, url, longest_s)
 
 
 class _Chromium:
-    """The pipes to a browser that runs."""
+    """Pipes to a running browser."""
 
-    def __init__(self, orders: int, answers: int) -> None:
-        self._orders, self._answers = orders, answers
+    def __init__(self, commands: int, answers: int) -> None:
+        self._commands, self._answers = commands, answers
         self._read = b""
         self._number = 0
         self.events: list[dict[str, Any]] = []
 
     def ask(self, method: str, session: str | None = None, **params: Any) -> dict[str, Any]:
-        """Give an order and wait for its result; what happens meanwhile goes to `events`."""
+        """Send a command and wait for its result; intermediate messages go to `events`."""
         self._number += 1
-        order: dict[str, Any] = {"id": self._number, "method": method, "params": params}
+        command: dict[str, Any] = {"id": self._number, "method": method, "params": params}
         if session:
-            order["sessionId"] = session
-        os.write(self._orders, json.dumps(order).encode() + b"\0")
+            command["sessionId"] = session
+        os.write(self._commands, json.dumps(command).encode() + b"\0")
         end = time.monotonic() + STARTS_S
         while True:
             message = self.next(end)
@@ -90,7 +90,7 @@ class _Chromium:
             return result
 
     def next(self, end: float) -> dict[str, Any]:
-        """Return the next message; an error if there is none until `end` of the monotonic clock."""
+        """Return the next message; raises `MissingError` if there is none until `end` of the monotonic clock."""
         while b"\0" not in self._read:
             if not select.select([self._answers], [], [], max(0.0, end - time.monotonic()))[0]:
                 raise MissingError("Chromium does not answer in time; the page may need longer (--longest)")
@@ -105,22 +105,22 @@ class _Chromium:
 
 @contextmanager
 def _started() -> Iterator[_Chromium]:
-    """A browser with a profile of its own, which is removed with it."""
+    """Start a browser with a temporary profile."""
     words = [browser(), "--headless=new", "--remote-debugging-pipe", "--no-first-run", "--disable-gpu"]
     words += ["--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-extensions"]
     words += ["--disable-dev-shm-usage", "--no-pings"]
     proxy = os.environ.get("http_proxy")
     words += [f"--proxy-server={proxy}", "--proxy-bypass-list=<-loopback>"] if proxy else ["--no-proxy-server"]
     if os.environ.get("SOJOURN_WEB"):
-        words.append("--ignore-certificate-errors")  # those of the proxy are of its own authority
+        words.append("--ignore-certificate-errors")  # the proxy's certificates are from its own authority
     if os.geteuid() == 0:
-        words.append("--no-sandbox")  # Chromium starts for root in no other way
-    theirs_in, orders = os.pipe()
-    answers, theirs_out = os.pipe()
+        words.append("--no-sandbox")  # Chromium requires it for root
+    child_in, orders = os.pipe()
+    answers, child_out = os.pipe()
 
     def place() -> None:
-        """Put the pipes at 3 and 4, where Chromium looks for them."""
-        high = [os.dup2(fd, fd + 100) for fd in (theirs_in, theirs_out)]
+        """Move the pipes to file descriptors 3 and 4, where Chromium expects them."""
+        high = [os.dup2(fd, fd + 100) for fd in (child_in, child_out)]
         for at, fd in enumerate(high, 3):
             os.dup2(fd, at)
 
@@ -134,12 +134,12 @@ def _started() -> Iterator[_Chromium]:
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
-        os.close(theirs_in)
-        os.close(theirs_out)
+        os.close(child_in)
+        os.close(child_out)
         try:
             yield _Chromium(orders, answers)
         finally:
-            os.close(orders)  # at which it ends
+            os.close(orders)  # ends the browser
             try:
                 process.wait(5)
             except subprocess.TimeoutExpired:
@@ -148,7 +148,7 @@ def _started() -> Iterator[_Chromium]:
             os.close(answers)
 
 
-def _load(chromium: _Chromium, url: str, longest_s: float) -> Loaded:
+def _load(chromium: _Chromium, url: str, longest_s: float) -> PageLoad:
     context = chromium.ask("Target.createBrowserContext")["browserContextId"]
     target = chromium.ask("Target.createTarget", url="about:blank", browserContextId=context)["targetId"]
     session = chromium.ask("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
@@ -164,9 +164,11 @@ def _load(chromium: _Chromium, url: str, longest_s: float) -> Loaded:
     timing = chromium.ask("Runtime.evaluate", session, expression=TIMING, returnByValue=True)["result"]["value"]
     seen = [event for event in chromium.events if event.get("sessionId") == session]
     chromium.ask("Target.disposeBrowserContext", browserContextId=context)
-    of = {name: [event["params"] for event in seen if event.get("method") == f"Network.{name}"] for name in SEEN}
+    of = {
+        name: [event["params"] for event in seen if event.get("method") == f"Network.{name}"] for name in NETWORK_EVENTS
+    }
     refused = sum(each["response"]["status"] >= 400 for each in of["responseReceived"])
-    return Loaded(
+    return PageLoad(
         timing["load"],
         timing["ready"],
         timing["first_byte"],
@@ -176,4 +178,4 @@ def _load(chromium: _Chromium, url: str, longest_s: float) -> Loaded:
     )
 
 
-SEEN = ("responseReceived", "loadingFinished", "loadingFailed")
+NETWORK_EVENTS = ("responseReceived", "loadingFinished", "loadingFailed")

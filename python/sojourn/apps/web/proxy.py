@@ -1,7 +1,7 @@
 """Pages through mitmproxy: recorded by a proxy, replayed by servers behind emulated links.
 
-mitmproxy is a program of its own here (``mitmdump``): its wheel asks for exact versions of libraries that others of
-this environment need in newer ones.
+mitmproxy runs as a separate program (``mitmdump``): its wheel pins libraries to versions that conflict with other
+dependencies.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from sojourn.base.errors import InputError, MissingError
 
 ADDON = Path(__file__).with_name("addon.py")
 READY_S = 60.0
-"""How long mitmproxy may take to start: it makes a certificate first."""
+"""Timeout for mitmproxy's start, which first creates a certificate."""
 GRACE_S = 10.0
-"""How long it may take to end."""
+"""Timeout for its exit."""
 REMEDY = "install mitmproxy 10 or newer (pipx install mitmproxy), or name its program in SOJOURN_MITMDUMP"
 
 
 class Answer(NamedTuple):
-    """A request and what was answered, without its contents; `bytes` is the length of the body as it was sent."""
+    """A request and its response, without contents; `bytes` is the length of the body as transferred."""
 
     scheme: str
     host: str
@@ -46,13 +46,13 @@ class Answer(NamedTuple):
 
     @property
     def url(self) -> str:
-        """The request's address."""
+        """The request's URL."""
         usual = {"http": 80, "https": 443}.get(self.scheme) == self.port
         return f"{self.scheme}://{self.host}{'' if usual else f':{self.port}'}{self.path}"
 
     @property
     def is_named(self) -> bool:
-        """Whether its host has a name that can lead elsewhere: it is no address, and not this machine."""
+        """Whether its host is a name that can be redirected: neither an address nor this machine."""
         with contextlib.suppress(ValueError):
             ipaddress.ip_address(self.host.strip("[]"))
             return False
@@ -60,7 +60,7 @@ class Answer(NamedTuple):
 
 
 def mitmdump() -> str:
-    """Where mitmproxy's program is: what SOJOURN_MITMDUMP names, beside this Python, or on PATH."""
+    """Path of mitmproxy's program: from SOJOURN_MITMDUMP, beside this Python, or on PATH."""
     beside = Path(sys.executable).with_name("mitmdump")
     named = os.environ.get("SOJOURN_MITMDUMP") or (str(beside) if beside.exists() else "mitmdump")
     found = shutil.which(named)
@@ -69,23 +69,23 @@ def mitmdump() -> str:
     return found
 
 
-def recorded(file: Path) -> list[Answer]:
-    """Return what a recording has, in its order."""
+def read_recording(file: Path) -> list[Answer]:
+    """Return the exchanges of a recording, in order."""
     if not file.is_file():
         raise InputError(f"{file}: there is no such file; make it with `sojourn web record {file} -- COMMAND`")
     with _scratch() as folder:
         words = [mitmdump(), "-q", "-n", "-r", str(file), *_settings(folder)]
-        done = subprocess.run(words, env=_told_to(folder), capture_output=True, text=True, check=False)
+        done = subprocess.run(words, env=_log_environment(folder), capture_output=True, text=True, check=False)
         if done.returncode:
             raise InputError(f"{file}: mitmproxy cannot read it: {_last_line(done.stdout + done.stderr)}")
-        return _told(folder)
+        return _read_log(folder)
 
 
 def record(file: Path, command: Sequence[str]) -> tuple[int, list[Answer]]:
-    """Run a command with a proxy in its environment (``http_proxy``, ``https_proxy``), whose flows `file` gets.
+    """Run a command with a proxy in its environment (``http_proxy``, ``https_proxy``) that writes its flows to `file`.
 
-    Returns the command's exit code and what was recorded. Programs that believe ``SSL_CERT_FILE`` take the proxy's
-    certificates; others have to be told to.
+    Returns the command's exit code and the recorded exchanges. Programs that honour ``SSL_CERT_FILE`` accept the
+    proxy's certificates; others must be configured.
     """
     if file.exists():
         raise InputError(f"{file} is there already; name another file")
@@ -93,7 +93,12 @@ def record(file: Path, command: Sequence[str]) -> tuple[int, list[Answer]]:
         port = _free_port()
         words = [mitmdump(), "-q", "--mode", f"regular@127.0.0.1:{port}", "-w", str(file), *_settings(folder)]
         proxy = subprocess.Popen(
-            words, env=_told_to(folder), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+            words,
+            env=_log_environment(folder),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
         )
         try:
             wait_for("127.0.0.1", port, proxy)
@@ -102,39 +107,39 @@ def record(file: Path, command: Sequence[str]) -> tuple[int, list[Answer]]:
             code = _run(command, dict.fromkeys(names, url) | _certificate(folder))
         finally:
             _end(proxy)
-        return code, _told(folder)
+        return code, _read_log(folder)
 
 
 def replay(file: Path, command: Sequence[str]) -> tuple[int, list[Answer], list[Answer]]:
-    """Run a command in a network where the hosts of a recording are, and answer as they did.
+    """Run a command in a network with the hosts of a recording, which respond as recorded.
 
-    Each host's name leads to the other end of a shell, where every port that was used is served, with TLS where that
-    was; so a browser opens the connections that it would open, through whatever shells the command starts. Returns the
-    command's exit code, what it asked for, and what of the recording cannot be replayed, as its hosts have no names.
+    Each host name resolves to the other end of a shell, where every recorded port is served, with TLS if it was used;
+    so a browser opens the same connections as before, through the shells that the command starts. Returns the command's
+    exit code, its requests, and the exchanges that cannot be replayed because their hosts have no names.
     """
-    answers = recorded(file)
+    answers = read_recording(file)
     named = [answer for answer in answers if answer.is_named]
     if not named:
         raise InputError(f"{file}: no request in it is to a host with a name; record such a page")
     places = sorted({(answer.scheme, answer.port) for answer in named})
     with _scratch() as folder:
-        # Nobody is at that port: what is not recorded is answered with 404, nothing is asked of anybody.
+        # The upstream port is dead: unrecorded requests get 404, and no other host is contacted.
         modes = [word for scheme, port in places for word in ("--mode", f"reverse:{scheme}://127.0.0.1:9@{port}")]
         settings = ["connection_strategy=lazy", "upstream_cert=false", "keep_host_header=true"]
         settings += ["server_replay_extra=404", "server_replay_reuse=true", "server_replay_ignore_port=true"]
         words = [mitmdump(), "-q", *modes, "--server-replay", str(file.resolve()), *_settings(folder)]
         words += [word for setting in settings for word in ("--set", setting)]
-        peer = f"exec env SOJOURN_WEB_TOLD={shlex.quote(str(folder / 'told'))} {shlex.join(words)}"
+        peer = f"exec env SOJOURN_WEB_LOG={shlex.quote(str(folder / 'log'))} {shlex.join(words)}"
         shell = [sys.executable, "-m", "sojourn", "delay", "0s", "--quiet"]
         shell += ["--peer", f"{peer} >{shlex.quote(str(folder / 'said'))} 2>&1"]
         shell += [word for host in sorted({answer.host for answer in named}) for word in ("--host", host)]
         ready = [sys.executable, "-m", "sojourn.apps.web.ready", str(places[0][1]), str(folder / "said")]
         code = _run([*shell, "--", *ready, *command], _certificate(folder))
-        return code, _told(folder), [answer for answer in answers if not answer.is_named]
+        return code, _read_log(folder), [answer for answer in answers if not answer.is_named]
 
 
 def wait_for(host: str, port: int, proxy: subprocess.Popen[str] | None = None) -> None:
-    """Wait until somebody listens there; an error if `proxy`, which is to, ends, or nobody does within a minute."""
+    """Wait until the port is open; raises `MissingError` if `proxy` exits, or after a minute."""
     end = time.monotonic() + READY_S
     while True:
         with contextlib.suppress(OSError), socket.create_connection((host, port), timeout=READY_S):
@@ -153,12 +158,12 @@ def _scratch() -> Iterator[Path]:
 
 
 def _settings(folder: Path) -> list[str]:
-    """A certificate authority of this run alone, and our addon."""
+    """A temporary certificate authority, and our add-on."""
     return ["--set", f"confdir={folder}", "-s", str(ADDON)]
 
 
-def _told_to(folder: Path) -> dict[str, str]:
-    return {**os.environ, "SOJOURN_WEB_TOLD": str(folder / "told")}
+def _log_environment(folder: Path) -> dict[str, str]:
+    return {**os.environ, "SOJOURN_WEB_LOG": str(folder / "log")}
 
 
 def _certificate(folder: Path) -> dict[str, str]:
@@ -166,18 +171,18 @@ def _certificate(folder: Path) -> dict[str, str]:
     return {"SSL_CERT_FILE": file, "CURL_CA_BUNDLE": file, "SOJOURN_WEB": "yes"}
 
 
-def _told(folder: Path) -> list[Answer]:
+def _read_log(folder: Path) -> list[Answer]:
     with contextlib.suppress(FileNotFoundError):
-        lines = (folder / "told").read_text(encoding="utf-8").splitlines()
-        return [Answer(**told) for line in lines if isinstance(told := json.loads(line), dict)]
+        lines = (folder / "log").read_text(encoding="utf-8").splitlines()
+        return [Answer(**entry) for line in lines if isinstance(entry := json.loads(line), dict)]
     return []
 
 
 def _run(command: Sequence[str], variables: dict[str, Any]) -> int:
-    """Run a command; its exit code, 128 and the signal's number where one ended it. Ctrl-C is for the command."""
+    """Run a command; returns its exit code, or 128 plus the signal's number. Ctrl-C is left to the command."""
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        # The command itself has the usual effect of Ctrl-C.
+        # Restore the default SIGINT handler in the command.
         process = subprocess.Popen(
             command, env={**os.environ, **variables}, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)
         )
@@ -190,7 +195,7 @@ def _run(command: Sequence[str], variables: dict[str, Any]) -> int:
 
 
 def _end(proxy: subprocess.Popen[str]) -> None:
-    """End a proxy, which writes what it has; a client that goes on keeps it for a while at most."""
+    """Stop a proxy, which first writes its flows; open clients delay it for a limited time."""
     proxy.send_signal(signal.SIGINT)
     try:
         proxy.communicate(timeout=GRACE_S)

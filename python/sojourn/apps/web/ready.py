@@ -1,4 +1,4 @@
-"""Waits for the servers of a replay, then becomes a program: ``python -m sojourn.web.ready PORT LOG COMMAND...``."""
+"""Waits for the servers of a replay, then executes a program: ``python -m sojourn.web.ready PORT LOG COMMAND...``."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from sojourn.base.errors import MissingError
 
 
 def main() -> None:
-    """Become the command once somebody listens at the port of $SOJOURN_HOST."""
+    """Execute the command once the port of $SOJOURN_HOST is open."""
     port, log, *command = sys.argv[1:]
     try:
         wait_for(os.environ["SOJOURN_HOST"], int(port))
     except MissingError as error:
-        said = ""
+        reason = ""
         with contextlib.suppress(OSError):
-            said = Path(log).read_text(errors="replace").strip()
-        sys.exit(f"Error: {error}" + (f"; mitmproxy says: {said}" if said else ""))
+            reason = Path(log).read_text(errors="replace").strip()
+        sys.exit(f"Error: {error}" + (f"; mitmproxy says: {reason}" if reason else ""))
     try:
         os.execvp(command[0], command)
     except OSError as error:

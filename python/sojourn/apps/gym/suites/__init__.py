@@ -1,6 +1,6 @@
-"""Distributions of scenarios by name, to learn in and to judge by.
+"""Distributions of scenarios by name, for training and evaluation.
 
-Each is a file with `[draw]` beside this module. Episodes to learn with and those to judge with have seeds of their own:
+Each is a file with `[draw]` beside this module. Training and held-out episodes have different seeds:
 `sojourn.gym.seed_of`.
 """
 
@@ -31,11 +31,11 @@ class Suite:
     name: str
 
     def __post_init__(self) -> None:
-        """Refuse a name that is not known."""
+        """Raise `InputError` for an unknown name."""
         if not is_suite(self.name):
             raise unknown("suite", self.name, names())
 
     @property
     def path(self) -> Path:
-        """Its file."""
+        """Path of its file."""
         return FOLDER / f"{self.name}.toml"
