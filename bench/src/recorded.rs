@@ -1,5 +1,5 @@
-//! What the cases cost when they were recorded last: a table in `bench/engine.txt`, the part of docs/cost.md that is made
-//! of it, and the check that no case costs more.
+//! Recorded costs of the cases: `bench/engine.txt`, `docs/data/cost-engine.csv` made from it, and the check that no case
+//! costs more.
 
 use crate::callgrind;
 use crate::case::{CASES, Case, Counted};
@@ -55,7 +55,7 @@ pub fn check(cases: &[&Case]) -> bool {
     verdicts.iter().all(|(_, verdict)| verdict.is_good())
 }
 
-/// Counts `cases`, writes them into the table in the place of what this build had, and makes the page.
+/// Counts `cases`, replaces their rows of this build in the table, and writes the CSV file.
 pub fn record(cases: &[&Case]) -> io::Result<()> {
     if !callgrind::available() {
         println!("skipped: instructions of the engine, because valgrind is not installed");
@@ -69,11 +69,9 @@ pub fn record(cases: &[&Case]) -> io::Result<()> {
     // A case that is no more has no line.
     table.retain(|(_, case), _| Case::find(case).is_some());
     fs::write(file(), format!("{HEADER}{}", lines(&table)))?;
-    // What the page rounds is what the file has, which is rounded: 1923.498 is 1923.50 there, and 1924 here.
+    // The CSV file rounds the values of engine.txt, which are rounded: 1923.498 is 1923.50 there, 1924 here.
     let table = read(&file())?;
-    let page = fs::read_to_string(page())?;
-    let with_table = with_rows(&page, &rows_of(&table, BUILD));
-    fs::write(self::page(), with_table.ok_or_else(|| io::Error::other(format!("docs/cost.md lacks {BEGIN}")))?)
+    fs::write(csv_file(), csv(&table, BUILD))
 }
 
 /// How a case compares with the table.
@@ -155,33 +153,23 @@ fn lines(table: &Table) -> String {
     table.iter().map(line).collect()
 }
 
-/// The rows of the page, in the order of the cases.
-fn rows_of(table: &Table, build: &str) -> String {
-    let head = format!(
-        "Counted in a build by `{build}`:\n\n| case | set-up | instructions | D1 misses | mispredictions |\n\
-         |---|---|--:|--:|--:|\n"
-    );
+/// The costs of `build` for docs/cost.md as CSV, in the order of the cases.
+fn csv(table: &Table, build: &str) -> String {
+    let head = "case,set_up,instructions,d1_misses,mispredictions,build\n".to_string();
     let rows = CASES.iter().filter_map(|case| {
         let [instructions, misses, mispredictions] = table.get(&(build.into(), case.name.into()))?.per_packet;
         let set_up = case.set_up;
-        Some(format!("| {} | {set_up} | {instructions:.0} | {misses:.1} | {mispredictions:.1} |\n", case.name))
+        Some(format!("{},\"{set_up}\",{instructions:.0},{misses:.1},{mispredictions:.1},{build}\n", case.name))
     });
     rows.fold(head, |text, row| text + &row)
-}
-
-/// The page with other rows between its marks.
-fn with_rows(page: &str, rows: &str) -> Option<String> {
-    let (before, rest) = page.split_once(BEGIN)?;
-    let (_, after) = rest.split_once(END)?;
-    Some(format!("{before}{BEGIN}\n\n{rows}\n{END}{after}"))
 }
 
 fn file() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("engine.txt")
 }
 
-fn page() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/cost.md")
+fn csv_file() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/data/cost-engine.csv")
 }
 
 /// Compiler, processor and what differs from the release profile.
@@ -189,9 +177,6 @@ const BUILD: &str = env!("SOJOURN_BUILD");
 
 /// Instructions may rise to so many times what is recorded.
 const MOST: f64 = 1.02;
-
-const BEGIN: &str = "<!-- table: engine -->";
-const END: &str = "<!-- end -->";
 
 const HEADER: &str = "\
 # What the engine's cases cost per packet, by build: make bench-check compares, make bench-record writes it anew.
@@ -225,9 +210,9 @@ mod tests {
         assert_eq!(parsed("rustc-1.2.3-x a 1000 2000.0"), None);
     }
 
-    /// Every case is recorded, and the page shows what is.
+    /// Every case is recorded, and docs/data has the costs of one of the builds.
     #[test]
-    fn the_page_has_the_table() {
+    fn the_csv_file_has_the_table() {
         let table = read(&file()).expect("the table is there");
         let builds: Vec<&String> = table.keys().map(|(build, _)| build).collect();
         for build in builds {
@@ -235,8 +220,8 @@ mod tests {
                 assert!(table.contains_key(&(build.clone(), case.name.into())), "{build}: case {}", case.name);
             }
         }
-        let text = fs::read_to_string(page()).expect("the page is there");
-        let shown = table.keys().any(|(build, _)| with_rows(&text, &rows_of(&table, build)).as_ref() == Some(&text));
-        assert!(shown, "docs/cost.md is not what make bench-record writes");
+        let text = fs::read_to_string(csv_file()).expect("the file is there");
+        let written = table.keys().any(|(build, _)| csv(&table, build) == text);
+        assert!(written, "docs/data/cost-engine.csv is not what make bench-record writes");
     }
 }
