@@ -1,4 +1,4 @@
-"""Which rows of the scorecard see an error: mutants of the bug museum as shared libraries beside the real thing.
+"""Rows of the scorecard that detect a bug: mutants of the bug museum as shared libraries, compared with the original.
 
 `make museum-score` builds `libsojourn_aqm.so` with one mutant of crates/aqm/tests/museum after the other (in a copy of
 the crates), scores it with the unchanged queue manager as the baseline, and writes docs/data/museum.csv.
@@ -48,14 +48,14 @@ OF = {
     "cake-failsafe-forgotten": "cake bandwidth 19mbit ingress",
     "cake-idle-time-is-saved": "cake bandwidth 19mbit",
 }
-"""The mutants that are tried, at least one of each family, and the queue manager that each is an error of."""
+"""Mutants to score, at least one of each family, with the queue manager that they modify."""
 NOT_TRIED = {"rtt", "params", "lbe"}
-"""Rows of many runs, which are left out."""
+"""Rows of many runs, which are skipped."""
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """A change of a source file of crates/aqm by its text."""
+    """Textual edits of a source file of crates/aqm."""
 
     name: str
     file: str
@@ -63,7 +63,7 @@ class Mutant:
 
 
 def mutants(text: str) -> Iterator[Mutant]:
-    """Those of the museum, read from its source."""
+    """Parse the museum's mutants from its source."""
     for block in re.split(r"\n    Mutant \{\n", text)[1:]:
         name, file = (re.search(rf'        {key}: ("[^"]*")', block) for key in ("name", "file"))
         edits = re.search(r"        edits: &\[(.*?)\],\n        caught_by", block, re.DOTALL)
@@ -72,7 +72,7 @@ def mutants(text: str) -> Iterator[Mutant]:
 
 
 def build(copy: Path, mutant: Mutant | None) -> Path:
-    """The library with a mutant, or without one."""
+    """Build the library with a mutant, or unchanged."""
     if mutant is not None:
         source = copy / "crates" / "aqm" / mutant.file
         text = source.read_text(encoding="utf-8")
@@ -99,7 +99,7 @@ def build(copy: Path, mutant: Mutant | None) -> Path:
 
 
 def scored(library: Path, aqm: str, out: Path, jobs: int) -> tuple[list[str], list[str], bool]:
-    """Rows with another grade than the real one, rows with a significant difference, and whether all runs are equal."""
+    """Rows with another grade than the original, rows with a significant difference, and whether all runs are equal."""
     from sojourn.studies.score import ROWS
 
     rows = [name for name, row in ROWS.items() if not row.facts and row.versions == "plain" and name not in NOT_TRIED]
@@ -156,7 +156,7 @@ def main() -> None:
 
 
 def joined(rows: list[str]) -> str:
-    """Return rows as a cell."""
+    """Format rows as a table cell."""
     return ", ".join(rows) or "none"
 
 

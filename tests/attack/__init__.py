@@ -1,1 +1,1 @@
-"""An attack on the command line: inputs that were mutated, and runs that are killed at random instants."""
+"""Fuzzing of the command line: mutated inputs, and runs killed at random times."""

@@ -1,4 +1,4 @@
-"""Every case of the attack by its number: the same seed and number give the same case on every machine."""
+"""Cases of the attack by number: the same seed and number give the same case on every machine."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from attack import changes, drawn, files, frames, graphs, nested, pages, scenarios
-from attack.ended import Ended
+from attack import changes, draw_tables, files, frames, graphs, nested, pages, scenarios
+from attack.exits import Exit
 
 Draw = Callable[[random.Random, bool], tuple[list[str], dict[str, bytes]]]
 
 FAMILIES: dict[str, tuple[int, float, Draw]] = {
     "scenarios": (30, 0.3, scenarios.draw_scenario),
     "studies": (10, 0.25, scenarios.draw_study),
-    "drawn keys": (9, 0.3, drawn.draw_drawn),
+    "drawn keys": (9, 0.3, draw_tables.draw_with_table),
     "graphs": (9, 0.3, graphs.draw_graph),
     "changes": (9, 0.3, changes.draw_changes),
     "nested texts": (9, 0.3, nested.draw_nested),
@@ -31,26 +31,26 @@ FAMILIES: dict[str, tuple[int, float, Draw]] = {
     "frames": (1, 0.2, frames.draw_frames),
     "lab requests": (6, 0.3, pages.draw_request),
 }
-"""By name: share of the cases, share of these that are drawn so that they run, and what draws one."""
+"""By name: weight among the cases, share of valid cases, and function that draws a case."""
 
-RUNNERS: dict[str, Callable[[list[str]], Ended]] = {"frames": frames.run, "lab requests": pages.run}
-"""What runs the cases of a family that are more than a command line."""
+RUNNERS: dict[str, Callable[[list[str]], Exit]] = {"frames": frames.run, "lab requests": pages.run}
+"""Functions that run a family's cases, if a command line is not enough."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """A command line and the files that it finds in its folder."""
+    """A command line and the files in its working folder."""
 
     number: int
     family: str
     words: list[str]
     files: dict[str, bytes]
     runs: bool
-    """Whether it was drawn so that it runs."""
+    """Whether the case is valid, i.e. drawn so that it runs."""
 
 
 def case(seed: int, number: int, stored: Path) -> Case:
-    """The case of this number; `stored` is the folder of a result."""
+    """Draw case `number`; `stored` is the folder of a result."""
     rng = random.Random(f"{seed}/{number}")
     names = list(FAMILIES)
     family = rng.choices(names, [FAMILIES[name][0] for name in names])[0]
@@ -59,5 +59,5 @@ def case(seed: int, number: int, stored: Path) -> Case:
     if isinstance(draw, partial):
         draw = partial(draw.func, stored=stored)
     words, found = draw(rng, runs)
-    words = [word.replace("\x00", "?") for word in words]  # which no shell could pass on
+    words = [word.replace("\x00", "?") for word in words]  # no shell can pass a NUL
     return Case(number, family, words, found, runs)

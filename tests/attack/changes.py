@@ -1,4 +1,4 @@
-"""Scenarios that change on the way: `[[changes]]` of every key, netem that duplicates and reorders, and steps."""
+"""Scenarios with changes during the run: `[[changes]]` of every key, netem that duplicates and reorders, and steps."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ NETEMS = (
 
 
 def instants(rng: random.Random, count: int) -> list[str]:
-    """Instants in order, some of them beyond the end of a run."""
+    """Draw ascending times, some after the end of the run."""
     choices = (1, 999, *(rng.randrange(1, 10**8) for _ in range(count)), 10**10)
     times = sorted(rng.sample(choices, min(count, len(choices))))
     return [f"{time} ns" for time in times]
 
 
 def steps(rng: random.Random, values: tuple[str, ...]) -> str:
-    """A value that changes in steps."""
+    """Draw a value that changes in steps."""
     times = sorted({0, *(rng.randrange(1, 10**8) for _ in range(rng.choice((1, 2, 7, 40))))})
     return ",".join(f"{rng.choice(values)}@{time} ns" for time in times)
 
 
 def value(rng: random.Random) -> dict[str, Any]:
-    """What one change gives a direction."""
+    """Draw the keys that one change sets for a direction."""
     manager = rng.choice((aqm(rng), rng.choice(NETEMS), nested(rng, rng.randrange(1, 4))))
     return rng.choice(
         (
@@ -49,8 +49,8 @@ def value(rng: random.Random) -> dict[str, Any]:
     )
 
 
-def changing(rng: random.Random) -> dict[str, Any]:
-    """A scenario with changes of its only link."""
+def changing_scenario(rng: random.Random) -> dict[str, Any]:
+    """Draw a scenario with changes of its only link."""
     found = scenario(rng)
     found.pop("wlan", None)
     found.pop("links", None)
@@ -68,9 +68,9 @@ def changing(rng: random.Random) -> dict[str, Any]:
 
 
 def draw_changes(rng: random.Random, runs: bool) -> Drawn:
-    """A command line that runs such a scenario, and its files."""
+    """Draw a command line that runs a scenario with changes, and its files."""
     words = ["run", "c.toml", "-o", "out", *(["--json"] if rng.random() < 0.2 else [])]
-    found = changing(rng)
+    found = changing_scenario(rng)
     if runs:
         found["flows"] = [{"kind": "tcp", "cc": "cubic", "count": 3}]
         for change in found["changes"]:

@@ -1,4 +1,4 @@
-"""Files of other tools and results of ours: whole ones, which are read, and mutated ones."""
+"""Files of other tools and results of ours: valid and mutated ones."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Drawn = tuple[list[str], dict[str, bytes]]
 
 
 def draw_capture(rng: random.Random, runs: bool) -> Drawn:
-    """Goodput or RTT of captures."""
+    """Draw a capture, for goodput or RTT."""
     times = sorted(rng.randrange(10**9, 5 * 10**9) for _ in range(rng.choice((2, 8, 30))))
     of_rtt = rng.random() < (0.4 if len(times) == 30 or not runs else 0)
     if not runs and rng.random() < 0.2:
@@ -43,7 +43,7 @@ def draw_capture(rng: random.Random, runs: bool) -> Drawn:
 
 
 def draw_log(rng: random.Random, runs: bool) -> Drawn:
-    """A log of Mahimahi or a trace of ns-2, converted."""
+    """Draw a log of Mahimahi or a trace of ns-2, for conversion."""
     lines, at = [], 0
     if rng.random() < 0.5:
         lines, name, target = ["# mahimahi mm-link (Downlink) [t.down]", "# base timestamp: 0"], "a.log", "b.tr"
@@ -68,7 +68,7 @@ def draw_log(rng: random.Random, runs: bool) -> Drawn:
 
 
 def draw_trace(rng: random.Random, runs: bool) -> Drawn:
-    """A trace of delivery opportunities or a series of rates: measured, converted, run over."""
+    """Draw a trace of delivery opportunities or a series of rates, to measure, convert or run."""
     if rng.random() < 0.5:
         name, at, times = "a.down", 0, []
         for _ in range(rng.randrange(3, 100)):
@@ -95,7 +95,7 @@ def draw_trace(rng: random.Random, runs: bool) -> Drawn:
 
 
 def draw_result(rng: random.Random, runs: bool, stored: Path) -> Drawn:
-    """A result that is read: whole, or with its manifest or a table mutated."""
+    """Draw a command that reads a result: valid, or with a mutated manifest or table."""
     files = {f"r/{path.name}": path.read_bytes() for path in sorted(stored.iterdir())}
     if not runs:
         kind = rng.randrange(5)
@@ -126,7 +126,7 @@ def draw_result(rng: random.Random, runs: bool, stored: Path) -> Drawn:
 
 
 def draw_own(rng: random.Random, runs: bool) -> Drawn:
-    """A queue manager in Python, run in a short scenario."""
+    """Draw a queue manager in Python, run in a short scenario."""
     text = FILES["mine.py"].decode()
     if not runs:
         kind = rng.randrange(4)
@@ -150,7 +150,7 @@ def draw_own(rng: random.Random, runs: bool) -> Drawn:
 
 
 def draw_vector(rng: random.Random, runs: bool) -> Drawn:
-    """A vector as recorded from a kernel, held against a queue manager of ours."""
+    """Draw a vector as recorded from a kernel, compared with a queue manager of ours."""
     at, rows = 0, []
     for _ in range(rng.randrange(2, 12)):
         at += rng.randrange(10**6)
@@ -171,7 +171,7 @@ def draw_vector(rng: random.Random, runs: bool) -> Drawn:
 
 
 def draw_shell(rng: random.Random, runs: bool) -> Drawn:
-    """A shell around a command that does nothing."""
+    """Draw an emulator shell around a command that does nothing."""
     rate = rng.choice(("10mbit", "1mbit@0s,9mbit@1s", "t.down", '{"rate": "9 Mbit/s", "delay": "1 ms"}'))
     words = rng.choice(
         (
@@ -193,7 +193,7 @@ def draw_shell(rng: random.Random, runs: bool) -> Drawn:
 
 
 def draw_compare(rng: random.Random, runs: bool) -> Drawn:
-    """A command line without a scenario file."""
+    """Draw a command line without a scenario file."""
     if runs:
         kind = rng.randrange(4)
         if kind == 0:
@@ -221,7 +221,7 @@ def draw_compare(rng: random.Random, runs: bool) -> Drawn:
 
 
 def _harmless(words: list[str]) -> list[str]:
-    """Words that would begin a day's work, changed."""
+    """Replace arguments that would run for hours."""
     if words[:1] == ["reproduce"] and "list" not in words:
         return ["reproduce", "--figure", *words[1:]]
     return ["aqm", *words] if words[:1] in (["doctor"], ["kernel"]) else words

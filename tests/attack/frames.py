@@ -1,4 +1,4 @@
-"""Frames at an interface with a shell attached: sound ones, and those that are cut off, mutated, random or tagged."""
+"""Frames at an interface with an attached shell: valid, truncated, mutated, random or tagged."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from attack.ended import Ended, in_a_process
+from attack.exits import Exit, run_process
 from attack.mutate import mutated_bytes
 
 FILE = "frames.bin"
-"""Frames, each after its length in 4 bytes; those with an odd number come from the other side of the interface."""
+"""Frames, each preceded by its length in 4 bytes; odd-numbered frames are sent from the other side."""
 MARK = b"\x02\x00\x00\x00\x00\x01\x02\x00\x00\x00\x00\x02\x88\xb5sojourn attack, the end"
-"""A frame that is no IP; a shell that lives passes it on."""
-PATIENCE_S = 20.0
+"""Non-IP frame that a living shell forwards."""
+TIMEOUT_S = 20.0
 SHELLS = (
     ["link", "--rate", "1gbit"],
     ["link", "--rate", "1gbit", "--aqm", "fq_codel ecn"],
@@ -31,14 +31,14 @@ SHELLS = (
     ["loss", "3%"],
 )
 PROTOCOLS = (1, 6, 17, 58, 0, 43, 44, 47, 60, 255)
-"""ICMP, TCP, UDP, ICMPv6, and headers of extensions and tunnels."""
+"""ICMP, TCP, UDP, ICMPv6, extension headers and tunnels."""
 TYPES = (0x0800, 0x86DD, 0x0806, 0x8100, 0x88A8, 0x88B5, 0x8863, 0, 5, 1500, 0xFFFF)
-"""EtherTypes, and lengths of frames of IEEE 802.3."""
+"""EtherTypes, and lengths of IEEE 802.3 frames."""
 TAGS = (0x8100, 0x88A8, 0x9100)
 
 
 def packet(rng: random.Random) -> tuple[int, bytes]:
-    """An IP packet with a header of a transport, and its EtherType."""
+    """Draw an IP packet with a transport header, and its EtherType."""
     payload = rng.randbytes(rng.choice((0, 1, 5, 64, 900, 1400)))
     protocol = rng.choice(PROTOCOLS[:4])
     ports = struct.pack(">HH", rng.randrange(1 << 16), rng.randrange(1 << 16))
@@ -62,7 +62,7 @@ def packet(rng: random.Random) -> tuple[int, bytes]:
 
 
 def frame(rng: random.Random, sound: bool) -> bytes:
-    """An Ethernet frame; unless `sound` with anything behind the addresses, down to nothing."""
+    """Draw an Ethernet frame; unless `sound`, anything or nothing may follow the addresses."""
     kind, inner = packet(rng)
     if not sound:
         change = rng.randrange(6)
@@ -74,7 +74,7 @@ def frame(rng: random.Random, sound: bool) -> bytes:
             inner = mutated_bytes(rng, inner)[:1500]
         elif change == 3:
             kind, inner = rng.choice(TYPES), rng.randbytes(rng.choice((0, 1, 2, 3, 4, 5, 19, 39, 60, 1500)))
-        elif change == 4:  # lengths of headers and of the packet
+        elif change == 4:  # lengths of the headers and of the packet
             places = (0, 2, 3, 4, 5, 6, 9, 20, 32, 40, 52)
             inner = bytearray(inner)
             for place in rng.sample(places, 3):
@@ -87,33 +87,33 @@ def frame(rng: random.Random, sound: bool) -> bytes:
         struct.pack(">HH", rng.choice(TAGS), rng.randrange(1 << 16))
         for _ in range(rng.choice((0, 0, 0, 1, 2, 3, 9) if not sound else (0, 0, 0, 1)))
     )
-    behind = tags + struct.pack(">H", kind) + inner
+    rest_of_frame = tags + struct.pack(">H", kind) + inner
     if not sound and rng.random() < 0.1:
-        behind = behind[: rng.randrange(2, 6)]  # the kernel takes no frame without an EtherType
+        rest_of_frame = rest_of_frame[: rng.randrange(2, 6)]  # the kernel rejects frames without an EtherType
     to = rng.choice((b"\xff" * 6, b"\x02\x00\x00\x00\x00\x01", b"\x33\x33\x00\x00\x00\x01"))
-    return to + b"\x02\x00\x00\x00\x00\x02" + behind
+    return to + b"\x02\x00\x00\x00\x00\x02" + rest_of_frame
 
 
 def draw_frames(rng: random.Random, runs: bool) -> tuple[list[str], dict[str, bytes]]:
-    """Options of a shell at an interface, and the frames that come along."""
+    """Draw the options of a shell at an interface, and frames."""
     frames = [frame(rng, sound=runs) for _ in range(rng.choice((30, 200, 600)))]
     data = b"".join(struct.pack(">I", len(one)) + one for one in frames)
     first, *rest = rng.choice(SHELLS)
     return [first, "--attach", "a0", *rest, "--quiet", "--name", f"attack-{rng.randrange(10**9)}"], {FILE: data}
 
 
-def run(words: list[str]) -> Ended:
-    """Send the frames of the working folder past a shell at one of two interfaces, in a network of their own."""
+def run(words: list[str]) -> Exit:
+    """Send the frames of the working folder through a shell at a veth pair, in a network namespace of its own."""
     network = "ip link add a0 type veth peer name b0 && ip link set a0 up && ip link set b0 up || exit 3"
     send = [sys.executable, "-m", "attack.frames"]
     command = [sys.executable, "-m", "sojourn", *words, "--", *send]
-    return in_a_process(
+    return run_process(
         ["unshare", "-n" if os.geteuid() == 0 else "-Urn", "sh", "-c", f'{network}; exec "$@"', "sh", *command], 60
     )
 
 
 def main() -> int:
-    """Send all frames; then a whole frame has to pass."""
+    """Send all frames; afterwards a valid frame must still pass."""
     ports = [socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3)) for _ in range(2)]
     for port, name in zip(ports, ("a0", "b0"), strict=True):
         port.bind((name, 3))
@@ -121,10 +121,10 @@ def main() -> int:
     data, number = Path(FILE).read_bytes(), 0
     while data:
         (size,) = struct.unpack_from(">I", data)
-        with suppress(OSError):  # the kernel takes it for none
+        with suppress(OSError):  # the kernel rejects the frame
             ports[number % 2].send(data[4 : 4 + size])
         data, number = data[4 + size :], number + 1
-    until = time.monotonic() + PATIENCE_S
+    until = time.monotonic() + TIMEOUT_S
     while time.monotonic() < until:
         with suppress(OSError):
             ports[0].send(MARK)

@@ -1,4 +1,4 @@
-"""Random networks: rings, stars, nodes apart, links on no route, names twice, and routes that do not fit."""
+"""Random topologies: rings, stars, isolated nodes, unused links, duplicate names, and invalid routes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ KINDS = ("host", "router", "stations", "access-point")
 
 
 def shape(rng: random.Random, count: int) -> list[tuple[int, int]]:
-    """Links between nodes by number: a line, a ring, a star, a tree or a mesh."""
+    """Draw links between numbered nodes: a line, a ring, a star, a tree or a mesh."""
     line = [(number, number + 1) for number in range(count - 1)]
     kinds = (
         line,
@@ -27,7 +27,7 @@ def shape(rng: random.Random, count: int) -> list[tuple[int, int]]:
 
 
 def graph(rng: random.Random) -> dict[str, Any]:
-    """A network that runs: every node is reached, and flows go between hosts."""
+    """Draw a valid topology: connected, with flows between hosts."""
     count = rng.choice((2, 3, 3, 5, 9))
     names = [rng.choice(("n", "Host ", "é")) + str(number) for number in range(count)]
     found: dict[str, Any] = {"duration": f"{rng.choice((60, 97, 150))} ms", "seed": rng.randrange(10**6)}
@@ -51,8 +51,8 @@ def graph(rng: random.Random) -> dict[str, Any]:
     return found
 
 
-def spoiled(rng: random.Random, found: dict[str, Any]) -> dict[str, Any]:  # noqa: C901 (a branch for each fault)
-    """The same with faults that a network can have; some of them are none."""
+def with_faults(rng: random.Random, found: dict[str, Any]) -> dict[str, Any]:  # noqa: C901 (a branch for each fault)
+    """Add faults to a topology; some of them are harmless."""
     names = [node["name"] for node in found["nodes"]]
     for _ in range(rng.choice((1, 1, 2, 3))):
         one = rng.choice(found["links"]) if found["links"] else {}
@@ -91,7 +91,7 @@ def spoiled(rng: random.Random, found: dict[str, Any]) -> dict[str, Any]:  # noq
 
 
 def draw_graph(rng: random.Random, runs: bool) -> Drawn:
-    """A command line that runs or shows a network, and its files."""
+    """Draw a command line that runs or sweeps a topology, and its files."""
     words = ["run", "g.toml", "-o", "out", *(["--json"] if rng.random() < 0.2 else [])]
     found = graph(rng)
     if runs:
@@ -104,4 +104,4 @@ def draw_graph(rng: random.Random, runs: bool) -> Drawn:
     if kind == 2:
         found["sweep"] = {f"links.{rng.choice(('l0', '0', 'l7', 'x'))}.rate": ["1 Mbit/s", "3 Mbit/s"], "seeds": 2}
         words = ["sweep", "g.toml", "-o", "out"]
-    return words, FILES | {"g.toml": toml(spoiled(rng, found))}
+    return words, FILES | {"g.toml": toml(with_faults(rng, found))}

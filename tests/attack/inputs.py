@@ -1,4 +1,4 @@
-"""Many cases, in processes that are watched: one that aborts or hangs is told, and the next one goes on behind it."""
+"""Runs cases in supervised processes: a case that aborts or hangs is reported, and a new process continues."""
 
 from __future__ import annotations
 
@@ -18,33 +18,33 @@ from typing import Any
 from attack.scenarios import REPO
 
 HANG_S = 60.0
-"""A case that says nothing for so long hangs."""
+"""Time without output after which a case hangs."""
 BATCH = 500
-"""Cases of a process."""
+"""Cases per process."""
 
 
 Outcome = dict[str, Any]
-"""What became of a case: number, family, words, exit code, faults."""
+"""Outcome of a case: number, family, words, exit code, faults."""
 
 
 @dataclass
-class Found:
-    """What became of all cases."""
+class Summary:
+    """Outcomes of all cases."""
 
     outcomes: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def ran(self) -> int:
-        """Cases that were drawn so that they run, and did."""
+        """Number of valid cases that have run."""
         return sum(one["runs"] and one["code"] in (0, 1) for one in self.outcomes)
 
     @property
     def faults(self) -> list[dict[str, Any]]:
-        """Cases with something wrong."""
+        """Outcomes with faults."""
         return [one for one in self.outcomes if one["faults"]]
 
     def table(self) -> Iterator[str]:
-        """Lines: by family how many there were and how they ended."""
+        """Lines of a table: number of cases and of outcomes, per family."""
         heads = {"ran": (0, 1), "refused": (2,), "machine": (3,), "stopped": (130,)}
         yield f"{'':26}" + "".join(f"{head:>10}" for head in ("inputs", "to run", *heads, "faults"))
         families = Counter(one["family"] for one in self.outcomes)
@@ -56,20 +56,20 @@ class Found:
             yield f"{family:26}" + "".join(f"{number:10}" for number in numbers)
 
 
-def attack(count: int, seed: int, jobs: int, tell: Callable[[list[Outcome]], None] = lambda _new: None) -> Found:
-    """Run cases 0 to `count` of `seed`; `tell` gets the outcomes batch by batch."""
-    found = Found()
+def attack(count: int, seed: int, jobs: int, report: Callable[[list[Outcome]], None] = lambda _new: None) -> Summary:
+    """Run cases 0 to `count` of `seed`; `report` is called with each batch's outcomes."""
+    summary = Summary()
     with tempfile.TemporaryDirectory(prefix="sojourn-attack-") as folder, ThreadPoolExecutor(jobs) as pool:
         stored = _stored(Path(folder))
         batches = [(first, min(first + BATCH, count)) for first in range(0, count, BATCH)]
         for outcomes in pool.map(lambda batch: list(_batch(seed, *batch, stored)), batches):
-            found.outcomes += outcomes
-            tell(outcomes)
-    return found
+            summary.outcomes += outcomes
+            report(outcomes)
+    return summary
 
 
 def _stored(folder: Path) -> Path:
-    """A result with every probe, for cases that read one."""
+    """Store a result with all probes, for cases that read one."""
     scenario = REPO / "scenarios" / "codel.toml"
     sets = ['duration="300 ms"', 'warmup="100 ms"', "probes.packets=true", "probes.headers=true"]
     sets += [f'probes.{name}="10 ms"' for name in ("queue", "flows", "state", "utilisation")]
@@ -81,7 +81,7 @@ def _stored(folder: Path) -> Path:
 
 
 def _batch(seed: int, first: int, last: int, stored: Path) -> Iterator[dict[str, Any]]:
-    """Outcomes of some cases; another process goes on behind one that ended it."""
+    """Outcomes of a batch; after a case that ended its process, a new process continues."""
     while first < last:
         for outcome in _process(seed, first, last, stored):
             yield outcome
@@ -91,7 +91,10 @@ def _batch(seed: int, first: int, last: int, stored: Path) -> Iterator[dict[str,
 def _process(seed: int, first: int, last: int, stored: Path) -> Iterator[dict[str, Any]]:
     words = [sys.executable, "-m", "attack.worker", str(seed), str(first), str(last), str(stored)]
     env = environment() | {"POLARS_MAX_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    with tempfile.TemporaryFile() as said, subprocess.Popen(words, stdout=subprocess.PIPE, stderr=said, env=env) as run:
+    with (
+        tempfile.TemporaryFile() as stderr,
+        subprocess.Popen(words, stdout=subprocess.PIPE, stderr=stderr, env=env) as run,
+    ):
         assert run.stdout is not None
         begun, at_work = first, False
         for line in _lines(run):
@@ -103,22 +106,22 @@ def _process(seed: int, first: int, last: int, stored: Path) -> Iterator[dict[st
         hangs = run.poll() is None
         run.kill()
         code = run.wait()
-        said.seek(0)
-        told = said.read()[-600:].decode(errors="replace")
+        stderr.seek(0)
+        tail = stderr.read()[-600:].decode(errors="replace")
         if at_work or hangs or code:
-            what = "hangs" if hangs else f"aborts with {code}"
+            problem = "hangs" if hangs else f"aborts with {code}"
             about = {"number": begun, "family": "?", "runs": False, "code": code, "words": []}
-            yield about | {"faults": [f"{what}: {told}"], "s": 0.0}
+            yield about | {"faults": [f"{problem}: {tail}"], "s": 0.0}
 
 
 def environment() -> dict[str, str]:
-    """That of a process of the attack."""
+    """Environment of the attack's processes."""
     paths = (str(REPO / "tests"), os.environ.get("PYTHONPATH", ""))
     return os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
 
 
 def _lines(run: subprocess.Popen[bytes]) -> Iterator[str]:
-    """What a process says, until it ends or is silent for too long."""
+    """Lines of a process' output, until it ends or is silent for too long."""
     assert run.stdout is not None
     with selectors.DefaultSelector() as ready:
         ready.register(run.stdout, selectors.EVENT_READ)

@@ -1,4 +1,4 @@
-"""What must not come of a case: tracebacks, half-written files, escape characters, JSON that is none."""
+"""Faults of a case: tracebacks, half-written files, escape characters, invalid JSON."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ from pathlib import Path
 from click.testing import Result
 
 from attack.cases import Case
-from attack.possible import impossible
+from attack.invariants import violations
 
 CODES = {0, 2, 3, 130}
 _MORE = {"aqm": {1}} | {key: {126, 127} for key in ("link", "delay", "loss")}
-"""Further codes: a difference was found, the command of a shell cannot be started; a precision was not reached."""
+"""Further exit codes: 1 if `aqm diff` finds a difference; 126 and 127 if a shell's command cannot be started."""
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
-def judge(one: Case, result: Result, folder: Path) -> list[str]:
-    """What is wrong with how a case ended."""
+def judge(case: Case, result: Result, folder: Path) -> list[str]:
+    """Faults in the outcome of a case."""
     faults = []
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         last = traceback.extract_tb(result.exc_info[2])[-1] if result.exc_info else None
         faults.append(f"traceback: {type(result.exception).__name__}: {str(result.exception)[:200]} at {last}")
     elif "Traceback" in result.output:
         faults.append("traceback in what is printed")
-    allowed = CODES | _MORE.get("".join(one.words[:1]), set()) | ({1} if "--until" in one.words else set())
+    allowed = CODES | _MORE.get("".join(case.words[:1]), set()) | ({1} if "--until" in case.words else set())
     if result.exit_code not in allowed:
         faults.append(f"exit code {result.exit_code}")
     if result.exit_code in (2, 3) and not result.stderr.strip():
         faults.append("refused without a word")
     if CONTROL.search(result.output):
         faults.append("a control character reaches the terminal")
-    if result.exit_code == 0 and "--json" in one.words and "--help" not in one.words:
+    if result.exit_code == 0 and "--json" in case.words and "--help" not in case.words:
         try:
             json.loads(result.stdout)
         except ValueError:
@@ -46,5 +46,5 @@ def judge(one: Case, result: Result, folder: Path) -> list[str]:
             if found.is_dir() and not (found / "manifest.json").is_file()
         ]
     if result.exit_code == 0:
-        faults += impossible(folder / "out")
+        faults += violations(folder / "out")
     return faults

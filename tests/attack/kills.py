@@ -1,4 +1,4 @@
-"""Runs that are killed at random instants and given again: nothing half-written, and in the end every byte the same."""
+"""Kills runs at random times and reruns them: no file is half-written, and the final results are identical."""
 
 from __future__ import annotations
 
@@ -40,21 +40,20 @@ LINES = {
     "comparison": ["compare", "--aqm", "codel,pie", "--duration", "300 s", "--seeds", "3", "-o", "out"],
     "run": ["run", "one.toml", "-o", "out"],
 }
-"""Command lines by name."""
 SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 
 
 @dataclass
 class Kills:
-    """What became of all kills."""
+    """Outcomes of all kills."""
 
     count: int = 0
     in_a_run: int = 0
-    """Kills while at least one run was under way."""
+    """Kills during at least one run."""
     in_storing: int = 0
-    """Kills between the end of a run and the end of its storing."""
+    """Kills while a result was being stored."""
     too_late: int = 0
-    """Those that came after the end."""
+    """Kills after the end."""
     faults: list[str] = field(default_factory=list)
 
 
@@ -62,33 +61,35 @@ def attack(count: int, seed: int) -> Kills:
     """Kill `count` command lines."""
     rng, found = random.Random(f"kills {seed}"), Kills()
     with tempfile.TemporaryDirectory(prefix="sojourn-kills-") as folder:
-        work = Path(folder) / "work"  # always this name, because paths stand in manifests
-        whole = {name: _whole(work, words) for name, words in LINES.items()}
+        work = Path(folder) / "work"  # fixed name, because manifests contain paths
+        references = {name: _reference(work, words) for name, words in LINES.items()}
         for _ in range(count):
             name = rng.choice(list(LINES))
-            files, took_s = whole[name]
-            _kill(found, work, name, files, rng.uniform(0.1, 1.0) * took_s, rng.choice(SIGNALS))
+            files, took_s = references[name]
+            _kill_one(found, work, name, files, rng.uniform(0.1, 1.0) * took_s, rng.choice(SIGNALS))
     return found
 
 
-def _whole(folder: Path, words: list[str]) -> tuple[dict[str, str], float]:
-    """Digests of what a command line writes, and how long it takes."""
+def _reference(folder: Path, words: list[str]) -> tuple[dict[str, str], float]:
+    """Digests of the files that a command line writes, and its duration in s."""
     _prepare(folder)
     began = time.monotonic()
-    code, said = _ended(_begun(folder, words))
+    code, stderr = _finish(_start(folder, words))
     if code != 0:
-        raise RuntimeError(f"{words} ends with {code}: {said}")
+        raise RuntimeError(f"{words} ends with {code}: {stderr}")
     return _digests(folder / "out"), time.monotonic() - began
 
 
-def _kill(found: Kills, folder: Path, name: str, files: dict[str, str], after_s: float, how: signal.Signals) -> None:
+def _kill_one(
+    found: Kills, folder: Path, name: str, files: dict[str, str], after_s: float, how: signal.Signals
+) -> None:
     _prepare(folder)
-    run = _begun(folder, LINES[name])
+    run = _start(folder, LINES[name])
     try:
         run.wait(after_s)
     except subprocess.TimeoutExpired:
         run.send_signal(how)
-    code, said = _ended(run)
+    code, stderr = _finish(run)
     notes = (folder / "notes").read_bytes() if (folder / "notes").exists() else b""
     found.count += 1
     place = f"{name}, {how.name} after {after_s:.3f} s ({notes.decode()})"
@@ -97,17 +98,17 @@ def _kill(found: Kills, folder: Path, name: str, files: dict[str, str], after_s:
         found.in_a_run += notes.count(b"b") > notes.count(b"e")
         found.in_storing += notes.count(b"e") > notes.count(b"s")
     if code not in (0, 130, -how):
-        found.faults.append(f"{place}: ended with {code}: {said[-300:]}")
-    if "Traceback" in said:
-        found.faults.append(f"{place}: traceback: {said[-300:]}")
-    found.faults += _half_written(place, files, _digests(folder / "out"))
+        found.faults.append(f"{place}: ended with {code}: {stderr[-300:]}")
+    if "Traceback" in stderr:
+        found.faults.append(f"{place}: traceback: {stderr[-300:]}")
+    found.faults += _partial_files(place, files, _digests(folder / "out"))
     if how != signal.SIGKILL and code == 130 and (left := _hidden(folder / "out")):
         found.faults.append(f"{place}: left {left}")
-    found.faults += _gone_on(place, folder, LINES[name], files)
+    found.faults += _rerun_faults(place, folder, LINES[name], files)
 
 
-def _half_written(place: str, files: dict[str, str], there: dict[str, str]) -> list[str]:
-    """What is wrong with the files that a killed command has left."""
+def _partial_files(place: str, files: dict[str, str], there: dict[str, str]) -> list[str]:
+    """Faults in the files left by a killed command."""
     faults = []
     for path, digest in there.items():
         if files.get(path) != digest:
@@ -118,12 +119,12 @@ def _half_written(place: str, files: dict[str, str], there: dict[str, str]) -> l
     return faults
 
 
-def _gone_on(place: str, folder: Path, words: list[str], files: dict[str, str]) -> list[str]:
-    """Faults when the same command runs again."""
+def _rerun_faults(place: str, folder: Path, words: list[str], files: dict[str, str]) -> list[str]:
+    """Faults when the same command is rerun."""
     faults = []
-    code, said = _ended(_begun(folder, words))
+    code, stderr = _finish(_start(folder, words))
     if code != 0:
-        faults.append(f"{place}: does not go on: {code}: {said[-300:]}")
+        faults.append(f"{place}: does not go on: {code}: {stderr[-300:]}")
     if (again := _digests(folder / "out")) != files:
         differing = sorted(path for path in again.keys() | files.keys() if again.get(path) != files.get(path))
         faults.append(f"{place}: differs after going on: {differing}")
@@ -141,19 +142,19 @@ def _prepare(folder: Path) -> None:
     (folder / "mine.py").write_bytes(FILES["mine.py"])
 
 
-def _begun(folder: Path, words: list[str]) -> subprocess.Popen[str]:
+def _start(folder: Path, words: list[str]) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "attack.marked", "notes", *words]
-    said = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
-    return subprocess.Popen(command, cwd=folder, env=environment(), text=True, **said)
+    streams = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+    return subprocess.Popen(command, cwd=folder, env=environment(), text=True, **streams)
 
 
-def _ended(run: subprocess.Popen[str]) -> tuple[int, str]:
-    _, said = run.communicate()
-    return run.returncode, said
+def _finish(run: subprocess.Popen[str]) -> tuple[int, str]:
+    _, stderr = run.communicate()
+    return run.returncode, stderr
 
 
 def _digests(folder: Path) -> dict[str, str]:
-    """Digest of every file but the hidden ones."""
+    """Digests of all files that are not hidden."""
     paths = [path for path in folder.rglob("*") if path.is_file()] if folder.is_dir() else []
     names = {str(path.relative_to(folder)): path for path in paths}
     seen = {name: path for name, path in names.items() if not any(part.startswith(".") for part in Path(name).parts)}

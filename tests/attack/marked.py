@@ -1,6 +1,7 @@
-"""The command line with a note of each run's beginning, end and storing, so that a kill knows what it hit.
+"""The command line, with a log of each run's start, end and storing, to classify kills.
 
-`python -m attack.marked NOTES WORDS...` appends a letter to the file NOTES at each: b, e, and s when it is stored.
+`python -m attack.marked NOTES WORDS...` appends letters to the file NOTES: b at the start of a run, e at its end, and s
+when it is stored.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ from typing import Any
 
 
 def main() -> None:
-    """Run a command line."""
     from sojourn.__main__ import main as command
     from sojourn.base.interrupt import stop_at_ctrl_c
 

@@ -1,4 +1,4 @@
-"""Mutations: of bytes, of the values and keys of a document, of words."""
+"""Mutations of bytes, documents and texts."""
 
 from __future__ import annotations
 
@@ -68,12 +68,12 @@ FLOATS = (0.0, -0.0, 0.5, 1.0, 1.5, 1e-300, 1e300, -1.0)
 
 
 def odd_text(rng: random.Random) -> str:
-    """A text that some reader may not expect."""
+    """Draw an unusual text."""
     return str(rng.choice([*QUANTITIES, *NAMES, *ODD]))
 
 
 def odd_value(rng: random.Random, deep: int = 2) -> Any:
-    """A value that some key may not expect."""
+    """Draw an unusual value, nested at most `deep` times."""
     kind = rng.randrange(9 if deep else 6)
     if kind < 3:
         return odd_text(rng)
@@ -91,7 +91,7 @@ def odd_value(rng: random.Random, deep: int = 2) -> Any:
 
 
 def mutated_text(rng: random.Random, text: str) -> str:
-    """A text with a few letters changed, or another one."""
+    """Change a few letters of a text, or replace it."""
     if not text or rng.random() < 0.4:
         return odd_text(rng)
     letters = list(text)
@@ -110,7 +110,7 @@ def mutated_text(rng: random.Random, text: str) -> str:
 
 
 def mutated_document(rng: random.Random, document: Any, times: int | None = None) -> Any:
-    """A document with keys renamed, left out or added, and values changed."""
+    """Rename, remove or add keys of a document, and change values."""
     changed = copy.deepcopy(document)
     for _ in range(times or rng.randrange(1, 4)):
         places = list(_places(changed))
@@ -132,7 +132,7 @@ def mutated_document(rng: random.Random, document: Any, times: int | None = None
 
 
 def mutated_bytes(rng: random.Random, data: bytes) -> bytes:
-    """Bytes with some flipped, left out, doubled, put in, or cut off."""
+    """Flip, remove, repeat, insert or truncate bytes."""
     changed = bytearray(data)
     for _ in range(rng.choice((1, 1, 2, 3, 8))):
         at = rng.randrange(len(changed) + 1)
@@ -155,7 +155,7 @@ def mutated_bytes(rng: random.Random, data: bytes) -> bytes:
 
 
 def toml(document: Any) -> bytes:
-    """A document as TOML, each value on one line; what TOML has no word for as JSON has it."""
+    """Format a document as TOML, one value per line; values without TOML syntax as in JSON."""
     if not isinstance(document, dict):
         return _toml(document).encode("utf-8", "surrogatepass")
     return "".join(f"{_key(key)} = {_toml(value)}\n" for key, value in document.items()).encode(
@@ -176,7 +176,7 @@ def _key(key: Any) -> str:
 
 
 def _places(document: Any) -> Any:
-    """Every value of a document: what holds it, and its key or index."""
+    """All values of a document, each as its container and key or index."""
     items = (
         document.items() if isinstance(document, dict) else enumerate(document) if isinstance(document, list) else ()
     )

@@ -1,4 +1,4 @@
-"""Texts of queue managers within each other, to any depth, for every reader: scenarios, tables, options, tc and ctl."""
+"""Nested queue disciplines of any depth, for every parser: scenarios, tables, options, tc and ctl."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from attack.mutate import mutated_text, toml
 from attack.scenarios import FILES, SINGLE
 
 Drawn = tuple[list[str], dict[str, bytes]]
-DEEPEST = 64
+MAX_DEPTH = 64
 PAIRS = (
     ("tbf rate 7mbit burst 9kB latency 40ms { ", " }"),
     ("tbf { ", " }"),
@@ -21,12 +21,12 @@ PAIRS = (
     ("netem delay 3ms 1ms { ", " }"),
     ("netem loss 1% limit 77 { ", " }"),
 )
-"""Text before and after the inner one, of those that hold any other."""
+"""Text before and after the child, of disciplines that accept any child."""
 ODD_PAIRS = (("fq(", ")"), ("{", "}"), ("(", ")"), ("netem ", " {}"), ("[", "]"), ("cake { ", " }"), ("\t{\n", ";}"))
 
 
 def nested(rng: random.Random, depth: int, *, odd: bool = False) -> str:
-    """A queue manager with so many around it; one kind of them or all of them."""
+    """Draw a queue manager with `depth` parents, of one kind or of all kinds."""
     pairs = PAIRS + (ODD_PAIRS if odd else ())
     pairs = pairs if rng.random() < 0.5 else (rng.choice(pairs),)
     around = [rng.choice(pairs) for _ in range(depth)]
@@ -37,12 +37,12 @@ def nested(rng: random.Random, depth: int, *, odd: bool = False) -> str:
 
 
 def depth_of(rng: random.Random, runs: bool) -> int:
-    """A depth: near the limit, or far beyond it."""
+    """Draw a depth: near the limit, or far beyond it."""
     return rng.choice((1, 2, 3, 9, 40, 63)) if runs else rng.choice((1, 3, 30, 63, 64, 65, 66, 900, 20_000, 100_000))
 
 
 def odd_nested(rng: random.Random, runs: bool) -> str:
-    """Such a text; of one that need not run, ends may be missing, doubled, or exchanged."""
+    """Draw a nested text; unless `runs`, brackets may be missing, repeated or exchanged."""
     depth = depth_of(rng, runs)
     text = nested(rng, depth, odd=not runs)
     change = rng.randrange(6)
@@ -60,10 +60,10 @@ def odd_nested(rng: random.Random, runs: bool) -> str:
 
 
 def classes(rng: random.Random, circles: bool) -> str:
-    """An HTB whose classes have parents; in circles if so."""
+    """Draw an HTB whose classes have parents, which may form cycles if `circles`."""
     count = rng.choice((1, 2, 3, 5, 30, 70, 400))
-    most = count + 2 if circles else 4  # Linux has eight levels
-    parents = [rng.randrange(1, most) if circles else rng.randrange(min(most, own)) for own in range(1, count + 1)]
+    limit = count + 2 if circles else 4  # Linux allows eight levels
+    parents = [rng.randrange(1, limit) if circles else rng.randrange(min(limit, own)) for own in range(1, count + 1)]
     texts = []
     for number, parent in enumerate(parents, 1):
         below = f" parent {parent:x}" if parent else ""
@@ -71,12 +71,12 @@ def classes(rng: random.Random, circles: bool) -> str:
         texts.append(f"class {number:x}{below} rate {rng.choice((90, 700))}kbit ceil 9mbit{inner}")
     if circles and rng.random() < 0.5:
         rng.shuffle(texts)
-    default = rng.randrange(1, count + 1) if circles else count  # the last one is nobody's parent
+    default = rng.randrange(1, count + 1) if circles else count  # the last one is a leaf
     return f"htb default {default:x} {{ " + "; ".join(texts) + " }"
 
 
 def tc_text(rng: random.Random, runs: bool) -> bytes:
-    """Disciplines or classes within each other, as tc shows or takes them; in circles, if not to run."""
+    """Draw nested disciplines or classes in tc's syntax; unless `runs`, they may form cycles."""
     depth = rng.choice((1, 2, 5, 40)) if runs else rng.choice((2, 5, 63, 64, 65, 300, 9_000))
     draw = rng.choice((_tc_disciplines, _tc_classes))
     lines = draw(rng, depth, shows=rng.random() < 0.5, runs=runs)
@@ -112,13 +112,13 @@ def _tc_classes(rng: random.Random, depth: int, *, shows: bool, runs: bool) -> l
 
 
 def draw_nested(rng: random.Random, runs: bool) -> Drawn:
-    """A command line that reads such a text."""
+    """Draw a command line that parses a nested text."""
     text = classes(rng, circles=not runs) if rng.random() < 0.3 else odd_nested(rng, runs)
     place = rng.randrange(8)
     if place == 0:
         return ["import", "tc", "t.txt"], {"t.txt": tc_text(rng, runs)}
     if place == 1:
-        short = text if len(text) < 60_000 else text[:60_000]  # the most that a word of a command line has is 128 KiB
+        short = text if len(text) < 60_000 else text[:60_000]  # Linux limits an argument to 128 KiB
         return rng.choice((["aqm", "show", short], ["aqm", "check", short])) if not runs else ["aqm", "show", short], {}
     if place == 2:
         return _ctl(rng, text)
@@ -142,7 +142,7 @@ def draw_nested(rng: random.Random, runs: bool) -> Drawn:
 
 
 def _ctl(rng: random.Random, text: str) -> Drawn:
-    """A shell whose command changes the shell's queue manager; the shell survives."""
+    """Draw a shell whose command changes the shell's queue manager; the shell must survive."""
     name = f"attack-{rng.randrange(10**9)}"
     change = rng.choice(("", "up ")) + "aqm " + text
     words = ["link", "--rate", "10mbit", "--name", name, "--", "sh", "change.sh"]

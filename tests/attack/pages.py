@@ -1,4 +1,4 @@
-"""Requests of a page at the server of `sojourn lab`: those that it answers, and mutated ones."""
+"""Requests to the server of `sojourn lab`: valid and mutated ones."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Any
 
-from attack.ended import Ended
+from attack.exits import Exit
 from attack.mutate import mutated_bytes, mutated_document, odd_text, odd_value
 from attack.scenarios import SINGLE, scenario, toml
 
 FILE = "request.json"
 SECRET = "root:a-secret-that-no-answer-has"
-"""Contents of a file beside the server, which requests name."""
+"""Contents of a file beside the server; requests name the file, but no response may contain it."""
 NAMED = ("secret", "../secret", "/etc/passwd", "/etc/shadow", "/proc/self/environ", "/dev/zero", "/dev/stdin", ".", "")
 NAMING = (
     ("link", "trace", "{}"),
@@ -39,7 +39,7 @@ CIRCLES = (
     "htb {{ class {0} parent {1} rate 1mbit; class {1} parent {2} rate 1mbit; class {2} parent {0} rate 1mbit }}",
     "htb {{ class {0} parent {1} rate 1mbit }}",
 )
-"""Classes whose parents go in a circle, or are not there."""
+"""Classes whose parents form a cycle or do not exist."""
 NESTS = (
     ("tbf rate 9mbit burst 9kb { ", " }"),
     ("fq(", ")"),
@@ -54,7 +54,7 @@ HUGE = (10**19, -1, 10**400, 1e308, 2**63, 2**64, float("nan"), float("inf"))
 
 
 def request(rng: random.Random) -> dict[str, Any]:
-    """A request that the lab answers with a result."""
+    """Draw a valid request, which gives a result."""
     document = scenario(rng)
     document.pop("wlan", None)
     document["link"] |= {"aqm": rng.choice(SINGLE[:14])}
@@ -78,7 +78,7 @@ def _with(document: dict[str, Any], table: str, key: str, value: Any) -> str:
 
 
 def draw_request(rng: random.Random, runs: bool) -> tuple[list[str], dict[str, bytes]]:
-    """The body of a request, and a file that no answer may show."""
+    """Draw the body of a request, and a file that no response may contain."""
     found = request(rng)
     files = {"secret": f"{SECRET}\n".encode(), FILE: b""}
     if not runs:
@@ -117,14 +117,14 @@ def draw_request(rng: random.Random, runs: bool) -> tuple[list[str], dict[str, b
     return ["lab", FILE], files | {FILE: body}
 
 
-def run(words: list[str]) -> Ended:
-    """Send the request to a server, and read that it goes on to serve."""
+def run(words: list[str]) -> Exit:
+    """Send the request to a server, and check that it still serves."""
     from sojourn.apps.lab import static
     from sojourn.apps.lab.server import Server
     from sojourn.apps.lab.start import Start
 
     class Stoppable(Server):
-        """Notes a run that was stopped for it takes too long."""
+        """A server that records whether a run was stopped because it takes too long."""
 
         stopped = False
 
@@ -134,13 +134,13 @@ def run(words: list[str]) -> Ended:
             except KeyboardInterrupt:
                 self.stopped = True
 
-    read, static.read = static.read, lambda name: name.encode()  # the page itself need not be built
+    read, static.read = static.read, lambda name: name.encode()  # the page need not be built
     try:
         with Stoppable(Start("attack", "")) as server:
             thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
             thread.start()
             try:
-                return _asked(server, Path(words[1]).read_bytes())
+                return _response(server, Path(words[1]).read_bytes())
             finally:
                 server.shutdown()
                 thread.join()
@@ -148,22 +148,22 @@ def run(words: list[str]) -> Ended:
         static.read = read
 
 
-def _asked(server: Any, body: bytes) -> Ended:
+def _response(server: Any, body: bytes) -> Exit:
     answer = _answer(server, "POST", "native", body)
     again = _answer(server, "GET", "lab.js", None)
     if again is None or again != (200, b"lab.js"):
-        return Ended(1, exception=RuntimeError(f"the server does not go on: {again!r}"))
+        return Exit(1, exception=RuntimeError(f"the server does not go on: {again!r}"))
     if answer is None:
-        return Ended(130) if server.stopped else Ended(1, exception=RuntimeError("no answer"))
+        return Exit(130) if server.stopped else Exit(1, exception=RuntimeError("no answer"))
     status, text = answer
-    said = text.decode(errors="replace") if status != 200 else ""
+    body_text = text.decode(errors="replace") if status != 200 else ""
     if status not in (200, 400):
-        return Ended(1, exception=RuntimeError(f"status {status}: {said[:300]}"))
+        return Exit(1, exception=RuntimeError(f"status {status}: {body_text[:300]}"))
     if SECRET.encode() in text or b"root:" in text or b"sojourn-lab-" in text:
-        return Ended(1, exception=RuntimeError(f"shows a file or a folder of the machine: {said[:300]}"))
-    if len(said.splitlines()) > 1:
-        return Ended(1, exception=RuntimeError(f"more than one line: {said[:300]!r}"))
-    return Ended(0) if status == 200 else Ended(2, "", ascii(said))  # a page shows it, no terminal
+        return Exit(1, exception=RuntimeError(f"shows a file or a folder of the machine: {body_text[:300]}"))
+    if len(body_text.splitlines()) > 1:
+        return Exit(1, exception=RuntimeError(f"more than one line: {body_text[:300]!r}"))
+    return Exit(0) if status == 200 else Exit(2, "", ascii(body_text))  # for the page, not for a terminal
 
 
 def _answer(server: Any, method: str, name: str, body: bytes | None) -> tuple[int, bytes] | None:

@@ -1,4 +1,4 @@
-"""Scenarios and studies: drawn so that they run, and mutated."""
+"""Scenarios and studies: valid and mutated ones."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Mine(sj.Aqm):
         return {"depth": self.depth}
 """
 FILES = {"t.down": TRACE, "mine.py": OWN}
-"""What scenarios name."""
+"""Files named in scenarios."""
 SINGLE = (
     *(
         "droptail",
@@ -48,20 +48,20 @@ TREES = (
     "cake bandwidth 5mbit diffserv4 dual-srchost nat docsis ack-filter",
     "cake_mq queues 2 bandwidth 5mbit besteffort",
 )
-"""Disciplines with words of their own, and with others in braces."""
+"""Disciplines with their own syntax, or with children in braces."""
 REGISTERED = tuple(profile["spelling"] for entry in registry()["aqms"] for profile in entry["profiles"])
-"""Every discipline with every profile."""
+"""All disciplines with all profiles."""
 
 
 def aqm(rng: random.Random) -> str:
-    """A queue manager."""
+    """Draw a queue manager."""
     if rng.random() < 0.25:
         return f"fq({rng.choice(SINGLE)})"
     return rng.choice(SINGLE + REGISTERED + TREES)
 
 
 def link(rng: random.Random) -> dict[str, Any]:
-    """A link of any kind."""
+    """Draw a link of any kind."""
     rate = f"{rng.choice((1, 3, 7.7, 10, 33))} Mbit/s"
     service: dict[str, Any] = rng.choice(
         (
@@ -85,7 +85,7 @@ def link(rng: random.Random) -> dict[str, Any]:
 
 
 def flows(rng: random.Random) -> dict[str, Any]:
-    """A group of flows of any kind."""
+    """Draw a group of flows of any kind."""
     tcp = {"kind": "tcp", "cc": rng.choice(("reno", "newreno", "cubic")), "count": rng.choice((1, 2, 5))}
     tcp["stack"] = rng.choice(("linux-2.6.29", "linux-3.13", "linux-6.1", "ns2"))
     kinds = (
@@ -114,7 +114,7 @@ def flows(rng: random.Random) -> dict[str, Any]:
 
 
 def scenario(rng: random.Random) -> dict[str, Any]:
-    """A scenario that runs, in some tens of milliseconds."""
+    """Draw a valid scenario, which runs in some tens of milliseconds."""
     duration_ms = rng.choice((60, 100, 150))
     found: dict[str, Any] = {"duration": f"{duration_ms} ms", "warmup": f"{rng.choice((0, 20))} ms"}
     found["seed"] = rng.choice((0, 1, 2**63 - 1, rng.randrange(10**6)))
@@ -133,7 +133,7 @@ def scenario(rng: random.Random) -> dict[str, Any]:
 
 
 def draw_scenario(rng: random.Random, runs: bool) -> tuple[list[str], dict[str, bytes]]:
-    """A command line that runs a scenario, and its files."""
+    """Draw a command line that runs a scenario, and its files."""
     words = ["run", "s.toml", "-o", "out", *(["--json"] if rng.random() < 0.2 else [])]
     if runs:
         return words, FILES | {"s.toml": toml(scenario(rng))}
@@ -154,7 +154,7 @@ def draw_scenario(rng: random.Random, runs: bool) -> tuple[list[str], dict[str, 
 
 
 def draw_study(rng: random.Random, runs: bool) -> tuple[list[str], dict[str, bytes]]:
-    """A command line that runs a study, and its files."""
+    """Draw a command line that runs a study, and its files."""
     document = scenario(rng)
     axes: dict[str, Any] = {
         "link.aqm": [rng.choice(SINGLE[:9]) for _ in range(2)],

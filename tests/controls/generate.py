@@ -1,18 +1,18 @@
-"""Writes the scripts of the congestion controls: what happens, and the window of a second implementation after it.
+"""Writes the test scripts of the congestion controls: events, each with the window of a second implementation after it.
 
-`python tests/controls/generate.py` writes crates/tcp/tests/controls/NAME.txt; tests compare these with what it
-would write, and the crate's controls with these. A line is an event, its words, `=`, and after it cwnd, ssthresh and
-cwnd_cnt:
+`python tests/controls/generate.py` writes crates/tcp/tests/controls/NAME.txt; tests compare these with
+its output, and the crate's controls with these. A line is an event, its words, `=`, then cwnd, ssthresh and
+cwnd_cnt after the event:
 
 | event | words |
 |---|---|
-| `new` | cwnd, ssthresh: another connection |
-| `start` | now: data is sent into an empty network |
-| `hear` | now, packets, RTT or `-`, una, nxt, state, `slow` or `fast`, delay one way: no growth |
-| `ack` | the same, and `full` or `part`: whether the window was used; the window may grow |
+| `new` | cwnd, ssthresh: new connection |
+| `start` | now: transmission starts with nothing in flight (`CA_EVENT_TX_START`) |
+| `hear` | now, packets, RTT or `-`, una, nxt, state, `slow` or `fast`, one-way delay: ACK without growth |
+| `ack` | the same, and `full` or `part`: whether cwnd-limited; the window may grow |
 | `state` | now, state, nxt |
-| `loss` | now, state, nxt: the threshold falls, the state is entered |
-| `end` | now, nxt: the reduction ends at the threshold, and the state is Open |
+| `loss` | now, state, nxt: ssthresh is set, the state is entered |
+| `end` | now, nxt: the reduction ends at ssthresh, and the state is Open |
 | `timeout` | now, in flight, nxt |
 | `undo` | now, cwnd, ssthresh, nxt: the state is Open |
 | `set` | cwnd: the stack sets the window |
@@ -43,7 +43,7 @@ class Connection:
     ) -> None:
         self.lines, self.control = lines, make(cwnd, ssthresh)
         self.now, self.una, self.nxt, self.state = 1_000_000, 0, 0, "Open"
-        self.rate, self.base, self.noise, self.most_acks = 1000, 40_000, 12345, 12
+        self.rate, self.base, self.noise, self.max_acks = 1000, 40_000, 12345, 12
         self.write("new", cwnd, ssthresh)
         self.start()
 
@@ -58,14 +58,14 @@ class Connection:
 
     @property
     def queue(self) -> int:
-        """Microseconds of queue for what is in flight."""
+        """Queueing delay of the data in flight, in µs."""
         return max(0, (self.nxt - self.una) * 1_000_000 // self.rate - self.base)
 
     def draw(self, below: int) -> int:
         self.noise = (self.noise * 1103515245 + 12345) % 2**31
         return (self.noise >> 8) % below
 
-    def heard(self, packets: int, rtt: int | None, slow: bool) -> tuple[Ack, tuple[object, ...]]:
+    def notify(self, packets: int, rtt: int | None, slow: bool) -> tuple[Ack, tuple[object, ...]]:
         one_way = 5_000_000 + (self.base // 2 + self.queue if rtt is None else rtt - self.base // 2)
         nxt = self.nxt
         self.una += packets
@@ -73,24 +73,24 @@ class Connection:
         ack = Ack(packets, rtt, una, nxt, self.state, slow, one_way)
         kind = "slow" if slow else "fast"
         words = (self.now, packets, "-" if rtt is None else rtt, una, nxt, self.state, kind, one_way)
-        self.control.hear(self.now, ack)
+        self.control.on_ack(self.now, ack)
         return ack, words
 
-    def hear(self, packets: int, rtt: int | None = None, slow: bool = True) -> None:
-        _, words = self.heard(packets, rtt, slow)
+    def ack_only(self, packets: int, rtt: int | None = None, slow: bool = True) -> None:
+        _, words = self.notify(packets, rtt, slow)
         self.write("hear", *words)
 
     def ack(self, packets: int, rtt: int | None, full: bool = True, slow: bool = False) -> None:
-        ack, words = self.heard(packets, rtt, slow)
+        ack, words = self.notify(packets, rtt, slow)
         self.control.grow(self.now, ack, full)
         self.write("ack", *words, "full" if full else "part")
         if full:
             self.nxt = max(self.nxt, self.una + self.control.cwnd)
 
     def round(self, per_ack: int = 2, full: bool = True, rtts: bool = True) -> None:
-        """A round trip, of a dozen acknowledgments (`most_acks`) at the most; then they cover more."""
+        """One round trip, with at most `max_acks` ACKs, which then cover more packets."""
         end = self.nxt
-        per_ack = max(per_ack, -(-(end - self.una) // self.most_acks))
+        per_ack = max(per_ack, -(-(end - self.una) // self.max_acks))
         while self.una < end:
             packets = min(per_ack, end - self.una)
             rtt = self.base + self.queue + self.draw(self.base // 200 + 1)
@@ -104,10 +104,10 @@ class Connection:
         for _ in range(number):
             self.round(per_ack, full)
 
-    def until_queue(self, most: int, per_ack: int = 2, rounds: int = 12) -> None:
-        """Round trips until `most` microseconds of queue stand."""
+    def until_queue(self, limit_us: int, per_ack: int = 2, rounds: int = 12) -> None:
+        """Round trips until the queueing delay is `limit_us`."""
         for _ in range(rounds):
-            if self.queue >= most:
+            if self.queue >= limit_us:
                 break
             self.round(per_ack)
 
@@ -117,23 +117,23 @@ class Connection:
         self.write("state", self.now, state, 1 + MSS * self.nxt)
 
     def lose(self, state: str = "Recovery", dups: int = 3) -> None:
-        """A loss or a mark, and the reduction that follows it."""
+        """A loss or a mark, with the window reduction."""
         self.begin(state, dups)
         for _ in range(2):
             self.now += 900
-            self.hear(0, self.base + self.queue, True)
+            self.ack_only(0, self.base + self.queue, True)
         self.now += self.base
-        self.hear(self.nxt - self.una, None)
+        self.ack_only(self.nxt - self.una, None)
         self.end()
 
     def begin(self, state: str, dups: int = 3) -> None:
         if state == "Recovery":
             self.now += 1000
-            self.hear(0, self.base + self.queue + 700)
+            self.ack_only(0, self.base + self.queue + 700)
             self.enter("Disorder")
             for _ in range(dups - 1):
                 self.now += 1000
-                self.hear(0, self.base + self.queue + 300)
+                self.ack_only(0, self.base + self.queue + 300)
         c = self.control
         c.ssthresh, c.cnt = c.threshold(self.now), 0
         self.state = state
@@ -176,7 +176,7 @@ class Connection:
         self.nxt = max(self.nxt, self.una + cwnd)
 
     def pause(self, us: int) -> None:
-        """Everything is acknowledged, and nothing is sent for a while."""
+        """Everything is acknowledged, then the sender is idle for `us`."""
         while self.nxt > self.una:
             self.ack(min(max(2, self.control.cwnd // 12), self.nxt - self.una), self.base, full=False)
         self.now += us
@@ -185,7 +185,7 @@ class Connection:
 
 
 def common(path: Connection) -> None:
-    """A connection's life: slow start, losses, a mark, a time-out, a pause, an application that lags."""
+    """A typical connection: slow start, losses, a mark, a timeout, an idle period, an application-limited sender."""
     path.rounds(3, 1)
     path.until_queue(30_000)
     path.lose()
@@ -218,7 +218,7 @@ def script_scalable(make: Callable[[int, int], Control]) -> list[str]:
 def script_highspeed(make: Callable[[int, int], Control]) -> list[str]:
     lines: list[str] = []
     common(Connection(lines, make, 10))
-    # others.md: from row 0 a window of 1000 goes to row 7, eight an acknowledgment, and falls to 676.
+    # others.md: from row 0 a window of 1000 goes to row 7, by eight per ACK, and falls to 676.
     big = Connection(lines, make, 1000, 1000)
     big.rate, big.base = 20_000, 50_000
     big.rounds(2, 3)
@@ -245,10 +245,10 @@ def script_vegas(make: Callable[[int, int], Control]) -> list[str]:
     path.rounds(6)
     path.rate = 1500
     path.rounds(10)
-    # One acknowledgment a round trip is no sample.
+    # One ACK per round trip gives no sample.
     path.rounds(4, 1000)
     common(path)
-    # What is learnt anew after a pause is a longer path.
+    # The minimum RTT measured after an idle period is larger.
     path.base = 70_000
     path.pause(1_000_000)
     path.rounds(6)
@@ -269,12 +269,12 @@ def script_yeah(make: Callable[[int, int], Control]) -> list[str]:
     big.rounds(8, 32)
     big.lose()
     big.rounds(4, 32)
-    # A competitor fills the queue: the window stays slow.
+    # A competing flow fills the queue: the window stays in slow mode.
     big.rate = 2000
     big.rounds(24, 32)
     big.lose()
     big.rounds(3, 32)
-    # Fast again for fifty round trips, then a queue.
+    # Fast mode again for fifty round trips, then a queue.
     long = Connection(lines, make, 20, 20)
     long.rate, long.base = 20_000, 100_000
     long.rounds(3)
@@ -299,7 +299,7 @@ def script_yeah(make: Callable[[int, int], Control]) -> list[str]:
     reno.rounds(4, 12)
     overshoot = Connection(lines, make, 300, 200)
     overshoot.rate, overshoot.base = 1000, 40_000
-    overshoot.hear(0, 40_000)
+    overshoot.ack_only(0, 40_000)
     overshoot.rounds(4, 16)
     overshoot.rate = 300
     overshoot.lose()
@@ -324,8 +324,8 @@ def script_westwood(make: Callable[[int, int], Control]) -> list[str]:
         path.rounds(8)
         path.lose(dups=dups)
         path.rounds(2)
-        path.hear(2, path.base + 1_000)
-    # The window of measurement ends among duplicates.
+        path.ack_only(2, path.base + 1_000)
+    # The measurement window ends between duplicate ACKs.
     path.lose(dups=70)
     path.rounds(8)
     path.lose()
@@ -345,7 +345,7 @@ def script_illinois(make: Callable[[int, int], Control]) -> list[str]:
     path.rounds(12, 4)
     path.lose()
     path.rounds(8, 4)
-    # The path gets faster: five round trips of low delay.
+    # The rate increases: five round trips of low delay.
     path.rate = 4000
     path.rounds(9, 4)
     path.rounds(2, 4, full=False)
@@ -368,11 +368,11 @@ def script_illinois(make: Callable[[int, int], Control]) -> list[str]:
 def script_bic(make: Callable[[int, int], Control]) -> list[str]:
     lines: list[str] = []
     life = Connection(lines, make, 10)
-    # The mean number of packets per acknowledgment is that of the connection, not of the script.
-    life.most_acks = 50
+    # The mean number of packets per ACK is that of the connection, not of the script.
+    life.max_acks = 50
     common(life)
     path = Connection(lines, make, 60, 40)
-    path.most_acks = 60
+    path.max_acks = 60
     path.rounds(4)
     path.lose()
     path.rounds(14)
@@ -382,7 +382,7 @@ def script_bic(make: Callable[[int, int], Control]) -> list[str]:
     path.rounds(8)
     big = Connection(lines, make, 700, 500)
     big.rate, big.base = 20_000, 30_000
-    big.most_acks = 120
+    big.max_acks = 120
     big.rounds(1, 5)
     big.lose()
     big.rounds(3, 4)
@@ -402,11 +402,11 @@ def script_htcp(make: Callable[[int, int], Control]) -> list[str]:
     lines: list[str] = []
     common(Connection(lines, make, 10))
     path = Connection(lines, make, 60, 40)
-    # A constant rate: from the third loss on what is left follows the RTTs.
+    # A constant rate: from the third loss on, beta follows the RTTs.
     for _ in range(4):
         path.rounds(24, 4)
         path.lose()
-    # Seconds without a loss.
+    # Several seconds without a loss.
     path.base, path.rate = 200_000, 4000
     path.rounds(14, 40)
     path.lose()
@@ -421,7 +421,7 @@ def script_htcp(make: Callable[[int, int], Control]) -> list[str]:
     path.rounds(3, 8)
     path.lose()
     path.rounds(6, 8)
-    # Losses in a row: what recovery delivers is no rate.
+    # Consecutive losses: deliveries during recovery give no rate sample.
     row = Connection(lines, make, 60, 40)
     for _ in range(3):
         row.rounds(20, 4)
@@ -442,14 +442,14 @@ def script_ledbat(make: Callable[[int, int], Control]) -> list[str]:
     common(Connection(lines, make, 10))
     path = Connection(lines, make, 10)
     path.rounds(60, 4)
-    # Somebody fills the queue.
+    # A competing flow fills the queue.
     for rate in (300, 120, 60):
         path.rate = rate
         path.rounds(6)
         path.rounds(1, full=False)
     path.rate = 12
     path.rounds(12)
-    # The path gets longer; ten minutes later that is its own delay.
+    # The base delay increases; after ten minutes it is the new minimum.
     path.rate, path.base = 1000, 120_000
     path.set(30)
     for _ in range(13):
@@ -494,7 +494,7 @@ SCRIPTS: dict[str, Callable[[Callable[[int, int], Control]], list[str]]] = {
 
 
 def script(name: str, off: str = "") -> list[str]:
-    """The lines of a control, or of one that lacks a mechanism."""
+    """Lines of a control's script; `off` names a mechanism to disable."""
     return SCRIPTS[name](lambda cwnd, ssthresh: CONTROLS[name](cwnd, ssthresh, off))
 
 

@@ -51,7 +51,7 @@ def test_what_is_said_of_the_original_is_what_is_computed(paper_id: str) -> None
 
 @pytest.mark.parametrize("paper_id", PAPERS)
 def test_the_verdict_follows_from_the_printed_mean_and_the_band(paper_id: str) -> None:
-    """A claim that its original contradicts tells its own verdict in the remark."""
+    """If the original's own run contradicts a claim, the remark has its verdict."""
     judged = {claim["id"]: claim for claim in claims_of(paper_id) if claim["kind"] != "relation"}
     lines = {line["claim"]: line for line in ROWS[paper_id] if line["claim"] in judged}
     assert len(lines) == len(judged)
@@ -71,7 +71,7 @@ def test_a_printed_mean_beside_a_border_allows_both_verdicts() -> None:
 
 
 def _verdicts_of(claim: dict[str, Any], printed: str) -> set[str]:
-    """Verdicts of every mean that is rounded to `printed`."""
+    """Verdicts of all means that round to `printed`."""
     mean = float(printed)
     half = 0.5 * 10.0 ** -len(printed.partition(".")[2])
     lowest, highest = mean - half, mean + half
@@ -83,7 +83,7 @@ def _verdicts_of(claim: dict[str, Any], printed: str) -> set[str]:
 
 @pytest.mark.parametrize("paper_id", PAPERS)
 def test_each_claim_that_fails_says_what_came_nearest(paper_id: str) -> None:
-    """And no other one does: what came nearest is of no use where the claim is met or contradicted."""
+    """Only failed claims have the nearest value; it is of no use if a claim is met or contradicted."""
     failed = {line["claim"]: line["remark"] for line in ROWS[paper_id] if line["verdict"] == "failed"}
     assert failed == dict(paper(paper_id).about.NEAREST)
 

@@ -1,4 +1,4 @@
-"""Files for those who cite, report and take part say what is true of this version."""
+"""Files for citation, reports and contributions are true for this version."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of docs/data: pages show them, figures are drawn from them, and verdicts follow from their numbers."""
+"""Tables of docs/data: shown on pages, drawn in figures, and with verdicts that follow from their numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Links between the documents lead somewhere."""
+"""Links between the documents have existing targets."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def name(document: Path) -> str:
 
 
 def links(document: Path) -> list[str]:
-    """The targets of links and pictures; what is between backticks is no link, and figures are drawn by commands."""
+    """Targets of links and pictures, without text in backticks and figures that commands draw."""
     text = re.sub(r"(`+)(?!`).*?(?<!`)\1(?!`)", "code", FIGURE.sub("", prose(document)))
     return LINK.findall(text) + DEFINITION.findall(text)
 
 
 def anchors(document: Path) -> set[str]:
-    """The anchors of headings; of equal ones the second has -1, the third -2."""
+    """Anchors of headings; repeated headings have the suffixes -1, -2, …"""
     found: set[str] = set()
     for heading in re.findall(r"^#+ (.+)$", prose(document), re.MULTILINE):
         plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading)

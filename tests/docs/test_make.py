@@ -1,4 +1,4 @@
-"""The Makefile and the CI script do what the documents say of them."""
+"""The Makefile and the CI script behave as documented."""
 
 from __future__ import annotations
 

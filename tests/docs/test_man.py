@@ -1,4 +1,4 @@
-"""Manual pages: one for each command, with all of its options, that roff reads without a warning; badges."""
+"""Manual pages: one per command, with all options, without warnings from roff; badges."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`docs/data/media.csv` has what its script measures."""
+"""`docs/data/media.csv` has the output of its script."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
-"""The pages of scenario files and results name every key, default, table and column, and no others."""
+"""The scenario pages have the generated tables of keys; the results pages have every table and column."""
 
 from __future__ import annotations
 
 import json
 import re
+import runpy
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +15,28 @@ from sojourn import InputError, Result, Scenario, Study, _core
 from tables import Table
 
 DOCS = Path(__file__).parents[2] / "docs"
-SECTIONS = {
-    "run": "The run",
-    "link": "`[link]` and `[reverse]`",
-    "wlan": "`[wlan]` and `[[wlan.stations]]`",
-    "links": "`[[links]]`",
-    "flows": "`[[flows]]`",
-    "probes": "`[probes]`",
-    "changes": "`[[changes]]`",
-}
+PAGES: dict[str, str] = runpy.run_path(str(DOCS / "scenario" / "generate.py"))["pages"]()
+
+
+@pytest.mark.parametrize("page", sorted(PAGES))
+def test_tables_of_keys_are_up_to_date(page: str) -> None:
+    assert (DOCS / page).read_text(encoding="utf-8") == PAGES[page], "run: make pages"
+
+
+def test_every_key_has_a_meaning_and_an_order() -> None:
+    def check(schema: dict[str, Any], place: str) -> None:
+        properties = schema.get("properties", {})
+        if "x-order" in schema:
+            assert set(schema["x-order"]) == {name for name, key in properties.items() if "description" in key}, place
+        for name, key in properties.items():
+            check(key, f"{place}.{name}")
+            check(key.get("items", {}), f"{place}.{name}")
+
+    schema = json.loads(_core.scenario_schema())
+    check(schema, "scenario")
+    for kind in schema["properties"]["flows"]["items"]["oneOf"]:
+        name = kind["properties"]["kind"]["const"]
+        assert set(kind["x-order"]) == set(kind["properties"]), name
 
 
 def part(document: str, heading: str) -> str:
@@ -34,12 +48,6 @@ def part(document: str, heading: str) -> str:
     raise AssertionError(f"{document} has no heading {heading!r}")
 
 
-def keys(section: str) -> str:
-    """Return what is said of a section's keys; applications, which are flows, have a page of their own."""
-    more = (DOCS / "scenario" / "applications.md").read_text(encoding="utf-8") if section == "flows" else ""
-    return part("scenario.md", SECTIONS[section]) + more
-
-
 def rows(text: str) -> list[list[str]]:
     """Return the cells of all tables, without heads and rules."""
     cells = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in text.splitlines() if line[:1] == "|"]
@@ -48,42 +56,6 @@ def rows(text: str) -> list[list[str]]:
 
 def names(text: str) -> set[str]:
     return {name for row in rows(text) for name in re.findall(r"`([^`]+)`", row[0])}
-
-
-def schema_tables() -> dict[str, list[dict[str, Any]]]:
-    """Return the properties of each section's tables; flows have one per kind."""
-    top = json.loads(_core.scenario_schema())["properties"]
-    links = top["links"]["items"]["properties"]
-    return {
-        "run": [top],
-        "link": [top["link"]["properties"], top["reverse"]["properties"]],
-        "wlan": [top["wlan"]["properties"], top["wlan"]["properties"]["stations"]["items"]["properties"]],
-        "links": [{key: links[key] for key in links.keys() - top["link"]["properties"].keys()}],
-        "flows": [kind["properties"] for kind in top["flows"]["items"]["oneOf"]],
-        "probes": [top["probes"]["properties"]],
-        "changes": [
-            {"at": top["changes"]["items"]["properties"]["at"]},
-            top["changes"]["items"]["properties"]["link"]["properties"],
-        ],
-    }
-
-
-@pytest.mark.parametrize("section", SECTIONS)
-def test_scenario_keys(section: str) -> None:
-    documented = names(keys(section)) - ({"kind"} if section == "flows" else set())
-    known = {key for table in schema_tables()[section] for key in table} - {"kind"}
-    assert documented == known
-
-
-@pytest.mark.parametrize("section", SECTIONS)
-def test_scenario_defaults(section: str) -> None:
-    shown = {(name, row[1]) for row in rows(keys(section)) for name in names(f"| {row[0]} |")}
-    for table in schema_tables()[section]:
-        for key, about in table.items():
-            if about.get("default", "") != "":
-                default = about["default"]
-                text = default if isinstance(default, str) else json.dumps(default)
-                assert (key, f"`{text}`") in shown, f"{key} = {text}"
 
 
 @pytest.fixture(scope="module")
@@ -147,7 +119,7 @@ def test_result_tables(tables: dict[str, pl.DataFrame]) -> None:
     for name, table in tables.items():
         columns = {row["column"]: row["type"] for row in rows if row["table"] == name}
         found = {column: short[str(kind)] for column, kind in table.schema.items()}
-        if name == "state":  # its other columns are the state variables of the queue managers
+        if name == "state":  # its other columns are state variables of the queue managers
             assert columns.pop("NAME") == "f64"
             found = {column: found[column] for column in ("time_ns", "link")}
         assert columns == found, name

@@ -1,4 +1,4 @@
-"""The sections of docs/searches.md are those of the data beside it, and the data fit the papers."""
+"""The sections of docs/searches.md equal the data, and the data agree with the papers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The files of transports.md have what its scripts measure."""
+"""The data files of transports.md have the output of their scripts."""
 
 from __future__ import annotations
 

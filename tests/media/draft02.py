@@ -1,4 +1,4 @@
-"""draft-ietf-rmcat-gcc-02 a second time: what arrives at the receiver, and what the sender makes of its reports."""
+"""Second implementation of draft-ietf-rmcat-gcc-02: receiver-side delay estimate and sender-side loss control."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import Any
 
 
 class Draft02:
-    """Both ends; times in ms. Compared with the threshold is m times the groups so far, at most `most_deltas`."""
+    """Both ends; times in ms. The threshold applies to m times the number of groups, at most `most_deltas`."""
 
     def __init__(self, *, most_deltas: int = 1) -> None:
         self.most_deltas = most_deltas
 
-    def begin(self, least: float, start: float, most: float, fps: int) -> None:
+    def begin(self, min_rate: float, start: float, max_rate: float, fps: int) -> None:
         """Start at time 0."""
-        self.least, self.most, self.by_losses = least, most, start
+        self.min_rate, self.max_rate, self.by_losses = min_rate, max_rate, start
         self.estimate: float | None = None
-        self.told: float | None = None
+        self.reported: float | None = None
         self.all: list[Any] = []
         self.groups: list[list[Any]] = []
         self.compared = 0.0
@@ -27,25 +27,25 @@ class Draft02:
         self.peak: float | None = None
         self.spread, self.state = 0.4, "increase"
 
-    def report(self, now: int, made: int, packets: list[Any]) -> None:
-        """Take a report: first what the receiver saw, then what the sender reads."""
+    def report(self, now: int, created: int, packets: list[Any]) -> None:
+        """Process a report: first the receiver's arrivals, then the sender's loss control."""
         for p in sorted((p for p in packets if p.arrived is not None), key=lambda p: p.arrived):
             self.arrive(p)
-        self.told = self.estimate if self.estimate is not None else self.told
+        self.reported = self.estimate if self.estimate is not None else self.reported
         share = sum(p.arrived is None for p in packets) / len(packets)
         if share < 0.02:
             self.by_losses *= 1.05
         elif share > 0.1:
             self.by_losses *= 1 - share / 2
-        self.by_losses = min(max(self.by_losses, self.least), self.most)
+        self.by_losses = min(max(self.by_losses, self.min_rate), self.max_rate)
 
     def rates(self, waiting: int) -> tuple[float, float]:
         """Return the rates of encoder and pacer."""
-        target = max(self.least, min(self.by_losses, self.told if self.told is not None else math.inf))
+        target = max(self.min_rate, min(self.by_losses, self.reported if self.reported is not None else math.inf))
         return target, 2.5 * target
 
     def arrive(self, p: Any) -> None:
-        """Group the packet; with another group, look at the two before."""
+        """Add the packet to its group; when a new group starts, compare the previous two."""
         self.all.append(p)
         if not self.groups:
             self.groups.append([p])
@@ -68,7 +68,7 @@ class Draft02:
         self.control(p.arrived / 1e6, self.signal(p.arrived / 1e6))
 
     def filter(self, sent: float, arrived: float) -> None:
-        """Update the mean change of the delay."""
+        """Update the estimate m of the delay variation."""
         self.sent_gaps.append(sent)
         residual = arrived - sent - self.m
         f_max = 1 / min(self.sent_gaps[-5:])
@@ -82,7 +82,7 @@ class Draft02:
         self.compared = self.m * min(len(self.sent_gaps), self.most_deltas)
 
     def signal(self, now: float) -> str:
-        """Compare it with the threshold, which follows it."""
+        """Compare m with the adaptive threshold."""
         found = "normal"
         if self.compared > self.threshold:
             self.over_since = now if self.over_since is None else self.over_since
@@ -100,7 +100,7 @@ class Draft02:
         return found
 
     def control(self, now: float, signal: str) -> None:
-        """Change the estimate."""
+        """Update the rate estimate."""
         first = self.all[0].arrived / 1e6
         span = min(now - first, 1000)
         if span < 500:

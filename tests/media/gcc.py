@@ -1,4 +1,4 @@
-"""Google congestion control a second time: libwebrtc of June 2025 without probes."""
+"""Second implementation of Google congestion control: libwebrtc of June 2025 without probes."""
 
 from __future__ import annotations
 
@@ -7,41 +7,41 @@ from typing import Any
 
 
 def whole_ms(ns: int) -> int:
-    """Return whole milliseconds, as libwebrtc rounds times."""
+    """Round to whole milliseconds as libwebrtc does."""
     return (ns + 500_000) // 1_000_000
 
 
 class Gcc:
-    """One object with all variables; times in ns, but for the detector's in ms."""
+    """All state in one object; times in ns, those of the detector in ms."""
 
-    def begin(self, least: float, start: float, most: float, fps: int) -> None:
+    def begin(self, min_rate: float, start: float, max_rate: float, fps: int) -> None:
         """Start at time 0."""
-        self.least, self.most = max(least, 5e3), most
+        self.min_rate, self.max_rate = max(min_rate, 5e3), max_rate
         self.detector_reset()
         self.last_report = None
         # Throughput, kbit/s.
-        self.known = self.variance = -1.0
+        self.estimate_kbps = self.variance = -1.0
         self.sum = self.window = 0
         self.newest = -1
-        # The rate by the delay.
-        self.rate = self.throughput = max(start, self.least)
+        # Delay-based rate.
+        self.rate = self.throughput = max(start, self.min_rate)
         self.capacity: float | None = None
         self.deviation = 0.4
         self.state = "hold"
         self.changed = -math.inf
         self.rtt = 200e6
-        # The target.
-        self.target = min(max(self.rate, self.least), most)
+        # Target rate.
+        self.target = min(max(self.rate, self.min_rate), max_rate)
         self.by_delay = math.inf
         self.history: list[tuple[int, float]] = []
-        self.lost = self.told = self.lost_since = self.told_since = 0
-        self.share, self.shared, self.first_told = 0, -math.inf, math.inf
+        self.lost = self.packets_reported = self.lost_since = self.packets_reported_since = 0
+        self.share, self.shared, self.first_reported = 0, -math.inf, math.inf
         self.decreased, self.has_decreased = -math.inf, False
         self.path_rtt, self.rtt_at, self.sent_at = 0, 0, 0
         self.loss_due, self.update_due = 1_000_000_000, 25_000_000
 
     def detector_reset(self) -> None:
-        """Forget what the detector of over-use knows."""
+        """Reset the overuse detector."""
         self.groups: list[list[tuple[int, int]]] = []
         self.deltas = 0
         self.first_ms = -1
@@ -52,30 +52,30 @@ class Gcc:
         self.usage = "normal"
 
     def tick(self, now: int) -> None:
-        """Let the clock's due update happen."""
+        """Run the periodic update if due."""
         if now >= self.update_due:
             self.update_target(now)
             self.update_due = now + 25_000_000
 
-    def report(self, now: int, made: int, packets: list[Any]) -> None:
-        """Take a report."""
+    def report(self, now: int, created: int, packets: list[Any]) -> None:
+        """Process a report."""
         self.sent_at = packets[-1].sent
         self.tick(now)
         if self.last_report is not None and now - self.last_report > 2e9:
             self.detector_reset()
         self.last_report = now
-        came = sorted((p for p in packets if p.arrived is not None), key=lambda p: p.arrived)
-        newest = came[-1].arrived
-        self.path_rtt = self.rtt = min(now - p.sent - (newest - p.arrived) for p in came)
+        received = sorted((p for p in packets if p.arrived is not None), key=lambda p: p.arrived)
+        newest = received[-1].arrived
+        self.path_rtt = self.rtt = min(now - p.sent - (newest - p.arrived) for p in received)
         self.rtt_at = now
-        for p in came:
+        for p in received:
             self.count(p)
             self.group(p)
         self.control_rate(now)
-        self.told += len(packets)
-        self.lost += len(packets) - len(came)
+        self.packets_reported += len(packets)
+        self.lost += len(packets) - len(received)
         if now >= self.loss_due:
-            self.tell_losses(now)
+            self.update_loss_share(now)
             self.loss_due = now + 1_000_000_000
 
     def rates(self, waiting: int) -> tuple[float, float]:
@@ -83,8 +83,8 @@ class Gcc:
         return self.target, 2.5 * self.target
 
     def count(self, p: Any) -> None:
-        """Add a packet to the throughput."""
-        ms, length = whole_ms(p.arrived), 500 if self.known < 0 else 150
+        """Add a packet to the throughput estimate."""
+        ms, length = whole_ms(p.arrived), 500 if self.estimate_kbps < 0 else 150
         if self.newest >= 0:
             self.window += ms - self.newest
             if ms - self.newest > length:
@@ -94,17 +94,17 @@ class Gcc:
             sample = 8 * self.sum / length
             self.window -= length
             self.sum = 0
-            if self.known < 0:
-                self.known, self.variance = sample, 50.0
+            if self.estimate_kbps < 0:
+                self.estimate_kbps, self.variance = sample, 50.0
             else:
-                doubt = (10 * abs(self.known - sample) / self.known) ** 2
+                doubt = (10 * abs(self.estimate_kbps - sample) / self.estimate_kbps) ** 2
                 predicted = self.variance + 5
-                self.known = (doubt * self.known + predicted * sample) / (doubt + predicted)
+                self.estimate_kbps = (doubt * self.estimate_kbps + predicted * sample) / (doubt + predicted)
                 self.variance = doubt * predicted / (doubt + predicted)
         self.sum += p.bytes
 
     def group(self, p: Any) -> None:
-        """Put a packet into its group; with another group, compare the two before."""
+        """Add a packet to its group; when a new group starts, compare the previous two."""
         if not self.groups:
             self.groups.append([(p.sent, p.arrived)])
             return
@@ -124,7 +124,7 @@ class Gcc:
             self.detect(sent, (two[-1][1] - one[-1][1]) / 1e6, whole_ms(p.arrived))
 
     def detect(self, sent: float, arrived: float, ms: int) -> None:
-        """Fit the line and judge its slope."""
+        """Fit the trend line and compare its slope with the threshold."""
         self.deltas = min(self.deltas + 1, 1000)
         if self.first_ms < 0:
             self.first_ms = ms
@@ -159,14 +159,14 @@ class Gcc:
         self.threshold_at = ms
 
     def control_rate(self, now: int) -> None:
-        """Change the rate by what the detector says."""
-        measured = self.known * 1e3 if self.known >= 0 else None
+        """Update the rate from the detector's state."""
+        measured = self.estimate_kbps * 1e3 if self.estimate_kbps >= 0 else None
         if self.usage == "over":
             compared = measured if measured is not None else self.rate / 2 - 1
             if now - self.changed < min(max(self.rtt, 10e6), 200e6) and not compared < 0.5 * self.rate:
                 return
             if measured is None:
-                self.rate, self.changed = max(self.rate / 2, self.least), now
+                self.rate, self.changed = max(self.rate / 2, self.min_rate), now
                 self.limit()
                 return
         if measured is not None:
@@ -181,27 +181,27 @@ class Gcc:
             self.increase(now)
         elif self.state == "decrease":
             self.decrease(now)
-        self.rate = max(self.rate, self.least)
+        self.rate = max(self.rate, self.min_rate)
         self.limit()
 
     def increase(self, now: int) -> None:
-        """Raise the rate: slowly near the capacity."""
-        known = self.capacity
-        if known is not None and self.throughput / 1e3 > known + 3 * math.sqrt(self.deviation * known):
+        """Increase the rate: additively near the capacity."""
+        capacity = self.capacity
+        if capacity is not None and self.throughput / 1e3 > capacity + 3 * math.sqrt(self.deviation * capacity):
             self.capacity = None
-        most, seconds = 1.5 * self.throughput + 10e3, (now - self.changed) / 1e9
-        if self.rate < most:
+        bound, seconds = 1.5 * self.throughput + 10e3, (now - self.changed) / 1e9
+        if self.rate < bound:
             if self.capacity is not None:
                 frame = self.rate / 30
                 size = frame / math.ceil(frame / 9600)
                 more = max(4e3, size / (2 * (self.rtt / 1e9 + 0.1))) * seconds
             else:
                 more = max(1e3, self.rate * (1.08 ** min(seconds, 1.0) - 1))
-            self.rate = min(self.rate + more, most)
+            self.rate = min(self.rate + more, bound)
         self.changed = now
 
     def decrease(self, now: int) -> None:
-        """Fall below the throughput."""
+        """Decrease the rate below the throughput."""
         wanted = 0.85 * self.throughput
         if wanted > 5e3:
             wanted -= 5e3
@@ -217,36 +217,36 @@ class Gcc:
         self.state, self.changed = "hold", now
 
     def limit(self) -> None:
-        """Hold the target to what the delay allows."""
+        """Limit the target to the delay-based rate."""
         self.by_delay = self.rate
         self.set_target(self.target)
 
     def set_target(self, bps: float) -> None:
         """Set the target within its limits."""
-        self.target = max(min(bps, self.by_delay, self.most), self.least)
+        self.target = max(min(bps, self.by_delay, self.max_rate), self.min_rate)
 
-    def tell_losses(self, now: int) -> None:
-        """Count the losses of a second, if enough packets were told of."""
-        self.first_told = min(self.first_told, now)
+    def update_loss_share(self, now: int) -> None:
+        """Compute the loss rate of the last second, if enough packets were reported."""
+        self.first_reported = min(self.first_reported, now)
         self.lost_since += self.lost
-        self.told_since += self.told
-        self.lost = self.told = 0
-        if self.told_since < 20:
+        self.packets_reported_since += self.packets_reported
+        self.lost = self.packets_reported = 0
+        if self.packets_reported_since < 20:
             return
         self.has_decreased = False
-        self.share = min(255, (self.lost_since << 8) // self.told_since)
-        self.lost_since = self.told_since = 0
+        self.share = min(255, (self.lost_since << 8) // self.packets_reported_since)
+        self.lost_since = self.packets_reported_since = 0
         self.shared = now
         self.update_target(now)
 
     def update_target(self, now: int) -> None:
-        """Follow losses, or an RTT of seconds."""
+        """Update the target from losses, or from an RTT of seconds."""
         if self.path_rtt + max(self.sent_at - self.rtt_at, 0) > 3e9:
             if now - self.decreased >= 1e9 and self.target > 5e3:
                 self.decreased = now
                 self.set_target(max(0.8 * self.target, 5e3))
             return
-        starts = now - self.first_told < 2e9
+        starts = now - self.first_reported < 2e9
         if self.share == 0 and starts and self.target < self.by_delay < math.inf:
             self.history = [(now, self.target)]
             self.set_target(self.by_delay)

@@ -1,15 +1,14 @@
-"""Write what congestion controls of media have to answer to made-up reports.
+"""Write test scripts of media congestion controls: synthetic reports and expected rates.
 
-`python tests/media/generate.py` writes crates/media/tests/controls/NAME.txt; crates/media/tests/controls.rs plays each
-file to the control of that name. The rules are written here a second time, from the documents, and in another manner:
-everything is computed anew from all packets so far at each report.
+`python tests/media/generate.py` writes crates/media/tests/controls/NAME.txt; crates/media/tests/controls.rs replays
+each file to the control of that name. This second implementation is written from the documents in another style:
+everything is recomputed at each report from all packets so far.
 
-A line is `begin LEAST START MOST FPS` (bit/s), `packet SEQ BYTES SENT ARRIVED MARKED` (ns; `-` for a lost one, with the
-number of its probe where it has one),
-`report NOW MADE` after the packets that it tells of, or `rates WAITING TARGET PACING` after that. For controls that
-have a window there are `frame AT BYTES WAITED` and `sent AT BYTES IN_FLIGHT WAITING`, too, in the order of time, the
-bytes in flight after `report NOW MADE`, and the window after the rates (-1: none). `NAME+ect0.txt` is of packets with
-ECT(0).
+A line is `begin LEAST START MOST FPS` (bit/s), `packet SEQ BYTES SENT ARRIVED MARKED` (ns; `-` for a lost one; then the
+number of its probe, if any), `report NOW MADE` after the packets in the report, or `rates WAITING TARGET PACING` after
+that. Controls with a window also have `frame AT BYTES WAITED` and `sent AT BYTES IN_FLIGHT WAITING`, in order of time,
+the bytes in flight after `report NOW MADE`, and the window after the rates (-1: none). `NAME+ect0.txt` has packets
+with ECT(0).
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ sys.path.insert(0, str(HERE))
 
 from draft02 import Draft02  # noqa: E402
 from gcc import Gcc  # noqa: E402
-from libwebrtc import Whole  # noqa: E402
+from libwebrtc import LibWebrtc  # noqa: E402
 from nada import Nada  # noqa: E402
 from scream import Scream1, Scream2  # noqa: E402
 
@@ -45,9 +44,9 @@ class Packet(NamedTuple):
 
 
 def reports(seed: int, *, lossy: bool = False, steep: float = 1.0) -> list[tuple[int, int, list[Packet]]]:
-    """Return reports (arrival, making, packets) of a path whose queue grows, loses and marks at times.
+    """Return reports (arrival, creation, packets) of a path whose queue sometimes grows, drops and marks.
 
-    On a lossy one it hardly grows, and up to a third is lost for some time; on a steep one it grows so much faster.
+    If `lossy`, the queue hardly grows, and up to a third is lost for some time. `steep` is a factor of its growth.
     """
     draw = random.Random(seed)
     found, seq, clock, queue, last, made = [], 0, 3 * MS, 0.0, 0, 0
@@ -74,13 +73,13 @@ def reports(seed: int, *, lossy: bool = False, steep: float = 1.0) -> list[tuple
 
 
 class Script(NamedTuple):
-    """What is played to a control: seed of the reports, rates of the source in bit/s, frames per second."""
+    """Input of a control: seed of the reports, rates of the source in bit/s, frames per second."""
 
     control: Callable[[], Any]
     seed: int
-    least: float
+    min_rate: float
     start: float
-    most: float
+    max_rate: float
     fps: int
     has_window: bool = False
     probes: bool = False
@@ -93,7 +92,7 @@ SCRIPTS = {
     "gcc@unprobed": Script(Gcc, 15_485_863, 61e3, 1.9e6, 2.3e6, 30),
     "gcc@draft02": Script(Draft02, 141_650_939, 73e3, 910e3, 2.7e6, 30, steep=17.0),
     "gcc@draft02-scaled": Script(lambda: Draft02(most_deltas=60), 160_481_183, 73e3, 910e3, 2.7e6, 24),
-    "gcc@libwebrtc": Script(Whole, 86_028_121, 61e3, 290e3, 3.1e6, 30, probes=True),
+    "gcc@libwebrtc": Script(LibWebrtc, 86_028_121, 61e3, 290e3, 3.1e6, 30, probes=True),
     "scream@rfc8298": Script(Scream1, 32_452_843, 83e3, 410e3, 2.7e6, 25, has_window=True),
     "scream@v2+ect1": Script(lambda: Scream2(is_l4s=True), 49_979_687, 67e3, 510e3, 2.9e6, 24, has_window=True),
     "scream@v2+ect0": Script(lambda: Scream2(is_l4s=False), 67_867_967, 91e3, 350e3, 1.1e6, 30, has_window=True),
@@ -101,13 +100,13 @@ SCRIPTS = {
 
 
 def script(name: str) -> str:
-    """Return the file of one control."""
-    made, seed, least, start, most, fps, has_window, probes, steep = SCRIPTS[name]
+    """Return the script of a control."""
+    made, seed, min_rate, start, max_rate, fps, has_window, probes, steep = SCRIPTS[name]
     if has_window:
         return script_with_window(name)
     draw, control = random.Random(seed + 1), made()
-    control.begin(least, start, most, fps)
-    lines = [f"begin {least!r} {start!r} {most!r} {fps}"]
+    control.begin(min_rate, start, max_rate, fps)
+    lines = [f"begin {min_rate!r} {start!r} {max_rate!r} {fps}"]
     for number, (now, at, packets) in enumerate(reports(seed, lossy=probes, steep=steep)):
         if probes and number < 24:
             packets = [p._replace(probe=number // 3 if draw.random() < 0.7 else None) for p in packets]
@@ -121,14 +120,14 @@ def script(name: str) -> str:
 
 
 def script_with_window(name: str) -> str:
-    """Return the file of a control with a window: frames and packets between the reports."""
-    made, seed, least, start, most, fps, *_ = SCRIPTS[name]
+    """Return the script of a control with a window, with frames and packets between the reports."""
+    made, seed, min_rate, start, max_rate, fps, *_ = SCRIPTS[name]
     draw, control = random.Random(seed + 1), made()
-    control.begin(least, start, most, fps)
-    lines = [f"begin {least!r} {start!r} {most!r} {fps}"]
-    told = reports(seed)
-    packets = [p for _, _, of_report in told for p in of_report]
-    events: list[tuple[int, int, Any]] = [(now, 2, (at, of_report)) for now, at, of_report in told]
+    control.begin(min_rate, start, max_rate, fps)
+    lines = [f"begin {min_rate!r} {start!r} {max_rate!r} {fps}"]
+    feedback = reports(seed)
+    packets = [p for _, _, of_report in feedback for p in of_report]
+    events: list[tuple[int, int, Any]] = [(now, 2, (at, of_report)) for now, at, of_report in feedback]
     while packets:
         count = draw.randint(1, 5)
         frame, packets = packets[:count], packets[count:]
@@ -136,17 +135,17 @@ def script_with_window(name: str) -> str:
         events.append((frame[0].sent, 0, (sum(p.bytes for p in frame), waited)))
         events += [(p.sent, 1, (p.bytes, draw.choice([0, draw.randint(0, 9000)]))) for p in frame]
     in_flight = waiting = 0
-    for now, kind, what in sorted(events, key=lambda event: event[:2]):
+    for now, kind, payload in sorted(events, key=lambda event: event[:2]):
         control.tick(now, waiting)
         if kind == 0:
-            lines.append(f"frame {now} {what[0]} {what[1]}")
-            control.frame(now, *what)
+            lines.append(f"frame {now} {payload[0]} {payload[1]}")
+            control.frame(now, *payload)
         elif kind == 1:
-            in_flight, waiting = in_flight + what[0], what[1]
-            lines.append(f"sent {now} {what[0]} {in_flight} {waiting}")
-            control.sent(now, what[0], in_flight)
+            in_flight, waiting = in_flight + payload[0], payload[1]
+            lines.append(f"sent {now} {payload[0]} {in_flight} {waiting}")
+            control.sent(now, payload[0], in_flight)
         else:
-            at, of_report = what
+            at, of_report = payload
             in_flight -= sum(p.bytes for p in of_report)
             lines += [packet_line(p) for p in of_report] + [f"report {now} {at} {in_flight}"]
             control.report(now, at, of_report, in_flight)
@@ -156,7 +155,7 @@ def script_with_window(name: str) -> str:
 
 
 def packet_line(p: Packet) -> str:
-    """Return the line of a packet that a report tells of."""
+    """Return the line of a packet in a report."""
     probe = "" if p.probe is None else f" {p.probe}"
     return f"packet {p.seq} {p.bytes} {p.sent} {'-' if p.arrived is None else p.arrived} {int(p.marked)}{probe}"
 

@@ -1,4 +1,4 @@
-"""NADA a second time: RFC 8698, and what its authors' code for ns-3 does otherwise."""
+"""Second implementation of NADA: RFC 8698, and the differences of its authors' code for ns-3."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class Nada:
-    """The sender's rate; everything is computed from the list of all packets that were told of."""
+    """The sender's rate; everything is computed from the list of all reported packets."""
 
     def __init__(self, *, of_ns3: bool) -> None:
         self.of_ns3 = of_ns3
@@ -17,16 +17,16 @@ class Nada:
         self.signal = 0.0
         self.last = 0
 
-    def begin(self, least: float, start: float, most: float, fps: int) -> None:
+    def begin(self, min_rate: float, start: float, max_rate: float, fps: int) -> None:
         """Start at time 0."""
-        self.least, self.most, self.fps, self.rate = least, most, fps, start
+        self.min_rate, self.max_rate, self.fps, self.rate = min_rate, max_rate, fps, start
 
-    def report(self, now: int, made: int, packets: list[Any]) -> None:
-        """Take a report."""
+    def report(self, now: int, created: int, packets: list[Any]) -> None:
+        """Process a report."""
         for packet in packets:
             self.packets.append(packet)
             if packet.arrived is not None:
-                self.rtts.append(now - packet.sent - (made - packet.arrived))
+                self.rtts.append(now - packet.sent - (created - packet.arrived))
                 if not self.of_ns3:
                     self.smooth()
         delta = (now - self.last) / 1e6
@@ -39,19 +39,19 @@ class Nada:
             gamma = min(0.5, 50 / (min(self.rtts[-15:]) / 1e6 + 100 + 120))
             self.rate = max(self.rate, (1 + gamma) * self.received())
         else:
-            offset = self.signal - 1.0 * 10 * self.most / self.rate
+            offset = self.signal - 1.0 * 10 * self.max_rate / self.rate
             rise = self.signal - before
             self.rate = self.rate - 0.5 * delta / 500 * offset / 500 * self.rate - 0.5 * 2.0 * rise / 500 * self.rate
-        self.rate = max(min(self.rate, self.most), self.least)
+        self.rate = max(min(self.rate, self.max_rate), self.min_rate)
         self.last = now
 
     def rates(self, waiting: int) -> tuple[float, float]:
         """Return the rates of encoder and pacer."""
         shift = min(0.05 * self.rate, 0.1 * 8 * waiting * self.fps)
-        return max(self.least, self.rate - shift), min(self.most, self.rate + shift)
+        return max(self.min_rate, self.rate - shift), min(self.max_rate, self.rate + shift)
 
     def window(self) -> list[Any]:
-        """Return the packets from the first arrival of the last 500 ms on, and the losses right before it."""
+        """Return the packets from the first arrival of the last 500 ms on, with the losses directly before it."""
         arrived = [i for i, p in enumerate(self.packets) if p.arrived is not None]
         newest = self.packets[arrived[-1]].arrived
         first = (
@@ -62,7 +62,7 @@ class Nada:
         return self.packets[first + 1 : arrived[-1] + 1]
 
     def smooth(self) -> None:
-        """Smooth the shares of losses and marks in the window."""
+        """Smooth the loss and mark rates in the window."""
         window = self.window()
         lost = sum(p.arrived is None for p in window) / len(window)
         marked = sum(p.marked for p in window) / len(window)
@@ -81,10 +81,10 @@ class Nada:
         return min(signal, 500.0) if self.of_ns3 else signal
 
     def with_losses(self, queue: float) -> float:
-        """Return the queueing delay as recent losses make it."""
+        """Return the queueing delay, warped after recent losses."""
         runs, before_lost = [0], False
-        told = self.packets[: max(i for i, p in enumerate(self.packets) if p.arrived is not None) + 1]
-        for packet in told:
+        reported = self.packets[: max(i for i, p in enumerate(self.packets) if p.arrived is not None) + 1]
+        for packet in reported:
             if packet.arrived is None:
                 before_lost = True
             else:
@@ -92,7 +92,7 @@ class Nada:
                     runs.append(0)
                 runs[-1] += 1
                 before_lost = False
-        if told[0].arrived is None:
+        if reported[0].arrived is None:
             runs = runs[1:]
         if len(runs) < 2:
             return queue
@@ -110,13 +110,13 @@ class Nada:
         return queue
 
     def ramps_up(self) -> bool:
-        """Return whether neither a loss nor a delay above 10 ms is in the window."""
+        """Return whether the window has no loss and no delay above 10 ms."""
         return all(p.arrived is not None for p in self.window()) and max(self.queueing()) <= 10
 
     def received(self) -> float:
-        """Return the rate at the receiver, in bit/s."""
-        came = [p for p in self.window() if p.arrived is not None]
+        """Return the receive rate in bit/s."""
+        arrivals = [p for p in self.window() if p.arrived is not None]
         if not self.of_ns3:
-            return sum(p.bytes for p in came) * 8 / 0.5
-        span = (came[-1].arrived - came[0].arrived) / 1e9
-        return sum(p.bytes for p in came[1:]) * 8 / span if span > 0 else 0.0
+            return sum(p.bytes for p in arrivals) * 8 / 0.5
+        span = (arrivals[-1].arrived - arrivals[0].arrived) / 1e9
+        return sum(p.bytes for p in arrivals[1:]) * 8 / span if span > 0 else 0.0

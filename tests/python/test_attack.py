@@ -17,9 +17,9 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from attack import frames, inputs, kills, pages
 from attack.cases import FAMILIES, Case, case
+from attack.invariants import fingerprints, violations
 from attack.judge import judge
 from attack.nested import PAIRS, nested
-from attack.possible import fingerprints, impossible
 
 from shells import missing
 from sojourn.apps.lab.server import Handler
@@ -187,7 +187,7 @@ probes.packets = true
 
 
 def test_possible_results_have_no_faults(stored: Path) -> None:
-    assert list(impossible(stored)) == []
+    assert list(violations(stored)) == []
     [(name, fingerprint)] = fingerprints(stored).items()
     assert json.loads((stored / name / "manifest.json").read_text())["fingerprint"] == fingerprint
 
@@ -214,7 +214,7 @@ def test_impossible_numbers_are_seen(stored: Path, keys: tuple[Any, ...], value:
         holder = holder[key]
     holder[last] = value
     manifest.write_text(json.dumps(found))
-    told = list(impossible(stored))
+    told = list(violations(stored))
     assert told[0].startswith(fault)
 
 
@@ -226,16 +226,16 @@ def test_packets_from_nowhere_or_without_a_trace_are_seen(stored: Path) -> None:
     assert waiting > 0
     whole.filter(pl.col("arrival") != 5).write_parquet(packets)
     arrived = count + waiting
-    assert list(impossible(stored)) == [
+    assert list(violations(stored)) == [
         f"{name}: link 0: {arrived} packets arrived, {arrived - 1} ended or wait, {arrived - 1} distinct"
     ]
     whole.vstack(whole[4:5]).write_parquet(packets)
-    assert list(impossible(stored)) == [
+    assert list(violations(stored)) == [
         f"{name}: link 0: {arrived} packets arrived, {arrived + 1} ended or wait, {arrived} distinct"
     ]
     late = pl.when(pl.col("arrival") == 5).then(pl.col("time_ns") + 1).otherwise(pl.col("sojourn_ns"))
     whole.with_columns(sojourn_ns=late).write_parquet(packets)
-    assert list(impossible(stored)) == [f"{name}: 1 packets waited since before the run"]
+    assert list(violations(stored)) == [f"{name}: 1 packets waited since before the run"]
 
 
 @pytest.mark.parametrize("depth", [1, 7, 64])

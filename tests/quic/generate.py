@@ -1,20 +1,20 @@
-"""Writes the script of QUIC's loss detection and window: what happens, and how a second implementation stands after it.
+"""Writes the test script of QUIC's loss recovery: events, each with the state of a second implementation after it.
 
-`python tests/quic/generate.py` writes crates/tcp/tests/quic/recovery.txt; tests compare it with what this would write,
-and the crate with it. A line is an event, its words, `=`, and after it what was just detected as lost (`-`: nothing),
-the latest RTT, smoothed RTT, its deviation, the least RTT, cwnd, ssthresh (-1 for none), bytes in flight, probe
-time-outs, and the timer (`-` where it is not set). Times are in ns.
+`python tests/quic/generate.py` writes crates/tcp/tests/quic/recovery.txt; tests compare it with this script's output,
+and the crate with it. A line is an event, its words, `=`, and then the packets just detected as lost (`-`: none),
+latest_rtt, smoothed_rtt, rttvar, min_rtt, cwnd, ssthresh (-1 for none), bytes_in_flight, pto_count, and the timer
+(`-` if not set). Times are in ns.
 
 | event | words |
 |---|---|
-| `new` | max_datagram_size: another connection |
+| `new` | max_datagram_size: new connection |
 | `open` | now, the RTT of the handshake |
 | `send` | now, bytes, 1 if ECN-capable |
-| `stop` | 1 if the sender stops because it has nothing more to send, 0 if the window stops it |
-| `ack` | now, ack delay, ECT(0),ECT(1),CE or `-`, ranges, the highest first |
-| `time` | now: the timer expires, for losses |
-| `pto` | now: … for probes, which follow |
-| `probed` | they were sent |
+| `stop` | 1 if the sender is application-limited, 0 if cwnd-limited |
+| `ack` | now, ack delay, ECT(0),ECT(1),CE or `-`, ranges, highest first |
+| `time` | now: the timer expires, for loss detection |
+| `pto` | now: the timer expires, for probes, which follow |
+| `probed` | the probes were sent |
 """
 
 from __future__ import annotations
@@ -38,20 +38,20 @@ class Connection:
         self.lines, self.random = lines, random.Random(seed)
         self.recovery = Recovery(mds, off)
         self.now, self.base, self.noise = 7_000_013, 41_234_567, 3 * MS
-        self.loss, self.mark, self.held, self.ect = 0.0, 0.0, 8 * MS, False
+        self.loss, self.mark, self.ack_delay, self.ect = 0.0, 0.0, 8 * MS, False
         self.arrivals: list[tuple[int, int, bool]] = []
-        """Instant, number and mark of packets on their way."""
-        self.got: list[int] = []
+        """Arrival time, packet number and CE mark of packets in flight."""
+        self.received: list[int] = []
         self.counts = [0, 0, 0]
-        self.untold = 0
+        self.unacked = 0
         self.write("new", mds)
 
     def write(self, *words: object) -> None:
         r = self.recovery
         lost = ",".join(map(str, r.lost)) or "-"
         timer = "-" if r.timer is None else r.timer
-        seen = (lost, r.latest, r.smoothed, r.var, r.least, r.cwnd, r.ssthresh, r.in_flight, r.pto_count, timer)
-        self.lines.append(f"{' '.join(map(str, words))} = {' '.join(map(str, seen))}")
+        state = (lost, r.latest, r.smoothed, r.var, r.min_rtt, r.cwnd, r.ssthresh, r.in_flight, r.pto_count, timer)
+        self.lines.append(f"{' '.join(map(str, words))} = {' '.join(map(str, state))}")
         r.lost = []
 
     def open(self, rtt: int) -> None:
@@ -69,30 +69,30 @@ class Connection:
             delay = self.base + int(self.random.random() ** 3 * self.noise)
             self.arrivals.append((self.now + delay, number, self.random.random() < self.mark))
 
-    def fill(self, most: int = 1000) -> None:
-        """Send what the window allows, or so many packets."""
+    def fill(self, limit: int = 1000) -> None:
+        """Send within cwnd, at most `limit` packets."""
         sent = 0
-        while self.recovery.room and sent < most:
+        while self.recovery.room and sent < limit:
             self.send()
             self.now += 120_007
             sent += 1
-        self.stop(sent == most)
+        self.stop(sent == limit)
 
     def stop(self, limited: bool) -> None:
         self.recovery.stop(limited)
         self.write("stop", int(limited))
 
-    def frame(self, delay: int, most: int = 32) -> Frame:
+    def frame(self, delay: int, limit: int = 32) -> Frame:
         ranges: list[tuple[int, int]] = []
-        for number in sorted(self.got, reverse=True):
+        for number in sorted(self.received, reverse=True):
             if ranges and ranges[-1][0] == number + 1:
                 ranges[-1] = (number, ranges[-1][1])
             else:
                 ranges.append((number, number))
         ecn = (self.counts[0], self.counts[1], self.counts[2]) if self.ect else None
-        return Frame(delay, ranges[:most], ecn)
+        return Frame(delay, ranges[:limit], ecn)
 
-    def hear(self, delay: int, back: int = 0) -> None:
+    def acknowledge(self, delay: int, back: int = 0) -> None:
         frame = self.frame(delay)
         self.now += back
         self.recovery.ack(self.now, frame)
@@ -101,7 +101,7 @@ class Connection:
         self.write("ack", self.now, delay, ecn, ranges)
 
     def run(self, packets: int, app: int = 1000) -> None:
-        """Send and hear until so many more packets are sent, and everything has come that comes."""
+        """Send and process ACKs until `packets` more are sent and all arrivals are processed."""
         until = len(self.recovery.packets) + packets
         while True:
             if len(self.recovery.packets) < until:
@@ -115,7 +115,7 @@ class Connection:
             if timer is not None and (first is None or timer < first[0]):
                 self.now = max(self.now, timer)
                 if len(self.recovery.packets) >= until and self.recovery.loss_time is None and first is None:
-                    # The tail is lost: probes end it.
+                    # Tail loss: recovered by probes.
                     self.expire(lost=False)
                 else:
                     self.expire()
@@ -127,18 +127,18 @@ class Connection:
         at, number, mark = first
         self.arrivals.remove(first)
         self.now = max(self.now, at)
-        in_order = not self.got or number == max(self.got) + 1
-        self.got.append(number)
+        in_order = not self.received or number == max(self.received) + 1
+        self.received.append(number)
         self.counts[2 if mark else 0] += 1
-        self.untold += 1
-        if self.untold >= 2 or not in_order or mark:
-            self.hear(0)
+        self.unacked += 1
+        if self.unacked >= 2 or not in_order or mark:
+            self.acknowledge(0)
         elif self.random.random() < 0.5:
-            delay = int(self.random.random() * self.held) // 8000 * 8000
-            self.hear(delay, delay)
+            delay = int(self.random.random() * self.ack_delay) // 8000 * 8000
+            self.acknowledge(delay, delay)
         else:
             return
-        self.untold = 0
+        self.unacked = 0
 
     def expire(self, lost: bool | None = None) -> None:
         if self.recovery.expire(self.now):
@@ -158,10 +158,10 @@ def script(off: str = "") -> list[str]:
     path.run(60)
     path.loss = 0.02
     path.run(120)
-    # Reordering by more than a packet's time, and long delays of acknowledgments.
-    path.noise, path.loss, path.held = 11 * MS, 0.005, 39 * MS
+    # Reordering by more than a packet's time, and long ACK delays.
+    path.noise, path.loss, path.ack_delay = 11 * MS, 0.005, 39 * MS
     path.run(90)
-    # An application that sends little, whose tails get lost.
+    # An application-limited sender with tail losses.
     path.loss, path.noise = 0.3, MS
     path.run(40, app=3)
     path.loss = 0.05
@@ -171,7 +171,7 @@ def script(off: str = "") -> list[str]:
     marked.open(12_345_678)
     marked.base, marked.noise = 11_111_111, 900_000
     marked.run(150)
-    # Silence: everything is lost for long, then probes come through. The first packets precede every other sample.
+    # Blackout: everything is lost for long, then probes arrive. The first packets precede every other sample.
     dead = Connection(lines, 5, 1472, off)
     dead.open(30 * MS + 1)
     dead.send(lost=True)
@@ -188,7 +188,7 @@ def script(off: str = "") -> list[str]:
             dead.expire()
         dead.loss = 0.0
         dead.run(12)
-    # As long, but one packet in the middle had arrived: its acknowledgment was lost.
+    # Equally long, but one packet in the middle arrived and its ACK was lost.
     dead.send(lost=True)
     dead.now += 120 * MS
     dead.send()
@@ -199,10 +199,10 @@ def script(off: str = "") -> list[str]:
         dead.send()
         dead.now += 5 * MS
     kept = sorted(dead.arrivals)
-    dead.got += [number for _, number, _ in kept[:-1]]
+    dead.received += [number for _, number, _ in kept[:-1]]
     dead.arrivals = kept[-1:]
     dead.run(4)
-    # Lost packets are out for longer only with the one that left at the instant of the first sample.
+    # The lost packets span the persistent-congestion period only together with the packet sent at the first RTT sample.
     early = Connection(lines, 6, 1300, off)
     early.open(50 * MS)
     early.send(lost=True)
@@ -213,15 +213,15 @@ def script(off: str = "") -> list[str]:
         early.expire()
     early.loss = 0.0
     early.run(20)
-    # Two losses in one window, so that the window gets small.
+    # Two losses in one window, so that cwnd gets small.
     small = Connection(lines, 8, 1448, off)
     small.open(20 * MS + 77)
     for loss in (0.4, 0.0, 0.5, 0.0, 0.35):
         small.loss = loss
         small.run(14)
-    # A path of microseconds: the granularity counts.
+    # An RTT of microseconds: the timer granularity matters.
     near = Connection(lines, 11, 1400, off)
-    near.base, near.noise, near.loss, near.held = 90_000, 60_000, 0.03, 24_000
+    near.base, near.noise, near.loss, near.ack_delay = 90_000, 60_000, 0.03, 24_000
     near.open(95_123)
     near.run(60)
     return lines

@@ -1,9 +1,8 @@
-"""RFC 9002 a second time: loss detection and NewReno from the text of §5 to §7, times in nanoseconds.
+"""Second implementation of RFC 9002: loss detection and NewReno from the text of §5 to §7, times in nanoseconds.
 
-Written as the definitions say it, over everything that was ever sent, and not as the crate does it. `off` names a
-mechanism that is left out; the tests require that each of them shows in the script. Congestion avoidance counts bytes
-(RFC 3465 §2.1, which appendix B allows). A congestion mark counts with frames whose largest number is acknowledged anew
-(RFC 9000 §13.4.2.1).
+It follows the definitions, over the list of all packets ever sent, unlike the crate. `off` names a mechanism to
+disable; the tests require that each of them changes the script. Congestion avoidance counts bytes (RFC 3465 §2.1,
+which appendix B allows). A CE mark counts only in frames with a newly acknowledged largest number (RFC 9000 §13.4.2.1).
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ class Packet:
 class Frame:
     delay: int
     ranges: list[tuple[int, int]]
-    """The highest first, both ends included."""
+    """Highest first, both ends inclusive."""
     ecn: tuple[int, int, int] | None
 
 
@@ -58,7 +57,7 @@ class Recovery:
         assert off in ("", *self.MECHANISMS), off
         self.mds, self.off = mds, off
         self.packets: list[Packet] = []
-        self.latest, self.smoothed, self.var, self.least = 0, 333 * MS, 333 * MS // 2, 0
+        self.latest, self.smoothed, self.var, self.min_rtt = 0, 333 * MS, 333 * MS // 2, 0
         self.first_sample: int | None = None
         self.largest: int | None = None
         self.loss_time: int | None = None
@@ -76,7 +75,7 @@ class Recovery:
         assert mechanism in self.MECHANISMS, mechanism
         return self.off != mechanism
 
-    # What happens.
+    # Events.
 
     def open(self, now: int, rtt: int) -> None:
         self.sample(now, rtt, 0)
@@ -113,7 +112,7 @@ class Recovery:
             self.pto_count = 0
 
     def expire(self, now: int) -> bool:
-        """The timer has expired; whether probes are to be sent. `probed` follows."""
+        """Handle the expired timer; returns whether probes are due, after which `probed` follows."""
         self.lost = []
         if self.loss_time is None:
             return True
@@ -123,7 +122,7 @@ class Recovery:
     def probed(self) -> None:
         self.pto_count += 1
 
-    # What can be seen.
+    # Observable state.
 
     @property
     def in_flight(self) -> int:
@@ -139,22 +138,22 @@ class Recovery:
             return self.loss_time
         if not any(packet.fate == "out" for packet in self.packets):
             return None
-        held = 25 * MS if self.has("max ack delay in the PTO") else 0
+        max_ack_delay = 25 * MS if self.has("max ack delay in the PTO") else 0
         doubled = 2**self.pto_count if self.has("back-off") else 1
-        return self.packets[-1].sent + (self.smoothed + max(4 * self.var, MS) + held) * doubled
+        return self.packets[-1].sent + (self.smoothed + max(4 * self.var, MS) + max_ack_delay) * doubled
 
-    # Sections 5 to 7.
+    # RFC 9002 §5 to §7.
 
     def sample(self, now: int, latest: int, delay: int) -> None:
         self.latest = latest
         if self.first_sample is None:
-            self.first_sample, self.least, self.smoothed, self.var = now, latest, latest, latest // 2
+            self.first_sample, self.min_rtt, self.smoothed, self.var = now, latest, latest, latest // 2
             return
-        self.least = min(self.least, latest)
+        self.min_rtt = min(self.min_rtt, latest)
         if self.has("max ack delay bounds the ack delay"):
             delay = min(delay, 25 * MS)
         adjusted = latest
-        if latest >= self.least + delay or not self.has("least RTT bounds the ack delay"):
+        if latest >= self.min_rtt + delay or not self.has("least RTT bounds the ack delay"):
             adjusted = latest - delay if self.has("ack delay") else latest
         self.var = (3 * self.var + abs(self.smoothed - adjusted)) // 4
         self.smoothed = (7 * self.smoothed + adjusted) // 8

@@ -1,12 +1,12 @@
-"""Circles of modules in a crate: which files need each other, and how many imports keep the circles closed.
+"""Import cycles between the modules of a crate (*circles*), and the number of imports that close them.
 
     python tests/structure/circles.py crates/tcp crates/aqm crates/sim
 
 A file is a node; `mod.rs` and `name.rs` beside a folder `name` are the file of that module. An edge goes from a file to
-each file whose items it names by `use` or by a path that begins with `crate::`, `super::` or `self::`; code under
-`#[cfg(test)]` and files of tests are left out, and so is what a file merely re-exports (`pub use`). *Circles* are
-strongly connected components of more than one file. *Upward imports* are the edges that point up in an order of the
-files which a greedy heuristic (P. Eades, X. Lin, W. F. Smyth 1993) makes as good as it can.
+each file whose items it names by `use` or by a path that starts with `crate::`, `super::` or `self::`. Code under
+`#[cfg(test)]`, test files and mere re-exports (`pub use`) are excluded. *Circles* are strongly connected components of
+more than one file. *Upward imports* are the back edges in an order of the files from a greedy heuristic (P. Eades,
+X. Lin, W. F. Smyth 1993).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Graph = dict[str, set[str]]
 
 
 def modules_of(crate: Path) -> dict[tuple[str, ...], Path]:
-    """Files of a crate by the path of their module; without tests."""
+    """Files of a crate by module path, without tests."""
     root = crate / "src"
     found: dict[tuple[str, ...], Path] = {}
     for file in sorted(root.rglob("*.rs")):
@@ -34,7 +34,7 @@ def modules_of(crate: Path) -> dict[tuple[str, ...], Path]:
 
 
 def plain(text: str) -> str:
-    """Rust source without comments, texts, and code that only tests have."""
+    """Rust source without comments, string literals and test code."""
     text = re.sub(r"//[^\n]*", "", text)
     text = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
     text = re.sub(r'"(?:\\.|[^"\\])*"', '""', text)
@@ -62,7 +62,7 @@ def _end_of_item(text: str, start: int) -> int:
 
 
 def paths_of(text: str) -> Iterator[tuple[str, ...]]:
-    """Every path of a plain source: those of `use` with their braces unfolded, and those in code."""
+    """All paths of a plain source: those of `use` with expanded braces, and those in code."""
     rest = []
     place = 0
     for use in re.finditer(r"(?P<public>pub(?:\([^)]*\))?\s+)?use\s+(?P<tree>[^;]+);", text):
@@ -99,7 +99,7 @@ def _parts(text: str) -> Iterator[str]:
 def exports_of(
     module: tuple[str, ...], text: str, modules: Mapping[tuple[str, ...], Path]
 ) -> dict[str, tuple[str, ...]]:
-    """Names that a module re-exports, with the modules that they come from."""
+    """Names re-exported by a module, with the modules that define them."""
     found = {}
     for use in re.finditer(r"pub(?:\([^)]*\))?\s+use\s+(?P<tree>[^;]+);", text):
         for path in _unfolded(re.sub(r"\s+", " ", use["tree"]).strip()):
@@ -147,7 +147,7 @@ def graph_of(crate: Path) -> Graph:
 
 
 def circles(graph: Graph) -> list[list[str]]:
-    """Strongly connected components of more than one file, the largest first."""
+    """Strongly connected components of more than one file, largest first."""
     order: list[str] = []
     seen: set[str] = set()
     for start in sorted(graph):
@@ -181,7 +181,7 @@ def circles(graph: Graph) -> list[list[str]]:
 
 
 def upward(graph: Graph) -> list[tuple[str, str]]:
-    """Edges that point up in a good order of the files."""
+    """Back edges in the heuristic's order of the files."""
     left = {node: set(targets) for node, targets in graph.items()}
     first: list[str] = []
     last: list[str] = []

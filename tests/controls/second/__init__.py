@@ -1,4 +1,4 @@
-"""The congestion controls a second time, written from the papers, the RFCs and Linux 6.1."""
+"""Second implementation of the congestion controls, from the papers, the RFCs and Linux 6.1."""
 
 from __future__ import annotations
 

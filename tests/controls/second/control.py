@@ -1,7 +1,7 @@
-"""What the second implementations of the congestion controls have in common.
+"""Base of the second implementations of the congestion controls.
 
-Integers are those of the kernel: 32 bits without a sign where it has them. `off` names mechanisms that are left out;
-the tests require that each of them shows in the script.
+Integers are those of the kernel, e.g. u32 if the kernel has u32. `off` names a mechanism to disable; the tests require
+that each of them changes the script.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def jiffies(us: int) -> int:
 
 
 class Control:
-    """The window, and Reno's answers; times in microseconds."""
+    """The congestion window with Reno's behaviour; times in microseconds."""
 
     MECHANISMS: tuple[str, ...] = ()
 
@@ -35,7 +35,7 @@ class Control:
         return self.cwnd < self.ssthresh
 
     def slow_start(self, acked: int) -> int:
-        """What slow start leaves of `acked`."""
+        """`tcp_slow_start`: grow up to ssthresh and return the rest of `acked`."""
         before = self.cwnd
         self.cwnd = min(before + acked, self.ssthresh)
         return acked - (self.cwnd - before)
@@ -55,17 +55,17 @@ class Control:
             self.additive(self.cwnd, acked)
 
     def start(self, now: int) -> None:
-        """Data is sent into an empty network."""
+        """Transmission starts with nothing in flight (`CA_EVENT_TX_START`)."""
 
-    def hear(self, now: int, ack: Ack) -> None:
-        """Every acknowledgment, before anything else."""
+    def on_ack(self, now: int, ack: Ack) -> None:
+        """Called for every ACK, before `grow`."""
 
     def grow(self, now: int, ack: Ack, limited: bool) -> None:
         if limited:
             self.reno(ack.packets)
 
     def threshold(self, now: int) -> int:
-        """After a congestion event."""
+        """ssthresh after a congestion event."""
         return max(self.cwnd // 2, 2)
 
     def timeout_threshold(self, now: int) -> int:
@@ -75,14 +75,14 @@ class Control:
         """The state machine enters `state`."""
 
     def completed(self) -> None:
-        """A reduction has ended."""
+        """Called at the end of a reduction."""
 
     def undo(self) -> None:
-        """A reduction is taken back."""
+        """Called when a reduction is undone."""
 
 
 class Ack:
-    """One acknowledgment: what left the queue, the RTT and the delay one way, and where things stand."""
+    """One ACK: packets acknowledged, RTT, one-way delay, sequence numbers and state."""
 
     def __init__(self, packets: int, rtt: int | None, una: int, nxt: int, state: str, slow: bool, one_way: int) -> None:
         self.packets, self.rtt, self.una, self.nxt = packets, rtt, una, nxt

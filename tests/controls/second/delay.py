@@ -11,15 +11,15 @@ class Vegas(Control):
 
     def __init__(self, *words: int | str) -> None:
         super().__init__(*words)  # type: ignore[arg-type]
-        self.base, self.least, self.samples, self.mark, self.on = self.NONE, self.NONE, 0, -1, True
+        self.base, self.min_rtt, self.samples, self.mark, self.on = self.NONE, self.NONE, 0, -1, True
 
     def new_round(self, nxt: int) -> None:
-        self.mark, self.least, self.samples = nxt, self.NONE, 0
+        self.mark, self.min_rtt, self.samples = nxt, self.NONE, 0
 
-    def hear(self, now: int, ack: Ack) -> None:
+    def on_ack(self, now: int, ack: Ack) -> None:
         if ack.rtt is not None:
             self.base = min(self.base, ack.rtt + 1) if self.has("base") else ack.rtt + 1
-            self.least = min(self.least, ack.rtt + 1)
+            self.min_rtt = min(self.min_rtt, ack.rtt + 1)
             self.samples += 1
 
     def start(self, now: int) -> None:
@@ -52,10 +52,10 @@ class Vegas(Control):
         self.new_round(ack.nxt if self.has("round") else ack.una)
 
     def round(self, ack: Ack) -> None:
-        waiting = ((self.cwnd * (self.least - self.base)) & U32) // self.base
+        waiting = ((self.cwnd * (self.min_rtt - self.base)) & U32) // self.base
         if self.slow:
             if waiting > self.GAMMA and self.has("gamma"):
-                self.cwnd = min(self.cwnd, self.cwnd * self.base // self.least + 1)
+                self.cwnd = min(self.cwnd, self.cwnd * self.base // self.min_rtt + 1)
                 self.ssthresh = min(self.ssthresh, self.cwnd)
             else:
                 self.slow_start(ack.packets)
@@ -93,12 +93,12 @@ class Yeah(Vegas):
         self.new_round(ack.nxt if self.has("round") else ack.una)
 
     def decide(self) -> None:
-        extra = self.least - self.base
-        queue = self.cwnd * extra // self.least
+        extra = self.min_rtt - self.base
+        queue = self.cwnd * extra // self.min_rtt
         if queue > 80 or (extra > self.base // 8 and self.has("eighth_of_base")):
             if queue > 80 and self.cwnd > self.reno_count and self.has("decongestion"):
-                most = self.cwnd >> 1 if self.has("half") else self.cwnd
-                self.cwnd -= min(queue, most)
+                max_delay = self.cwnd >> 1 if self.has("half") else self.cwnd
+                self.cwnd -= min(queue, max_delay)
                 if self.has("reno_count"):
                     self.cwnd = max(self.cwnd, self.reno_count)
                 self.ssthresh = self.cwnd
@@ -131,34 +131,34 @@ class Illinois(Control):
     def __init__(self, *words: int | str) -> None:
         super().__init__(*words)  # type: ignore[arg-type]
         self.alpha, self.beta = (1280 if self.has("starts_fast") else 128), 32
-        self.base, self.most, self.total, self.number = 0x7FFFFFFF, 0, 0, 0
+        self.base, self.max_rtt, self.total, self.number = 0x7FFFFFFF, 0, 0, 0
         self.mark, self.above, self.low = 0, False, 0
 
     def new_round(self, nxt: int) -> None:
         self.mark, self.total, self.number = nxt, 0, 0
 
-    def hear(self, now: int, ack: Ack) -> None:
+    def on_ack(self, now: int, ack: Ack) -> None:
         if ack.rtt is None:
             return
         rtt = min(ack.rtt, U32 // 1280) if self.has("longest") else ack.rtt
-        self.base, self.most = min(self.base, rtt), max(self.most, rtt)
+        self.base, self.max_rtt = min(self.base, rtt), max(self.max_rtt, rtt)
         self.total, self.number = self.total + rtt, self.number + 1
 
     def update(self) -> None:
         if self.cwnd < 15 and self.has("small"):
             self.alpha, self.beta = 128, 32
         elif self.number:
-            most, mean = self.most - self.base, self.total // self.number - self.base
+            max_delay, mean = self.max_rtt - self.base, self.total // self.number - self.base
             if self.has("alpha"):
-                self.alpha = self.new_alpha(mean, most)
+                self.alpha = self.new_alpha(mean, max_delay)
             if self.has("beta"):
-                self.beta = self.new_beta(mean, most)
+                self.beta = self.new_beta(mean, max_delay)
 
-    def new_alpha(self, mean: int, most: int) -> int:
-        low = most // 100
+    def new_alpha(self, mean: int, max_delay: int) -> int:
+        low = max_delay // 100
         if mean > low:
             self.above = True
-            return ((most - low) * 1280 & U32) // (most - low + (mean - low) * (1280 - 38) // 38)
+            return ((max_delay - low) * 1280 & U32) // (max_delay - low + (mean - low) * (1280 - 38) // 38)
         if self.above and self.has("theta"):
             self.low += 1
             if self.low < 5:
@@ -166,8 +166,8 @@ class Illinois(Control):
             self.low, self.above = 0, False
         return 1280
 
-    def new_beta(self, mean: int, most: int) -> int:
-        d2, d3 = most // 10, 8 * most // 10
+    def new_beta(self, mean: int, max_delay: int) -> int:
+        d2, d3 = max_delay // 10, 8 * max_delay // 10
         if mean <= d2:
             return 8
         if mean >= d3 or d3 <= d2:

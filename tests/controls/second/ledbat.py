@@ -6,7 +6,7 @@ from second.control import MSS, Ack, Control
 
 
 class Delays:
-    """The base delay of ten minutes and the least of four samples, in microseconds."""
+    """Base delay over ten minutes and minimum of the last four samples, in microseconds."""
 
     def __init__(self, minutes: int, samples: int) -> None:
         self.minutes, self.samples = minutes, samples
@@ -35,7 +35,7 @@ class Ledbat(Control):
         self.bytes = 0.0
         self.delays = Delays(10 if self.has("history") else 1_000_000, 4 if self.has("filter") else 1)
 
-    def hear(self, now: int, ack: Ack) -> None:
+    def on_ack(self, now: int, ack: Ack) -> None:
         self.delays.take(now, ack.one_way)
 
     def grow(self, now: int, ack: Ack, limited: bool) -> None:
@@ -67,10 +67,10 @@ class LedbatPp(Control):
         super().__init__(*words)  # type: ignore[arg-type]
         self.delays = Delays(10, 4)
         self.w, self.goal = 0.0, 0.0
-        # The phase, when the slowdown began (if any), and when the next phase is due.
+        # Phase, start of the slowdown (-1: none), and time of the next phase.
         self.phase, self.began, self.due = "first", -1, 0
 
-    def hear(self, now: int, ack: Ack) -> None:
+    def on_ack(self, now: int, ack: Ack) -> None:
         if ack.rtt is not None:
             self.delays.take(now, ack.rtt)
         if ack.state != "Open" or not self.delays.last:

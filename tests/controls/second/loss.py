@@ -35,7 +35,7 @@ class Highspeed(Control):
         self.row = 0
 
     def decrease(self) -> int:
-        """b(w) of RFC 3649 in 1/256, at the window of the row."""
+        """b(w) of RFC 3649 in units of 1/256, for the current row."""
         from math import log
 
         share = (log(self.W[self.row]) - log(38)) / (log(83000) - log(38))
@@ -78,7 +78,7 @@ class Westwood(Control):
         if self.opened < 0:
             self.opened = now * HZ // 1_000_000
 
-    def hear(self, now: int, ack: Ack) -> None:
+    def on_ack(self, now: int, ack: Ack) -> None:
         if ack.rtt is not None and ack.rtt > 0:
             self.rtt = jiffies(ack.rtt) if self.has("jiffies") else ack.rtt * HZ // 1_000_000
         if self.una < 0:
@@ -99,21 +99,21 @@ class Westwood(Control):
         self.reset = False
 
     def count(self, ack: Ack) -> int:
-        told = ack.una - self.una
+        newly_acked = ack.una - self.una
         if not ack.slow:
-            return told
-        if told == 0:
+            return newly_acked
+        if newly_acked == 0:
             if not self.has("duplicates"):
                 return 0
             self.owed += MSS
             return MSS
-        if told <= MSS or not self.has("taken_back"):
-            return told
-        if self.owed >= told:
-            self.owed -= told
+        if newly_acked <= MSS or not self.has("taken_back"):
+            return newly_acked
+        if self.owed >= newly_acked:
+            self.owed -= newly_acked
             return MSS
-        told, self.owed = told - self.owed, 0
-        return told
+        newly_acked, self.owed = newly_acked - self.owed, 0
+        return newly_acked
 
     def estimate(self) -> int:
         return max(((self.second * self.rtt_min) & U32) // MSS, 2)
@@ -141,7 +141,7 @@ class Bic(Control):
     def forget(self) -> None:
         self.step, self.goal, self.seen, self.when, self.ratio = 0, 0, 0, -10_000, 32
 
-    def hear(self, now: int, ack: Ack) -> None:
+    def on_ack(self, now: int, ack: Ack) -> None:
         if (ack.state == "Open" or not self.has("in_open")) and self.has("delayed"):
             self.ratio += ack.packets - (self.ratio >> 4)
 
@@ -205,7 +205,7 @@ class Htcp(Control):
         super().__init__(*words)  # type: ignore[arg-type]
         self.alpha, self.beta, self.mode = 128, 64, False
         self.acked, self.count, self.since = 1, 0, -(1 << 31)
-        self.least, self.most = 0, 0
+        self.min_rtt, self.max_rtt = 0, 0
         self.event = -1
         self.saved: tuple[int, int, int] | None = None
         self.rate, self.best, self.best_before = 0, 0, 0
@@ -214,25 +214,25 @@ class Htcp(Control):
         if self.event < 0:
             self.event = now * HZ // 1_000_000
 
-    def hear(self, now: int, ack: Ack) -> None:
+    def on_ack(self, now: int, ack: Ack) -> None:
         tick = now * HZ // 1_000_000
         if ack.state == "Open" and self.has("packets"):
             self.acked = ack.packets
         if ack.rtt is not None and ack.rtt > 0:
             rtt = jiffies(ack.rtt)
-            self.least = min(self.least, rtt) if self.least else rtt
+            self.min_rtt = min(self.min_rtt, rtt) if self.min_rtt else rtt
             if ack.state == "Open":
-                self.most = max(self.most, self.least)
-                if self.most < rtt and (rtt <= self.most + 20 or not self.has("rise")):
-                    self.most = rtt
+                self.max_rtt = max(self.max_rtt, self.min_rtt)
+                if self.max_rtt < rtt and (rtt <= self.max_rtt + 20 or not self.has("rise")):
+                    self.max_rtt = rtt
         if ack.state not in ("Open", "Disorder") and self.has("states"):
             self.count, self.since = 0, tick
             return
         self.count += ack.packets
         span = tick - self.since
-        if self.count >= self.cwnd - max(self.alpha >> 7, 1) and span >= self.least > 0:
+        if self.count >= self.cwnd - max(self.alpha >> 7, 1) and span >= self.min_rtt > 0:
             rate = self.count * HZ // span
-            if (tick - self.event) // self.least <= 3 and self.has("just_after"):
+            if (tick - self.event) // self.min_rtt <= 3 and self.has("just_after"):
                 self.rate = self.best = rate
             else:
                 self.rate = (3 * self.rate + rate) // 4
@@ -259,8 +259,8 @@ class Htcp(Control):
         if past > 0 and self.has("time"):
             square = (past // 2) ** 2 // HZ if self.has("square") else 0
             factor = 1 + (10 * past + square) // HZ
-        if self.least and self.has("scaling"):
-            scale = min(max(8 * HZ // (10 * self.least), 4), 80)
+        if self.min_rtt and self.has("scaling"):
+            scale = min(max(8 * HZ // (10 * self.min_rtt), 4), 80)
             factor = max(8 * factor // scale, 1)
         self.alpha = 2 * factor * (128 - self.beta)
 
@@ -268,8 +268,8 @@ class Htcp(Control):
         before, self.best_before = self.best_before, self.best
         if self.has("switch") and not 4 * before <= 5 * self.best <= 6 * before:
             self.beta, self.mode = 64, False
-        elif self.mode and self.least > 10 and self.most and self.has("adaptive"):
-            share = (self.least << 7) // self.most
+        elif self.mode and self.min_rtt > 10 and self.max_rtt and self.has("adaptive"):
+            share = (self.min_rtt << 7) // self.max_rtt
             self.beta = min(max(share, 64), 102) if self.has("clamp") else share
         else:
             self.beta, self.mode = 64, True
@@ -277,14 +277,14 @@ class Htcp(Control):
     def threshold(self, now: int) -> int:
         self.new_beta()
         self.new_alpha(now * HZ // 1_000_000)
-        if self.most > self.least > 0 and self.has("fading"):
-            self.most = self.least + (self.most - self.least) * 95 // 100
+        if self.max_rtt > self.min_rtt > 0 and self.has("fading"):
+            self.max_rtt = self.min_rtt + (self.max_rtt - self.min_rtt) * 95 // 100
         return max(self.cwnd * self.beta >> 7, 2)
 
     def state(self, now: int, state: str, nxt: int) -> None:
         tick = now * HZ // 1_000_000
         if state in ("Cwr", "Recovery", "Loss"):
-            self.saved = (self.event, self.most, self.best_before)
+            self.saved = (self.event, self.max_rtt, self.best_before)
             self.event = tick
         elif state == "Open" and self.saved:
             self.saved = None
@@ -293,5 +293,5 @@ class Htcp(Control):
 
     def undo(self) -> None:
         if self.saved and self.has("undo"):
-            self.event, self.most, self.best_before = self.saved
+            self.event, self.max_rtt, self.best_before = self.saved
             self.saved = None

@@ -1,4 +1,4 @@
-"""Results that are impossible: rates outside 0 to 1, times below 0, packets that end twice or leave no trace."""
+"""Invariants of results: shares from 0 to 1, no negative times, each packet departs or is dropped once."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 SHARES = {"utilisation", "drop_rate", "mark_rate", "loss_rate", "jain", "busy", "airtime", "airtime_down"}
-"""Keys of a summary whose numbers are from 0 to 1."""
+"""Keys of a summary with values from 0 to 1."""
 ROUNDING = 1e-9
-"""A sum of floats may exceed 1 by so much."""
+"""Rounding error allowed above 1."""
 
 
-def impossible(folder: Path) -> Iterator[str]:
-    """Faults of the results in a folder."""
+def violations(folder: Path) -> Iterator[str]:
+    """Violated invariants of the results in a folder."""
     for manifest in sorted(folder.glob("*/manifest.json")):
         summary = json.loads(manifest.read_bytes())["summary"]
         yield from _numbers(summary, "summary", float(summary["duration_s"]))
@@ -23,7 +23,7 @@ def impossible(folder: Path) -> Iterator[str]:
 
 
 def fingerprints(folder: Path) -> dict[str, str]:
-    """Fingerprint of each result in a folder, by the result's hash."""
+    """Fingerprints of the results in a folder, by hash."""
     return {
         manifest.parent.name: json.loads(manifest.read_bytes())["summary"]["fingerprint"]
         for manifest in folder.glob("*/manifest.json")
@@ -50,7 +50,7 @@ def _numbers(found: Any, place: str, duration_s: float) -> Iterator[str]:
 
 
 def _packets(result: Path) -> Iterator[str]:
-    """Each packet that arrived at a queue left it, was dropped, or waits: once."""
+    """Violations of packet conservation: each arrival departs, is dropped or is still queued, exactly once."""
     if not (result / "packets.parquet").is_file():
         return
     import polars as pl

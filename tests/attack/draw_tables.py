@@ -1,4 +1,4 @@
-"""Scenarios and studies with keys that the seed draws: tables `[draw]` that hold, and mutated ones."""
+"""Scenarios and studies with random keys: valid and mutated `[draw]` tables."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from attack.mutate import mutated_bytes, mutated_document, odd_text, odd_value, 
 from attack.scenarios import FILES, SINGLE, scenario
 
 DATES = ("2024-02-29", "07:32:00", "1979-05-27T00:32:00-07:00", "0001-01-01")
-"""Values of TOML that no JSON has."""
+"""TOML values without an equivalent in JSON."""
 
 
 def distribution(rng: random.Random, *, deep: bool = True) -> tuple[str, dict[str, Any]]:
-    """A path, and a distribution that fits it."""
+    """Draw a path and a distribution for it."""
     kinds: list[tuple[str, dict[str, Any]]] = [
         ("link.rate", {"log_uniform": ["900 kbit/s", "33 Mbit/s"]}),
         ("link.delay", {"uniform": ["0.3 ms", "17 ms"]}),
@@ -35,8 +35,8 @@ def distribution(rng: random.Random, *, deep: bool = True) -> tuple[str, dict[st
     return rng.choice(kinds)
 
 
-def draw_drawn(rng: random.Random, runs: bool) -> tuple[list[str], dict[str, bytes]]:
-    """A command line that runs a scenario with drawn keys, draws from it or sweeps it, and its files."""
+def draw_with_table(rng: random.Random, runs: bool) -> tuple[list[str], dict[str, bytes]]:
+    """Draw a command line that runs, draws from or sweeps a scenario with a `[draw]` table, and its files."""
     document = scenario(rng)
     document.pop("wlan", None)
     document.setdefault("link", {}).pop("trace", None)
@@ -76,7 +76,7 @@ def draw_drawn(rng: random.Random, runs: bool) -> tuple[list[str], dict[str, byt
 
 
 def _dated(rng: random.Random) -> bytes:
-    """Lines behind a document with values that only TOML has."""
+    """Draw lines, to append to a document, with values that only TOML has."""
     date = rng.choice(DATES)
     lines = rng.choice(
         (
