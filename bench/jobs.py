@@ -1,10 +1,9 @@
-"""What a second job gains: `make bench-jobs`.
+"""Speedup of a second job: `make bench-jobs`.
 
-The same runs are done by one job and by two, round after round, and the medians of the rounds are printed. The gain is
-the time with one job by that with two; on a machine with two idle cores nothing but what the jobs wait for keeps it
-below 2. Where others use the cores it says nothing, so two numbers stand beside it: the CPU time of a run with two jobs
-by that with one (above 1 they spin, or take each other's caches), and how often a run gave its core up, as a
-thread that waits for a lock does, Python's own among them.
+One job and two jobs do the same runs in turn, and the medians over all rounds are printed. The speedup is the time
+with one job divided by that with two; on two idle cores only waiting keeps it below 2. On busy cores it means nothing,
+so two more numbers are printed: the ratio of CPU time per run (above 1 the jobs spin or compete for caches), and the
+voluntary context switches per run, e.g. of a thread that waits for a lock such as Python's GIL.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ ROUNDS = 7
 
 @dataclass(frozen=True)
 class Load:
-    """Runs that are alike but for their seeds."""
+    """Runs that differ only in their seeds."""
 
     name: str
     duration: str
@@ -34,7 +33,7 @@ class Load:
     stored: bool = False
 
     def all(self) -> list[Run]:
-        """Return the runs."""
+        """Return one run per seed."""
         sets = {"duration": self.duration, "warmup": "0 s", "link.rate": "10 Mbit/s"}
         scenario = sj.Scenario.load(Path(__file__).parent.parent / "scenarios" / "codel.toml", sets)
         return [Run(scenario, seed) for seed in range(1, self.runs + 1)]
@@ -48,33 +47,33 @@ LOADS = [
 
 
 @dataclass(frozen=True)
-class Spent:
-    """What the runs of a load took."""
+class Usage:
+    """Resources used by the runs of a load."""
 
     wall_s: float
     cpu_s: float
     waits: int
 
 
-def spent(runs: list[Run], jobs: int, root: Path | None) -> Spent:
-    """Do the runs with so many jobs; they are kept in `root`, if it is given."""
+def measure(runs: list[Run], jobs: int, root: Path | None) -> Usage:
+    """Do the runs with `jobs` jobs, stored in `root` if given."""
     before, start = resource.getrusage(resource.RUSAGE_SELF), time.perf_counter()
     Runner(root, jobs=jobs, progress=False)(runs)
     wall, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return Spent(wall, cpu, after.ru_nvcsw - before.ru_nvcsw)
+    return Usage(wall, cpu, after.ru_nvcsw - before.ru_nvcsw)
 
 
 def row(load: Load, folder: Path) -> str:
-    """Return a line of the table. Every round has a folder of its own: ext4 is slow to write where much was deleted."""
+    """Return a line of the table. Each round has its own folder: ext4 is slow to write after many deletions."""
     runs = load.all()
     places = (folder / str(number) if load.stored else None for number in count())
-    spent(runs[:2], 2, next(places))  # what is loaded once is loaded
-    rounds = [(spent(runs, 1, next(places)), spent(runs, 2, next(places))) for _ in range(ROUNDS)]
+    measure(runs[:2], 2, next(places))  # warm up imports and caches
+    rounds = [(measure(runs, 1, next(places)), measure(runs, 2, next(places))) for _ in range(ROUNDS)]
     gain = statistics.median(one.wall_s / two.wall_s for one, two in rounds)
     more = statistics.median(two.cpu_s / one.cpu_s for one, two in rounds)
     each = statistics.median(one.cpu_s for one, _ in rounds) / len(runs) * 1e3
-    waits = [statistics.median(spent.waits for spent in of) / len(runs) for of in zip(*rounds, strict=True)]
+    waits = [statistics.median(usage.waits for usage in of) / len(runs) for of in zip(*rounds, strict=True)]
     return f"| {load.name} | {len(runs)} | {each:.2f} | {gain:.2f} | {more:.2f} | {waits[0]:.1f} | {waits[1]:.1f} |"
 
 

@@ -1,6 +1,6 @@
-"""What a profile-guided build learns from (`make wheel PGO=1`): every shipped scenario that is one run, once.
+"""Training of a profile-guided build (`make wheel PGO=1`): each shipped scenario of a single run, once.
 
-The compiler lays out what these runs do often. Results are the same with any training, or none.
+The compiler optimises the layout for the hot code of these runs. Results do not depend on the training.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ SCENARIOS = Path(__file__).parent.parent / "scenarios"
 
 
 def main() -> None:
-    """Do the runs."""
+    """Run the scenarios."""
     for path in sorted(SCENARIOS.rglob("*.toml")):
         if {"sweep", "draw"} & parse_toml(path.read_text(encoding="utf-8")).keys():
             continue

@@ -1,6 +1,6 @@
 """Writes the page of every queue discipline from the registry and the doc comments of its source.
 
-`python docs/aqm/generate.py` writes the pages beside this file; a test compares them with what it would write.
+`python docs/aqm/generate.py` writes the pages beside this file; a test compares them with its output.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ EXCLUDE_CE = (
     "backlog without them, and sojourn times without the time that the link spent on such packets in between. Limits "
     "and statistics count every packet."
 )
-# Changed parameters that serve as examples, by the name and the kind of one of them.
+# Changed parameters for examples, by name and kind.
 CHANGES = {
     ("jitter", "time"): "delay 20ms 5ms distribution normal loss 0.1% { fq_codel }",
     ("gap", "count"): "delay 10ms reorder 25% 50% gap 5 loss gemodel 1% 30% duplicate 0.1%",
@@ -44,7 +44,7 @@ SOURCES = HERE.parents[1] / "crates" / "aqm" / "src"
 
 
 def pages() -> dict[str, str]:
-    """Every page: file name and text."""
+    """Return all pages by file name."""
     entries = registry()["aqms"]
     return {"README.md": _index(entries)} | {f"{entry['name']}.md": _page(entry) for entry in entries}
 
@@ -88,7 +88,7 @@ def _page(entry: dict[str, Any]) -> str:
 
 
 def _examples(entry: dict[str, Any]) -> list[str]:
-    """Lines of a scenario: the plain name, a profile, a parameter."""
+    """Example lines of a scenario: the name, a profile, a parameter."""
     name, params = entry["name"], {(param["name"], param["kind"]) for param in entry["params"]}
     texts = [name if name != "fq" else "fq(codel@act ecn)"]
     texts += [profile["spelling"] for profile in entry["profiles"][1:2]]
@@ -123,7 +123,7 @@ def _state(entry: dict[str, Any]) -> str:
 
 
 def _observed(name: str) -> str:
-    queue = sj.Queue("fq(droptail)" if name == "fq" else name)  # fq alone is sch_fq
+    queue = sj.Queue("fq(droptail)" if name == "fq" else name)  # plain fq is sch_fq
     queue.push(0)
     return ", ".join(f"`{variable}`" for variable in queue.state()) or "nothing"
 

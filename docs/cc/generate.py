@@ -1,6 +1,6 @@
 """Writes the page of every congestion control from the registry and the doc comments of its source.
 
-`python docs/cc/generate.py` writes the pages beside this file; a test compares them with what it would write.
+`python docs/cc/generate.py` writes the pages beside this file; a test compares them with its output.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MODULE = re.compile(
 
 
 def pages() -> dict[str, str]:
-    """Every page: file name and text."""
+    """Return all pages by file name."""
     entries = registry()["ccs"]
     return {"README.md": _index(entries)} | {f"{entry['name']}.md": _page(entry) for entry in entries}
 
@@ -61,14 +61,14 @@ def _page(entry: dict[str, Any]) -> str:
 
 
 def _source(name: str) -> tuple[str, str]:
-    """The text of a control's file, and the name of its type."""
+    """Return the source of a control, and the name of its type."""
     registered = {match["name"]: match for match in MODULE.finditer((SOURCES / "mod.rs").read_text(encoding="utf-8"))}
     module, kind = registered[name]["module"], registered[name]["type"]
     return module_source(SOURCES, module), kind
 
 
 def _fields(source: str, kind: str) -> list[list[str]]:
-    """The documented fields of a control's type; one without a comment is no state of the algorithm."""
+    """Return the documented fields of a control's type; fields without a comment are not state of the algorithm."""
     found = re.search(rf"^pub struct {kind} {{\n(?P<body>.*?)^}}", source, re.MULTILINE | re.DOTALL)
     rows, comment = [], []
     for line in found["body"].splitlines() if found else []:

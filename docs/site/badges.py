@@ -1,6 +1,6 @@
-"""Badges of the front page: small pictures that lie in docs/badges, so that nobody asks another host for them.
+"""Badges of the front page: SVG files in docs/badges, so that readers do not load them from another host.
 
-Each says something that a file of the project says: what is needed, under which licence it is.
+Their texts come from files of the project, e.g. requirements and licence.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ BLUE, GREEN = "#245a92", "#2e7d32"
 
 
 def badges() -> dict[str, str]:
-    """Return the badges by the names of their files."""
+    """Return the badges by file name."""
     python = _found(r'^requires-python = ">=(.+)"', "pyproject.toml")
     rust = _found(r'^rust-version = "(.+)"', "Cargo.toml")
     licence = _found(r'^license = "(.+)"', "Cargo.toml").replace(" OR ", " or ")
@@ -40,7 +40,7 @@ def _found(pattern: str, file: str) -> str:
 
 
 def main() -> None:
-    """Write them."""
+    """Write the badges."""
     folder = ROOT / "docs" / "badges"
     folder.mkdir(exist_ok=True)
     for name, text in badges().items():

@@ -1,6 +1,6 @@
-"""The commands and programs that the documents show: read and run, by the tests and for the site.
+"""Commands and programs in the documents, parsed and run for the tests and for the site.
 
-A figure that commands draw is shown in the site by a comment behind them, `<!-- ![what it shows](out/cdf.png) -->`.
+A comment after commands, `<!-- ![caption](out/cdf.png) -->`, shows a figure drawn by them in the site.
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ ROOT = Path(__file__).parents[2]
 SHARED = ROOT.parent / "shared"
 FIGURE = re.compile(r"^<!-- !\[(?P<text>[^\]]+)\]\((?P<path>[^)\s]+)\) -->$", re.MULTILINE)
 TIMEOUT_S = 120
-# These set the project up or run its tests, which contain the test that runs the documents.
+# These set up the project or run its tests, which include the test of the documents.
 NOT_RUN = ("make", "git ", "cd ", "uv ", "cargo ")
-# A claim, a comparison or a goal that is missed is exit code 1; all have tests of their own.
+# Exit code 1 means a missed claim, comparison or goal; these have their own tests.
 MAY_EXIT_1 = ("sojourn reproduce ", "sojourn aqm diff ", "python -m sojourn.labs ")
 
 
 @dataclass
 class Step:
-    """A command or a program, and the lines of its output that the document shows."""
+    """A command or a program, with its output in the document."""
 
     program: list[str]
     text: str
     shown: list[str] = field(default_factory=list)
 
     def may_end_with(self, code: int) -> bool:
-        """Whether an exit code is one that the document expects."""
+        """Whether the document expects an exit code."""
         return code == 0 or (code == 1 and self.text.startswith(MAY_EXIT_1))
 
 
 @dataclass
 class Section:
-    """The steps under one heading; they follow each other in one folder. Of the figures the paths are kept."""
+    """Steps under one heading, run in order in one folder, and paths of figures."""
 
     name: str
     steps: list[Step] = field(default_factory=list)
@@ -51,12 +51,12 @@ def documents() -> list[Path]:
 
 
 def sections(document: Path) -> Iterator[Section]:
-    """Yield what is under each heading of a document; sections without steps too."""
+    """Yield the sections of a document, including those without steps."""
     return sections_of(document.name, document.read_text(encoding="utf-8"))
 
 
 def sections_of(name: str, text: str) -> Iterator[Section]:
-    """Yield what is under each heading of a text; the name is for messages."""
+    """Yield the sections of a text; `name` is for messages."""
     section, language, block = Section(name), "", []
     for line in text.splitlines():
         if line.startswith("```"):
@@ -76,7 +76,7 @@ def sections_of(name: str, text: str) -> Iterator[Section]:
 
 
 def console_steps(block: list[str]) -> list[Step]:
-    """Return the commands of a block: `$ ` begins one, `> ` goes on, other lines are output."""
+    """Return the commands of a block: `$ ` starts a command, `> ` continues it, other lines are output."""
     steps: list[Step] = []
     for line in block:
         if line.startswith("$ "):
@@ -89,7 +89,7 @@ def console_steps(block: list[str]) -> list[Step]:
 
 
 def checkout(folder: Path) -> Path:
-    """Make a folder in which the documents' relative paths lead where a user's do; output stays in it."""
+    """Prepare a folder in which the documents' relative paths work as in a checkout; output stays in it."""
     inside = folder / "checkout"
     inside.mkdir()
     for name in ("scenarios", "examples", "crates"):
@@ -101,7 +101,7 @@ def checkout(folder: Path) -> Path:
 
 
 def run(step: Step, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run a step in a folder that `checkout` has made."""
+    """Run a step in a folder from `checkout`."""
     tools = Path(sys.executable).parent
     return subprocess.run(
         [*step.program, step.text],

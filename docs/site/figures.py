@@ -1,4 +1,4 @@
-"""Figures of the site, drawn by the commands of the pages and stored by what they depend on."""
+"""Figures of the site, drawn by the commands of the pages and cached by a hash of their inputs."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ STORE = ROOT / ".site-cache"
 
 
 def drawn(section: Section, stored_only: bool = False) -> dict[str, Path]:
-    """Return where the figures of a section are, by their paths in its commands.
+    """Return the files of a section's figures, by the paths in its commands.
 
-    The commands are run if these figures are not stored; with `stored_only` there are none then.
+    Runs the commands if the figures are not cached; with `stored_only` the result is empty then.
     Raises `ValueError` if a command fails or a figure is not drawn.
     """
     folder = STORE / key(section)
@@ -46,12 +46,12 @@ def draw(section: Section, folder: Path) -> None:
 
 
 def name(path: str) -> str:
-    """Return what a figure is called in the store."""
+    """Return the name of a figure in the cache."""
     return path.replace("/", "-")
 
 
 def key(section: Section) -> str:
-    """Return a hash of what the figures depend on: the commands, files that they name, and the program."""
+    """Return a hash of the figures' inputs: the commands, files named in them, and the program."""
     text = "\n".join(step.text for step in section.steps)
     content = hashlib.sha256("\n".join([text, *section.figures, program()]).encode())
     for path in sorted(named_files(text, ROOT)):
@@ -61,7 +61,7 @@ def key(section: Section) -> str:
 
 
 def named_files(text: str, folder: Path) -> set[Path]:
-    """Return the files in a folder that a text names, and those that a scenario among them names in turn."""
+    """Return the files of a folder that a text names, and those named in its scenarios."""
     named = {folder / word for word in re.findall(r"[\w./-]+\.\w+", text) if (folder / word).is_file()}
     scenarios = [path for path in named if path.suffix == ".toml"]
     return named.union(*(named_files(path.read_text(encoding="utf-8"), path.parent) for path in scenarios))
@@ -79,7 +79,7 @@ def program() -> str:
 
 
 def forget(kept: set[str]) -> None:
-    """Remove what no page shows any more; `kept` has the keys of all sections."""
+    """Remove unused figures from the cache; `kept` has the keys of all sections."""
     for path in STORE.iterdir() if STORE.is_dir() else ():
         if path.name not in (*kept, "papers"):
             shutil.rmtree(path)

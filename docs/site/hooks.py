@@ -1,4 +1,4 @@
-"""What MkDocs calls while it builds the site."""
+"""Hooks of MkDocs for the site."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from reference import reference_pages
 from reports import PAGE, report_files, report_page
 from tables import with_tables
 
-# Figures that are not stored are left out, and no command is run.
+# Omit figures that are not cached, and run no commands.
 STORED_ONLY = os.environ.get("SITE_FIGURES") == "stored"
 KEYS: set[str] = set()
 
 
 def on_config(config: MkDocsConfig) -> None:
-    """Put the pages of folders where the navigation has NAME/*."""
+    """Expand NAME/* in the navigation to the pages of a folder."""
     names = {path.relative_to(DOCS).as_posix() for path in DOCS.glob("**/*.md")}
     names |= {name for name, _ in (*outside_pages(), *reference_pages())} | {PAGE}
     config.nav = expanded(config.nav, names)
 
 
 def on_files(files: Files, config: MkDocsConfig) -> None:
-    """Add the pages that are not in docs."""
+    """Add pages from outside docs."""
     for name, markdown in (*outside_pages(), *reference_pages()):
         files.append(File.generated(config, name, content=markdown))
     files.append(File.generated(config, PAGE, content=report_page()))
@@ -42,7 +42,7 @@ def on_files(files: Files, config: MkDocsConfig) -> None:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Show the figures; make links that leave docs links of the site, or text."""
+    """Insert the figures; turn links out of docs into links of the site, or into text."""
     name = page.file.src_uri
     with_own_links = with_links(name, markdown, set(files.src_uris))
     with_data = with_tables(name, with_own_links, {uri: file.dest_uri for uri, file in files.src_uris.items()})
@@ -62,20 +62,20 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 
 def on_post_build(config: MkDocsConfig) -> None:
-    """Keep the store as small as the site."""
+    """Remove unused figures from the cache."""
     if not STORED_ONLY:
         forget(KEYS)
 
 
 def shown(found: re.Match[str], figures: dict[str, str]) -> str:
-    """Return a figure as the site shows it."""
+    """Return the Markdown of a figure."""
     if found["path"] not in figures:
         return f"*{found['text']}* (not drawn yet: `make site`)"
     return f"![{found['text']}]({figures[found['path']]})"
 
 
 def expanded(nav: Any, names: set[str]) -> Any:
-    """Return the navigation with the pages of a folder in the place of NAME/*."""
+    """Return the navigation with NAME/* expanded."""
     if isinstance(nav, dict):
         return {title: expanded(below, names) for title, below in nav.items()}
     if not isinstance(nav, list):

@@ -1,6 +1,6 @@
-"""Manual pages of the command line, made from the program: `make man`.
+"""Manual pages of the command line, generated from the program: `make man`.
 
-`sojourn.1` lists the commands, each of which has a page, with the commands of a group in it.
+`sojourn.1` lists the commands; each has a page, which includes the commands of a group.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ EXIT_CODES = (
 
 
 def main() -> None:
-    """Write every page into a folder."""
+    """Write all pages into a folder."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("folder", type=Path)
     folder: Path = parser.parse_args().folder
@@ -43,7 +43,7 @@ def main() -> None:
 
 
 def pages() -> Iterator[tuple[str, str]]:
-    """Yield the name and the text of each page."""
+    """Yield name and text of each page."""
     top = context(cli, "sojourn")
     abouts = {name: about for name, (_, about) in COMMANDS.items()}
     yield "sojourn.1", page("sojourn", "queue managers simulated, emulated and checked", overview(top, abouts | SHELLS))
@@ -54,7 +54,7 @@ def pages() -> Iterator[tuple[str, str]]:
 
 
 def page(name: str, about: str, lines: Iterator[str]) -> str:
-    """Return a page with its head and its end."""
+    """Return a page with header and footer."""
     head = f'.TH {quoted(name.upper())} 1 "{day()}" "Sojourn {version()}" "Sojourn"'
     short = about[:1].lower() + about[1:].rstrip(".")
     seen = ["sojourn (1)"] if name != "sojourn" else [f"sojourn-{one} (1)" for one in COMMANDS]
@@ -76,7 +76,7 @@ def overview(top: click.Context, abouts: dict[str, str]) -> Iterator[str]:
 
 
 def command(at: click.Context) -> Iterator[str]:
-    """Yield the page of a command; of a group, with a section for each of its commands."""
+    """Yield the page of a command; a group has a section per command."""
     yield from synopsis(at)
     yield ".SH DESCRIPTION"
     yield from described(at)
@@ -93,7 +93,7 @@ def command(at: click.Context) -> Iterator[str]:
 
 
 def shell(name: str) -> Iterator[str]:
-    """Yield the page of a command that runs programs, whose help is that of the core."""
+    """Yield the page of a command that runs programs, from the core's help."""
     ran = subprocess.run([sys.executable, "-m", "sojourn", name, "--help"], capture_output=True, text=True, timeout=60)
     yield ".SH DESCRIPTION"
     yield from text(SHELLS[name])
@@ -103,7 +103,7 @@ def shell(name: str) -> Iterator[str]:
 
 
 def synopsis(at: click.Context) -> Iterator[str]:
-    """Yield how a command is called."""
+    """Yield the synopsis of a command."""
     yield ".SH SYNOPSIS"
     pieces = " ".join(at.command.collect_usage_pieces(at))
     yield f".B {escaped(at.command_path)}"
@@ -112,7 +112,7 @@ def synopsis(at: click.Context) -> Iterator[str]:
 
 
 def described(at: click.Context) -> Iterator[str]:
-    """Yield what a command's help says."""
+    """Yield a command's help text."""
     for number, paragraph in enumerate(paragraphs(at.command.help)):
         if number:
             yield ".PP"
@@ -134,7 +134,7 @@ def item(term: str, about: str) -> Iterator[str]:
 
 
 def text(words: str) -> Iterator[str]:
-    """Yield prose, a sentence in each line; what is between backticks is bold."""
+    """Yield prose, one sentence per line; text in backticks is bold."""
     for sentence in re.split(r"(?<=[.;:]) (?=[A-Z`\"])", words):
         parts = re.split(r"`([^`]*)`", sentence)
         shown = [f"\\fB{escaped(part)}\\fR" if place % 2 else escaped(part) for place, part in enumerate(parts)]
@@ -143,7 +143,7 @@ def text(words: str) -> Iterator[str]:
 
 
 def escaped(words: str) -> str:
-    """Return words that roff shows as they are."""
+    """Escape text for roff."""
     shown = (
         words.replace("\\", "\\e").replace("-", "\\-").replace("~", "\\(ti").replace("^", "\\(ha").replace("`", "\\(ga")
     )
@@ -151,12 +151,12 @@ def escaped(words: str) -> str:
 
 
 def quoted(words: str) -> str:
-    """Return words as one argument of a macro."""
+    """Quote text as one argument of a macro."""
     return '"' + escaped(words).replace('"', "\\(dq") + '"'
 
 
 def day() -> str:
-    """Date of the pages: that which SOURCE_DATE_EPOCH says, else today."""
+    """Date of the pages, from SOURCE_DATE_EPOCH or today."""
     epoch = os.environ.get("SOURCE_DATE_EPOCH")
     when = datetime.fromtimestamp(int(epoch), timezone.utc) if epoch else datetime.now(timezone.utc)
     return when.strftime("%Y-%m-%d")

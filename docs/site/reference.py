@@ -1,4 +1,4 @@
-"""Pages made from the program itself: a page for each command, and one for the public names of Python."""
+"""Reference pages generated from the program: one per command, and one for the public Python names."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WIDTH = 100
 
 @cache
 def reference_pages() -> list[tuple[str, str]]:
-    """Return the pages: where they lie in the site, and their Markdown."""
+    """Return path in the site and Markdown of the pages."""
     top = context(cli, "sojourn")
     commands = [(f"cli/{name}.md", "\n\n".join(command(find(cli, name, top), 1))) for name in COMMANDS]
     shells = [(f"cli/{name}.md", shell(name)) for name in SHELLS]
@@ -38,19 +38,19 @@ def overview() -> str:
 
 
 def context(of: click.Command, name: str, parent: click.Context | None = None) -> click.Context:
-    """Return what click knows when it runs a command."""
+    """Return the click context of a command."""
     return click.Context(of, info_name=name, parent=parent, **of.context_settings)
 
 
 def find(group: click.Group, name: str, parent: click.Context) -> click.Context:
     """Return the context of a command of a group."""
     found = group.get_command(parent, name)
-    assert found is not None  # the group has listed it
+    assert found is not None  # listed by the group
     return context(found, name, parent)
 
 
 def command(at: click.Context, level: int) -> Iterator[str]:
-    """Yield the blocks of a command's help and, if it is a group, of those in it."""
+    """Yield the blocks of a command's help, including those of a group's commands."""
     it = at.command
     yield f"{'#' * level} {at.command_path}"
     yield fenced("text", " ".join([at.command_path, *it.collect_usage_pieces(at)]))
@@ -67,9 +67,9 @@ def command(at: click.Context, level: int) -> Iterator[str]:
 
 
 def shell(name: str) -> str:
-    """Return the page of a command that runs programs; its help is that of the core, not of click."""
+    """Return the page of a command that runs programs, from the core's help."""
     ran = subprocess.run([sys.executable, "-m", "sojourn", name, "--help"], capture_output=True, text=True, timeout=60)
-    shown = ran.stdout or ran.stderr  # where there is no emulator, it says so
+    shown = ran.stdout or ran.stderr  # standard error if there is no emulator
     return f"# sojourn {name}\n\n{prose(SHELLS[name])}\n\n{fenced('text', shown.strip())}\n"
 
 
@@ -98,8 +98,8 @@ def public(name: str, it: Any) -> Iterator[str]:
 
 
 def member_row(name: str, member: Any) -> str | None:
-    """Return the row of a method or a property; of a field there is none, the signature has it."""
-    it = getattr(member, "__func__", getattr(member, "func", member))  # of a class method, a cached property
+    """Return the row of a method or property; None for a field, which the signature has."""
+    it = getattr(member, "__func__", getattr(member, "func", member))  # class method, cached property
     about = paragraphs(it.__doc__)[:1]
     if not about or not (inspect.isroutine(it) or isinstance(it, property)):
         return None
@@ -108,13 +108,13 @@ def member_row(name: str, member: Any) -> str | None:
 
 
 class Plain(str):
-    """A text that is shown without quotes."""
+    """A string with a `repr` without quotes."""
 
     __repr__ = str.__str__
 
 
 def signature(name: str, it: Any) -> str:
-    """Return how a function or a class is called, over several lines if it is long."""
+    """Return the signature of a function or class, over several lines if long."""
     whole = inspect.signature(it)
     parts: list[str] = []
     for each in whole.parameters.values():
@@ -130,7 +130,7 @@ def signature(name: str, it: Any) -> str:
 
 
 def plain(annotation: Any) -> Any:
-    """Return an annotation that is shown without quotes."""
+    """Return an annotation without quotes."""
     return Plain(annotation) if isinstance(annotation, str) else annotation
 
 
@@ -140,7 +140,7 @@ def paragraphs(text: str | None) -> list[str]:
 
 
 def prose(text: str) -> str:
-    """Return a text as Markdown that shows it as it is; what is between backticks stays code."""
+    """Escape a text for Markdown; text in backticks stays code."""
     return re.sub(
         r"(`[^`]*`)|([*_\[\]|\\])|<", lambda found: found[1] or (f"\\{found[2]}" if found[2] else "&lt;"), text
     )

@@ -1,4 +1,4 @@
-"""The papers' reports in the site: those that `make site-papers` has made, and a page that lists them."""
+"""Reports of papers in the site, from `make site-papers`, and a page that lists them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NOT_MADE = "not made here yet: `make site-papers`"
 
 
 def report_files(folder: Path = REPORTS) -> Iterator[tuple[str, Path]]:
-    """Yield the files of the reports: where they lie in the site, and where they are."""
+    """Yield path in the site and source file of the reports."""
     for name in PAPERS:
         own = folder / name
         if (own / "index.html").is_file():
@@ -26,7 +26,7 @@ def report_files(folder: Path = REPORTS) -> Iterator[tuple[str, Path]]:
 
 
 def report_page(folder: Path = REPORTS) -> str:
-    """Return the page that lists the papers, with their reports and how their claims stand."""
+    """Return the page that lists the papers, with reports and verdicts on their claims."""
     rows = []
     for name in PAPERS:
         made = (folder / name / "index.html").is_file()
@@ -50,7 +50,7 @@ def report_page(folder: Path = REPORTS) -> str:
 
 
 def _verdicts(folder: Path) -> list[str]:
-    """How many claims have which verdict."""
+    """Count the claims by verdict."""
     counts: Counter[str] = Counter()
     for path in sorted(folder.glob("*.claims.json")):
         try:

@@ -1,5 +1,5 @@
 /* BLUE (W. Feng, D. Kandlur, D. Saha, K. Shin, University of Michigan CSE-TR-387-99, 1999, Figure 2) in a shared
- * library: a drop probability that grows when the queue overflows and shrinks when the link falls idle.
+ * library: a drop probability that is increased when the queue overflows and decreased when the link is idle.
  *
  *   cc -shared -fPIC -I include -o blue.so blue.c
  *   sojourn compare --aqm "codel,./blue.so increment 0.05 ecn"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A waiting packet. */
+/* A queued packet. */
 struct waiting {
     struct waiting *next;
     sojourn_packet packet;
@@ -22,10 +22,10 @@ struct sojourn_queue {
     uint32_t packets;
     uint64_t bytes;
     uint64_t arrived, departed, dropped; /* packets */
-    /* BLUE's */
+    /* state of BLUE */
     double p;                      /* probability with which an arriving packet is dropped or marked */
     double increment, decrement;   /* d1, d2 */
-    sojourn_time freeze_time;      /* least time between two changes of p */
+    sojourn_time freeze_time;      /* minimum time between two changes of p */
     sojourn_time last_update;
     int has_updated, ecn;
 };
@@ -37,7 +37,7 @@ static const char *error(void)
     return message;
 }
 
-/* Uniform in [0, 1): the stream that `host.random` starts (splitmix64). */
+/* Uniform in [0, 1), by splitmix64 seeded with `host.random`. */
 static double uniform(sojourn_queue *queue)
 {
     uint64_t z = queue->host.random += UINT64_C(0x9e3779b97f4a7c15);
@@ -104,7 +104,7 @@ static int blue_enqueue(sojourn_queue *queue, sojourn_time now, const sojourn_pa
     return marked ? SOJOURN_MARKED : SOJOURN_QUEUED;
 }
 
-/* Takes the head out. */
+/* Removes the head. */
 static sojourn_packet take(sojourn_queue *queue)
 {
     struct waiting *head = queue->head;
@@ -162,7 +162,7 @@ static void blue_free(sojourn_queue *queue)
     free(queue);
 }
 
-/* Reads "freeze_time 100ms increment 0.02 decrement 0.002 ecn". */
+/* Parses "freeze_time 100ms increment 0.02 decrement 0.002 ecn". */
 static int read_text(sojourn_queue *queue, const char *text)
 {
     char word[32], value[32], *end;

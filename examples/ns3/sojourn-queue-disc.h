@@ -1,4 +1,4 @@
-/* A queue disc of ns-3 that is managed by Sojourn: any queue manager of libsojourn_aqm, by its text.
+/* An ns-3 queue disc managed by Sojourn: any queue manager of libsojourn_aqm, given as text.
  *
  *   g++ -std=c++17 -c sojourn-queue-disc.cc    # and link with ns3-internet, ns3-traffic-control, ns3-network,
  *                                             # ns3-core and sojourn_aqm; docs/c_interface.md has a whole command
@@ -24,7 +24,7 @@ namespace ns3
 {
 
 /**
- * Holds the packets of a SojournQueueDisc, which leave from any place, and keeps ns-3's counters.
+ * Holds the packets of a SojournQueueDisc, which may leave from any position, and updates ns-3's counters.
  */
 class HeldPackets : public Queue<QueueDiscItem>
 {
@@ -33,12 +33,12 @@ class HeldPackets : public Queue<QueueDiscItem>
 
     static TypeId GetTypeId();
 
-    /** Keeps a packet; it can be taken from `place` later. */
+    /** Stores a packet, to be removed by `place` later. */
     bool Keep(Ptr<QueueDiscItem> item, Place& place);
-    /** Takes the packet at `place` out. */
+    /** Removes the packet at `place`. */
     Ptr<QueueDiscItem> Take(Place place);
 
-    /* What a queue has to have; the disc itself keeps to the two above. */
+    /* Required by ns3::Queue; the disc itself uses only the two methods above. */
     bool Enqueue(Ptr<QueueDiscItem> item) override;
     Ptr<QueueDiscItem> Dequeue() override;
     Ptr<QueueDiscItem> Remove() override;
@@ -46,9 +46,9 @@ class HeldPackets : public Queue<QueueDiscItem>
 };
 
 /**
- * Packets are counted as ns-3 does: IP packets without the frame around them. ECN fields, code points, addresses, flows
- * (the hash of the 5-tuple) and headers go to the queue manager, which may mark (ns-3 writes CE) and drop from any
- * place. MaxSize is its limit, beside those that the text has. A shaper is asked again at the time that it names.
+ * Sizes are those of ns-3: IP packets without link-layer framing. The queue manager gets ECN fields, DSCPs, addresses,
+ * flows (the hash of the 5-tuple) and headers; it may mark (ns-3 sets CE) and drop from any position. MaxSize is a limit
+ * in addition to those of the text. A shaper is dequeued again at the time that it returns.
  */
 class SojournQueueDisc : public QueueDisc
 {
@@ -58,9 +58,9 @@ class SojournQueueDisc : public QueueDisc
     SojournQueueDisc();
     ~SojournQueueDisc() override;
 
-    /** A variable of the manager's state (`sojourn aqm show NAME`): times in seconds. Aborts if there is none such. */
+    /** A state variable of the manager (`sojourn aqm show NAME`), times in seconds. Aborts for unknown names. */
     double GetState(const std::string& name) const;
-    /** A statistic, such as "dropped_late_packets". Aborts if there is none such. */
+    /** A statistic, such as "dropped_late_packets". Aborts for unknown names. */
     uint64_t GetStatistic(const std::string& name) const;
 
   protected:
@@ -74,19 +74,19 @@ class SojournQueueDisc : public QueueDisc
     bool CheckConfig() override;
     void InitializeParams() override;
 
-    /** A packet is dropped: `sojourn_dropped` with the disc as `user`. */
+    /** Callback for drops: `sojourn_dropped` with the disc as `user`. */
     static void Dropped(void* user, const sojourn_packet* packet, int reason);
 
-    std::string m_manager; //!< text in tc's spelling
+    std::string m_manager; //!< text in tc's syntax
     DataRate m_rate;       //!< nominal rate of the link below
     uint32_t m_mtu;        //!< largest IP packet in bytes
     Time m_delay;          //!< propagation delay of the link
-    uint64_t m_seed;       //!< of the manager's random stream
-    uint64_t m_index;      //!< number of the queue: each has a stream of its own
+    uint64_t m_seed;       //!< seed of the manager's random stream
+    uint64_t m_index;      //!< index of the queue: each has its own stream
 
     Ptr<HeldPackets> m_held;
     sojourn_queue* m_queue{nullptr};
-    EventId m_again; //!< the time that a shaper named
+    EventId m_again; //!< next dequeue of a shaper
     TracedCallback<Ptr<const QueueDiscItem>> m_offered;
     TracedCallback<Ptr<const QueueDiscItem>> m_asked;
 };

@@ -11,7 +11,7 @@ class MyCodel(sj.Aqm):
     def __init__(self, target="5 ms", interval="100 ms", ecn=False):
         if target >= interval:
             raise ValueError("target must be below interval; write e.g. target 5ms interval 100ms")
-        self.target, self.interval, self.ecn = target, interval, ecn  # times arrive in ns
+        self.target, self.interval, self.ecn = target, interval, ecn  # times are passed in ns
         self.first_above_time = self.drop_next = self.count = self.lastcount = 0
         self.dropping = False
 

@@ -1,4 +1,4 @@
-//! The library of this build in the simulator.
+//! Loads the library of this build in the simulator.
 #![cfg(target_os = "linux")]
 
 use sojourn_aqm::registry::Catalogue;

@@ -1,4 +1,4 @@
-//! What `sojourn aqm new` writes is a library that the simulator takes, with its parameters.
+//! The template of `sojourn aqm new` is a library that the simulator loads, with its parameters.
 #![cfg(target_os = "linux")]
 
 use my_aqm as _; // builds the library
@@ -19,7 +19,7 @@ count = 3
 rtt = "29 ms"
 "#;
 
-/// Sojourn time that 95 % of the packets keep to, in ms, and the fingerprint.
+/// 95 % quantile of the sojourn time in ms, and the fingerprint.
 fn run(words: &str) -> (f64, String) {
     let program = std::env::current_exe().expect("the test runs");
     let base = program.parent().expect("it lies in a folder");
